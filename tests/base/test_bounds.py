@@ -75,17 +75,8 @@ def test_every_size_has_an_upper_bound() -> None:
     ("key", "value", "most"),
     [
         ("ladder.starts.small.encoder.hidden_size", 10**9, 16384),
-        ("ladder.starts.small.encoder.max_positions", 10**9, 8192),
-        ("pretrain.all.micro_batch_tokens", 10**12, 16777216),
         ("pretrain.all.budget", {"steps": 10**9}, 100000000),
-        ("pretrain.all.measurements", 10**6, 1000),
-        ("measure.max_tokens", 10**12, 100000000),
-        ("tokenizer.all.vocabulary_size", 10**8, 1000000),
         ("finetune.all.seeds", list(range(101)), "101 values are too many\n  write at most 100"),
-        ("finetune.all.epochs", 1e9, 1000),
-        ("finetune.all.global_batch_size", 10**9, 65536),
-        ("ladder.draws", 1000, 100),
-        ("validate.max_characters", 10**12, 100000000),
         (
             "ladder.starts.small.encoder",
             {"layers": 96, "hidden_size": 16384, "heads": 64, "intermediate_size": 65536, "max_positions": 512},

@@ -1,6 +1,7 @@
 """Sets without splits of their own: cut by a hash, groups whole, and stable when rows are added."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,31 +48,28 @@ def test_a_larger_share_only_adds() -> None:
     assert {n for n, split in alone.items() if split == "test"} == {n for n, split in both.items() if split == "test"}
 
 
-def test_groups_copies_and_contexts_stay_together() -> None:
-    groups: list[Row | Unreadable] = [
-        Row(f"r{n}", "f", n, {"text": f"text {n}", "label": "x"}, f"g{n % 40}") for n in range(400)
-    ]
-    split_of_row = placed(groups)
-    for group in range(40):
-        assert len({split_of_row[f"r{n}"] for n in range(group, 400, 40)}) == 1
-    copies: list[Row | Unreadable] = [
-        Row(f"{n}-{c}", "f", n, {"text": text.format(n), "label": "x"})
-        for n in range(60)
-        for c, text in enumerate(("Text {}", "text, {}!"))
-    ]
-    split_of_row = placed(copies)
-    assert all(split_of_row[f"{n}-0"] == split_of_row[f"{n}-1"] for n in range(60))
-    rows: list[Row | Unreadable] = [
-        Row(f"{n}-{q}", "f", n, {"context": f"context {n}", "question": f"{q}?", "answers": []})
-        for n in range(60)
-        for q in range(3)
-    ]
-    split_of_row = placed(rows, ANSWER)
-    assert all(len({split_of_row[f"{n}-{q}"] for q in range(3)}) == 1 for n in range(60))
+SPELLINGS = ("Text {}", "text, {}!", "TEXT {}")
+TOGETHER: dict[str, tuple[Layout, Callable[[int, int], dict[str, Any]]]] = {
+    "groups": (CLASS, lambda n, m: {"values": {"text": f"text {n} {m}", "label": "x"}, "group": f"g{n}"}),
+    "copies": (CLASS, lambda n, m: {"values": {"text": SPELLINGS[m].format(n), "label": "x"}}),
+    "contexts": (ANSWER, lambda n, m: {"values": {"context": f"context {n}", "question": f"{m}?", "answers": []}}),
+}
+
+
+@pytest.mark.parametrize("kind", TOGETHER)
+def test_groups_copies_and_contexts_stay_together(kind: str) -> None:
+    layout, fields = TOGETHER[kind]
+    rows: list[Row | Unreadable] = [Row(f"{n}-{m}", "f", n, **fields(n, m)) for n in range(60) for m in range(3)]
+    split_of_row = placed(rows, layout)
+    assert all(len({split_of_row[f"{n}-{m}"] for m in range(3)}) == 1 for n in range(60))
+    assert {*split_of_row.values()} == {"train", "dev", "test"}
+
+
+def test_pairs_that_share_a_text_do_not() -> None:
     pairs: list[Row | Unreadable] = [
         Row(f"{n}", "f", n, {"text_a": "the same", "text_b": f"other {n}", "label": "x"}) for n in range(60)
     ]
-    assert set(placed(pairs, PAIR).values()) == {"train", "dev", "test"}
+    assert {*placed(pairs, PAIR).values()} == {"train", "dev", "test"}
 
 
 def test_unreadable_rows_stay_with_train_and_nothing_is_read_twice() -> None:

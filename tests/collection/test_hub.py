@@ -1,5 +1,6 @@
 """Data sets by name and revision, with folders in place of the hub."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,6 +37,12 @@ def listing(tmp_path: Path, content: str) -> Path:
     return path
 
 
+def train_of(folder: Path, columns: str = "") -> Path:
+    """A listing of the train split of a folder."""
+    folder.mkdir(exist_ok=True)
+    return listing(folder.parent, f"name: {folder}\nsplit: train\n{columns}")
+
+
 def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
     source = HubDataset(path, layout, SourceConfig.model_validate({"source": "hub", **values}), split)
     rows = list(source.rows())
@@ -58,9 +65,9 @@ def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, mon
 
 
 def test_json_lines_and_ids_of_our_own(tmp_path: Path) -> None:
-    (tmp_path / "posts").mkdir()
+    path = train_of(tmp_path / "posts")
     (tmp_path / "posts" / "train.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n', encoding="utf-8")
-    rows, _, _ = load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
+    rows, _, _ = load(path, CORPUS)
     assert [(row.id, row.values["text"]) for row in rows] == [("posts-train-1", "one"), ("posts-train-2", "two")]
 
 
@@ -77,21 +84,15 @@ dataset_info:
 @pytest.mark.parametrize("card", ["", DECLARED])
 def test_nothing_in_csv_is_converted(tmp_path: Path, card: str) -> None:
     """`NA` and `007` are text here as in a file, and a declared number is one."""
-    (tmp_path / "posts").mkdir()
+    path = train_of(tmp_path / "posts")
     content = "text,label,score\nnull,NA,1\nNone,007,0.5\n1e5,7,2\n,x,2\nlast,,\n"
     (tmp_path / "posts" / "train.csv").write_text(content, encoding="utf-8")
     (tmp_path / "posts" / "README.md").write_text(card, encoding="utf-8")
-    path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n")
     rows, bad, _ = load(path, CLASS)
-    assert [(row.values["text"], row.values["label"]) for row in rows] == [
-        ("null", "NA"),
-        ("None", "007"),
-        ("1e5", "7"),
-        ("", "x"),
-    ]
+    expected = [("null", "NA"), ("None", "007"), ("1e5", "7"), ("", "x")]
+    assert [(row.values["text"], row.values["label"]) for row in rows] == expected
     assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
-    path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\ncolumns: {{value: score}}\n")
-    rows, bad, _ = load(path, NUMBER)
+    rows, bad, _ = load(train_of(tmp_path / "posts", "columns: {value: score}\n"), NUMBER)
     assert [row.values["value"] for row in rows] == [1, 0.5, 2, 2]
     assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
 
@@ -106,14 +107,13 @@ def test_nothing_in_csv_is_converted(tmp_path: Path, card: str) -> None:
 )
 def test_numbers_of_classes(tmp_path: Path, layout: Layout, read: Any, named: Any, hidden: Any, beyond: Any) -> None:
     """-1 is how test sets of the hub hide their labels; a number without a name is an error of the set."""
-    (tmp_path / "made").mkdir()
     (given,), (label,) = layout.inputs, layout.outputs
     text, names = datasets.Value("string"), datasets.ClassLabel(names=["O", "B-X"])
     features = datasets.Features({
         given: datasets.List(text) if layout.is_tagged else text,
         label: datasets.List(names) if isinstance(read, list) else names,
     })  # fmt: skip
-    path = listing(tmp_path, f"name: {tmp_path / 'made'}\nsplit: train\n")
+    path = train_of(tmp_path / "made")
 
     def load_rows(*labels: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
         rows = [{given: ["a"] if layout.is_tagged else "a", label: each} for each in labels]
@@ -136,18 +136,17 @@ def test_questions_multi_label_rows_and_pairs(tmp_path: Path) -> None:
     text, number = datasets.Value("string"), datasets.Value("float32")
     kinds = {"context": text, "question": text, "answers": answers, "topics": topics, "score": number}
     features = datasets.Features(kinds)
-    (tmp_path / "made").mkdir()
+    path = train_of(tmp_path / "made")
     record = {"context": "The cat sat", "question": "who?", "answers": {"text": ["cat"], "answer_start": [4]},
               "topics": [1, 0], "score": 0.5}  # fmt: skip
     datasets.Dataset.from_list([record], features=features).to_parquet(tmp_path / "made/train.parquet")
-    start = f"name: {tmp_path / 'made'}\nsplit: train\n"
-    (row,), _, _ = load(listing(tmp_path, start), ANSWER)
+    (row,), _, _ = load(path, ANSWER)
     assert row.values["answers"] == [{"text": "cat", "start": 4}]
     columns = "columns: {text: context, labels: topics}\n"
-    (row,), _, _ = load(listing(tmp_path, start + columns), LABELS)
+    (row,), _, _ = load(train_of(tmp_path / "made", columns), LABELS)
     assert row.values == {"text": "The cat sat", "labels": ["art", "law"]}
     columns = "columns: {text_a: context, text_b: question, value: score}\n"
-    (row,), _, _ = load(listing(tmp_path, start + columns), PAIR)
+    (row,), _, _ = load(train_of(tmp_path / "made", columns), PAIR)
     assert row.values == {"text_a": "The cat sat", "text_b": "who?", "value": 0.5}
 
 
@@ -175,6 +174,13 @@ def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error
     assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
 
 
+def damaged_inside() -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"text": [f"row {n}" for n in range(1000)]}), stream)
+    content = stream.getvalue()
+    return content[:4] + bytes(36) + content[40:]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "code"),
     [
@@ -184,25 +190,15 @@ def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error
         ("train.csv", b"text\na\nb,c\n", 96),
         ("train.csv", b"text\ncaf\xe9\n", 1),
         ("train.parquet", b"PAR1", 38),
+        ("train.parquet", damaged_inside(), 38),
     ],
 )
 def test_a_damaged_file(tmp_path: Path, name: str, content: bytes, code: int) -> None:
-    (tmp_path / "posts").mkdir()
+    path = train_of(tmp_path / "posts")
     (tmp_path / "posts" / name).write_bytes(content)
     with pytest.raises(BadData, match=f"AB-{code:03d} .*a file of ") as raised:
-        load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
+        load(path, CORPUS)
     assert str(raised.value).count("\n") == 1
-
-
-def test_parquet_that_is_damaged_inside(tmp_path: Path) -> None:
-    (tmp_path / "posts").mkdir()
-    place = tmp_path / "posts" / "train.parquet"
-    datasets.Dataset.from_dict({"text": [f"row {n}" for n in range(1000)]}).to_parquet(place)
-    content = bytearray(place.read_bytes())
-    content[4:40] = bytes(36)
-    place.write_bytes(content)
-    with pytest.raises(BadData, match=r"AB-038 .*cannot be read as parquet"):
-        load(listing(tmp_path, f"name: {place.parent}\nsplit: train\n"), CORPUS)
 
 
 def test_a_network_that_goes_away_between_two_rows(

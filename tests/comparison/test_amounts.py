@@ -10,6 +10,7 @@ from adaptbert.comparison.records import Comparison, Cost
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
+from tests.support.known import known
 
 
 @pytest.mark.parametrize(
@@ -49,15 +50,15 @@ def test_sizes(size: int, text: str) -> None:
 def cheap(comparison: Comparison) -> Comparison:
     """A ladder of hardly any training, with a difference that is certain and a class that is rarely mistaken."""
     cost, task = Cost(2_048, 0.037), comparison.tasks[0]
-    assert task.inspection is not None
-    assert task.inspection.confusion is not None
-    first, *others = task.inspection.confusion.labels
-    counts = {label: dict(row) for label, row in task.inspection.confusion.counts.items()}
+    inspection = known(task.inspection)
+    confusion = known(inspection.confusion)
+    first, *others = confusion.labels
+    counts = {label: dict(row) for label, row in confusion.counts.items()}
     counts[first] = {first: 999.0, **dict.fromkeys(others, 0.0), others[0]: 1.0}
-    confusion = dataclasses.replace(task.inspection.confusion, counts=counts)
+    confusion = dataclasses.replace(confusion, counts=counts)
     arms = [dataclasses.replace(arm, cost=cost if arm.cost and arm.cost.tokens else Cost(0, 0.0)) for arm in task.arms]
     steps = [dataclasses.replace(step, p_holm=1e-6) for step in task.steps]
-    inspection = dataclasses.replace(task.inspection, confusion=confusion)
+    inspection = dataclasses.replace(inspection, confusion=confusion)
     task = dataclasses.replace(task, arms=arms, steps=steps, inspection=inspection)
     rungs = [dataclasses.replace(rung, total=cost) if rung.below else rung for rung in comparison.rungs]
     return dataclasses.replace(comparison, tasks=[task], rungs=rungs)

@@ -8,8 +8,6 @@ import pytest
 
 from adaptbert.base.ladder import Climb
 from adaptbert.comparison.questions import (
-    AGAIN,
-    PRIMARY,
     QUESTIONS,
     ROLES,
     Advice,
@@ -19,9 +17,10 @@ from adaptbert.comparison.questions import (
     uncompared,
     without_variants,
 )
-from adaptbert.comparison.records import Comparison, Task
-from adaptbert.comparison.report import terms as words
+from adaptbert.comparison.records import Task
+from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import captions
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.report.sentences.advice import would_show
@@ -48,12 +47,6 @@ def section(made: Simulated, **arms: tuple[str, dict[str, str]]) -> Task:
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    """With two tasks."""
-    return simulate(tmp_path_factory.mktemp("both"))
-
-
-@pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     return simulate(tmp_path_factory.mktemp("recipe"), tasks=["section"])
 
@@ -75,7 +68,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
 def test_a_role_is_what_the_weights_were_trained_on(climb: Climb, expected: str) -> None:
     assert role(climb) == expected
     assert expected in ROLES
-    assert expected in words.ARMS
 
 
 def test_domain_transfer_of_random_weights_has_no_role_and_is_in_no_question() -> None:
@@ -88,8 +80,7 @@ def test_domain_transfer_of_random_weights_has_no_role_and_is_in_no_question() -
     }
 
 
-def test_every_question_has_words_and_is_answered_where_its_roles_exist() -> None:
-    assert {*QUESTIONS, AGAIN} == set(words.STEPS)
+def test_every_question_is_answered_where_its_roles_exist() -> None:
     arms = {
         "scratch": SCRATCH,
         "general": GENERAL,
@@ -177,14 +168,14 @@ def test_the_arm_that_would_make_most_comparisons(arms: dict[str, Climb], expect
 def test_an_arm_that_other_tasks_have_is_not_to_be_added_but_to_be_given() -> None:
     there = advice({"task": with_task_text(GENERAL)}, ["task"], {"base": GENERAL, "task": with_task_text(GENERAL)})
     assert there == Advice("general", ["task"], ["task_transfer"], there="base")
-    assert there is not None
-    assert would_show(there).en == (
+    assert would_show(known(there)).en == (
         "To measure task transfer, give this task the arm `base` too, which others have: it would be compared with "
         "task."
     )
 
 
-def test_the_ladder_says_which_arms_other_tasks_have(both: Simulated) -> None:
+def test_the_ladder_says_which_arms_other_tasks_have(tmp_path: Path) -> None:
+    both = simulate(tmp_path)
     here = {
         key: cell
         for key, cell in both.ladder.finetune.items()
@@ -204,9 +195,15 @@ def test_a_single_arm_has_no_gain_and_advice_for_a_second_one(made: Simulated, a
     assert sentence.en.startswith("No step was compared. To measure ")
     assert f" to compare with {arm}." in sentence.en
     assert sentence.zh.startswith("没有比较任何一步。")
-    page = render(comparison)
+    assert task_sentences.best(task, 0.95).en.startswith(f"The only arm with a result is {arm};")
+    assert "✓" not in captions.arms(task, 0.95).en, "it was not chosen"
+    assert [text.en for text in overview.verdict(comparison)] == ["No step was compared on any task."]
+    assert "no step was compared" in comparison_table(summary(comparison))
+    page = render(comparison).partition("</style>")[2]
     assert "No step was compared." in page
-    assert not any(f"chip verdict-{verdict}" in page.partition("</style>")[2] for verdict in get_args(Verdict))
+    assert not any(f"chip verdict-{verdict}" in page for verdict in get_args(Verdict))
+    for absent in ('class="matrix"', 'id="differences-section"', "Verdicts are given", "smallest gain worth having"):
+        assert absent not in page
 
 
 def test_an_arm_outside_of_all_steps_is_named_beside_them(made: Simulated) -> None:
@@ -220,27 +217,23 @@ def test_an_arm_outside_of_all_steps_is_named_beside_them(made: Simulated) -> No
     )
 
 
-def named_pair(made: Simulated, *primary: str, **arms: tuple[str, dict[str, str]]) -> Comparison:
-    """With a question of the user's own: task transfer with one text or with the other."""
-    questions = {"which_text": ("ours", "domain_task"), "of_no_task": ("ours", "absent")}
-    return compared(rearmed(made, arms), questions=questions, primary=primary or PRIMARY)
-
-
 def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
+    """Task transfer with one text or with the other."""
     made = simulate(tmp_path, tasks=["section"])
     arms = {name: (name, ARMS[name]) for name in ("general", "domain", "domain_task")}
     arms["ours"] = ("task", {"domain_transfer": "law", "task_transfer": "own"})
-    comparison = named_pair(made, **arms)
+    questions = {"which_text": ("ours", "domain_task"), "of_no_task": ("ours", "absent")}
+    comparison = compared(rearmed(made, arms), questions=questions)
     (task,) = comparison.tasks
     assert [step.name for step in task.steps] == ["domain_transfer", "task_transfer_after_domain", "which_text"]
     step = known(task.step("which_text"))
     assert (step.arm, step.other, step.verdict, step.draws) == ("ours", "domain_task", "descriptive", 1)
-    assert step.difference is not None
-    assert step.difference.low is not None
+    difference = known(step.difference)
+    assert difference.low is not None
     metrics = summary(comparison)
     written = metrics["section"]["small"]["steps"]["which_text"]
     assert (written["of"], written["primary"]) == (["ours", "domain_task"], False)
-    assert written["difference"] == pytest.approx(step.difference.mean, abs=1e-6)
+    assert written["difference"] == pytest.approx(difference.mean, abs=1e-6)
     (line,) = [line for line in comparison_table(metrics).splitlines() if line.startswith("which_text")]
     assert line.startswith("which_text (ours - domain_task) ")
     assert line.endswith("described only")
@@ -249,11 +242,9 @@ def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
     last = matrix.rpartition('role="rowheader"')[2]
     assert "which_text" in last, "below the questions that every project has"
     assert "<code>ours − domain_task</code>" in last
-    assert f"{100 * step.difference.mean:+.1f}".replace("-", "−") in last
+    assert f"{100 * difference.mean:+.1f}".replace("-", "−") in last
     assert '<b><span lang="en">which_text</span>' in page[page.index('id="task-section"') :]
     assert "compared with no other arm" not in page, "ours is, in a question of its own"
-    primary = known(named_pair(made, "which_text", **arms).tasks[0].step("which_text"))
-    assert (primary.primary, primary.verdict) == (True, "one_draw"), "params.yaml may make it a primary one"
 
 
 def test_a_named_pair_of_one_rung_needs_no_draws(tmp_path: Path) -> None:

@@ -3,9 +3,6 @@
 import gzip
 import json
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,7 @@ import pytest
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from tests.support import tiny
-from tests.support.followed_page import checkpoint, command
+from tests.support.followed_page import checkpoint, ran
 from tests.support.markdown import blocks
 from tests.support.project import clone
 
@@ -26,11 +23,10 @@ COLLECTS = ("collect", "collect_task")
 class Team:
     """Two people's folders, what they share, and the page's commands run in them one by one; every one must end well.
 
-    Args:
-        adapt: what to make smaller when `adaptbert use` has written params.yaml.
+    When `adaptbert use` has written params.yaml, it is made smaller.
     """
 
-    def __init__(self, home: Path, adapt: Callable[[Path], None]) -> None:
+    def __init__(self, home: Path) -> None:
         self.home = home
         self.first = clone(home / "first", home)
         del self.first.env["PREFECT_API_URL"]  # the flow brings its own server
@@ -51,7 +47,7 @@ class Team:
                 else:
                     self.judged(line, folder)
                     if line.startswith("adaptbert use"):
-                        adapt(folder)
+                        small(folder)
 
     def judged(self, line: str, folder: Path) -> None:
         """What the page says of its commands."""
@@ -62,11 +58,7 @@ class Team:
             assert "Running" not in printed
 
     def run(self, line: str, folder: Path, refused: bool = False) -> str:
-        environment = {**self.first.env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
-        words = ["bash", "-c", command(line, self.places)]
-        done = subprocess.run(words, cwd=folder, env=environment, text=True, capture_output=True)
-        assert (done.returncode != 0) == refused, f"{line}\n{done.stdout}{done.stderr}"
-        return done.stdout + done.stderr
+        return ran(line, folder, self.first.env, self.places, refused)
 
 
 def write(path: Path, kind: str, count: int, seed: int) -> None:
@@ -98,7 +90,7 @@ def small(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_second_clone_has_all_and_a_missing_source_costs_nothing(tmp_path: Path) -> None:
-    team = Team(tmp_path, small)
+    team = Team(tmp_path)
     project = team.home / "project"
     for top in ("data", "models", "metrics", "predictions", "reports"):
         assert contents(project / top) == contents(team.first.root / top)

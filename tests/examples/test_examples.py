@@ -10,7 +10,7 @@ import pytest
 
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
-from examples import cross_lingual, dna_control, probes
+from examples import cross_lingual, dna_control, probes, what_is_learned_when
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 
@@ -80,3 +80,16 @@ def test_dna(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert (len(letters), row["label"] == "motif") == (dna_control.LENGTH, dna_control.MOTIF in letters)
     assert len({word for text in texts for word in text.split()}) == 4
     assert len(set(texts)) > 0.99 * len(texts)
+
+
+def test_what_is_learned_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(tiny.sentences("general", 600)), encoding="utf-8")
+    table = what_is_learned_when.main(text, 40)
+    assert [*table] == ["masked", "frequent", "0", "1", "3", "10", "30", "40"]
+    assert table["masked"]["all"] > table["masked"]["frequent"] > 20
+    assert table["0"]["all"] < 0.1, "random weights"
+    assert table["40"]["all"] > table["3"]["all"]
+    assert table["frequent"]["frequent"] > table["frequent"]["all"] > table["frequent"].get("rare", 0.0) == 0
+    rows = capsys.readouterr().out.splitlines()[-8:]
+    assert any(row.startswith("punctuation ") for row in rows)

@@ -1,14 +1,12 @@
 """A project whose text is tokenised, as small as it trains, and the commands of its training stages."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from tests.support import tiny, tiny_tasks
-from tests.support.project import ROOT
+from tests.support.project import ROOT, write_params
 
 COMMANDS = {
     "pretrain": "--start small --init models/init/README.md --tokenizer data/tokenizer/small"
@@ -29,6 +27,7 @@ COMMANDS = {
     " --out models/finetune/mention-domain-small-1 --predictions predictions/mention-domain-small-1.parquet"
     " --metrics metrics/finetune/mention-domain-small-1.json",
 }
+QUICK = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
 MADE = ("--out", "--scratch", "--metrics", "--predictions")
 
 
@@ -69,9 +68,7 @@ def make(root: Path, accumulate: int) -> None:
     Args:
         accumulate: micro-batches an optimizer step.
     """
-    (root / "params.yaml").write_text(json.dumps(values(accumulate)), encoding="utf-8")
-    document = params.read(root / "params.yaml")
-    expanded_ladder.write(expanded_ladder.expanded(document, root / "params.yaml"), root / "ladder.yaml")
+    write_params(root, values(accumulate))
     shutil.copytree(ROOT / "stages", root / "stages", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "data/tokenizer/small").mkdir(parents=True)
     tiny.tokenizer().save(root / "data/tokenizer/small")

@@ -5,7 +5,6 @@ alone, a quarter Ctrl-C, a quarter `kill -9` of DVC and its stage. A recipe that
 disturbed, and the next begins. With -s the figures are printed: what was killed, in which stage, and how long all took.
 """
 
-import json
 import os
 import random
 import re
@@ -24,10 +23,9 @@ from typing import Any
 import psutil
 import pytest
 
-from adaptbert.runtime.params import expanded_ladder
-from tests.faults.small_project import values
+from tests.faults.small_project import QUICK, values
 from tests.support import tiny, tiny_tasks
-from tests.support.project import alive, clone, restore_interrupt, wait_until
+from tests.support.project import alive, clone, restore_interrupt, wait_until, write_params
 
 KINDS = {"dvc alone": 20, "Ctrl-C": 10, "all": 10}
 AT_LOCK = 0.4
@@ -170,10 +168,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
         for split in ("train", "dev", "test"):
             (root / f"task/{split}.parquet").rename(root / f"data/mine/{name}.{split}.parquet")
         shutil.rmtree(root / "task")
-    (root / "params.yaml").write_text(json.dumps(tiny_recipe()), encoding="utf-8")
-    expanded_ladder.write(expanded_ladder.expanded(tiny_recipe(), root / "params.yaml"), root / "ladder.yaml")
-    env = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
-    return root, project.env | env
+    write_params(root, tiny_recipe())
+    return root, project.env | QUICK
 
 
 @pytest.fixture(scope="module")

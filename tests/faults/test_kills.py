@@ -23,7 +23,7 @@ import pytest
 
 from adaptbert.runtime.locks import ROOT as WORK
 from tests.faults import sabotages
-from tests.faults.small_project import COMMANDS, MADE, make
+from tests.faults.small_project import COMMANDS, MADE, QUICK, make
 from tests.support.project import ROOT, environment
 
 KILLED = -signal.SIGKILL
@@ -79,12 +79,8 @@ class World:
         return [self.root / value for name, value in pairwise(words) if name in MADE]
 
     def content(self, stage: str) -> dict[str, bytes]:
-        contents = {}
-        for path in self.outputs(stage):
-            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-                if file.is_file():
-                    contents[str(file.relative_to(self.root))] = file.read_bytes()
-        return contents
+        files = [file for path in self.outputs(stage) for file in (path, *path.rglob("*")) if file.is_file()]
+        return {str(file.relative_to(self.root)): file.read_bytes() for file in files}
 
     def log(self) -> str:
         return (self.root / "log.txt").read_text(encoding="utf-8")
@@ -110,9 +106,6 @@ class World:
             return f"exit {status}"
         here, expected = self.content(stage), self.golden[stage]
         return ", ".join(sorted(name for name in here.keys() | expected.keys() if here.get(name) != expected.get(name)))
-
-
-QUICK = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
 
 
 @pytest.fixture(scope="module")

@@ -138,22 +138,14 @@ def test_a_seed_gives_the_same_whatever_came_before_it(fresh: Project) -> None:
 
 def test_from_scratch_each_seed_has_its_own_weights(fresh: Project) -> None:
     """Without a step worth the name, the saved weights are those that the seed drew."""
-    tiny_step = {"optim": tiny_params.optim(learning_rate=1e-12), "epochs": 0.1}
-    words = []
+    words, optim = [], tiny_params.optim(learning_rate=1e-12)
     for seed in (1, 2):
-        metrics = fresh.finetune("section", "scratch", seeds=[seed], **tiny_step)
+        metrics = fresh.finetune("section", "scratch", seeds=[seed], optim=optim, epochs=0.1)
         assert metrics["from"] == "scratch"
         assert metrics["steps"] == 1
         weights = load_file(fresh.root / "models/finetune/section-scratch/model.safetensors")
         words.append(weights["bert.embeddings.word_embeddings.weight"])
     assert not torch.allclose(*words, atol=1e-3)
-    general = []
-    for seed in (1, 2):
-        fresh.finetune("section", "general", seeds=[seed], **tiny_step)
-        weights = load_file(fresh.root / "models/finetune/section-general/model.safetensors")
-        general.append((weights["bert.embeddings.word_embeddings.weight"], weights["classifier.weight"]))
-    torch.testing.assert_close(general[0][0], general[1][0], atol=1e-6, rtol=0)
-    assert not torch.allclose(general[0][1], general[1][1], atol=1e-3), "the head is always new"
 
 
 def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:

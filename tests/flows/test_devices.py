@@ -61,7 +61,7 @@ def test_stages_side_by_side_have_devices_of_their_own(tmp_path: Path) -> None:
         ("together", ", ".join(f"{name}.txt" for name in FOUR), "false"),
     ]
     entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind="outs", out=f"{name}.txt", gpu=gpu)
+        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind="outs", out=f"{name}.txt", gpu=gpu, option="cache: false")
         for name, deps, gpu in stages
     )
     with served(tmp_path / "toy", tmp_path / "home") as toy:

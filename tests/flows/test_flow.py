@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -107,40 +108,48 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
     assert not toy.began("right")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--until", "compair"], "no stage 'compair' (did you mean 'compare'?)\n  known: start, left, right, compare"),
-        (["--jobs", "0"], "jobs: Input should be greater than or equal to 1"),
-    ],
-)
-def test_nonsense_is_refused_before_anything_starts(toy: Toy, arguments: list[str], message: str) -> None:
-    toy.order()
-    ran = toy.run("flows.recipe", *arguments)
-    assert ran.returncode == 78, ran.stdout
-    assert message in ran.stdout
-    assert not toy.began("start")
+UNTIL_START = ("--until", "start")
+IN_DVC_YAML = "error: AB-228 dvc.yaml: "
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("arguments", "file", "edit", "messages"),
     [
-        ("lowercase: true", "lowercas: true", "unknown key 'lowercas' (did you mean 'lowercase'?)"),
-        ("draws: 2 ", "draws: 3 ", "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-sm"),
+        (
+            ("--until", "compair"), "params.yaml", str,
+            ["no stage 'compair' (did you mean 'compare'?)\n  known: start, left, right, compare"],
+        ),
+        (("--jobs", "0"), "params.yaml", str, ["jobs: Input should be greater than or equal to 1"]),
+        (
+            UNTIL_START, "params.yaml", lambda text: text.replace("lowercase: true", "lowercas: true"),
+            ["unknown key 'lowercas' (did you mean 'lowercase'?)"],
+        ),
+        (
+            UNTIL_START, "params.yaml", lambda text: text.replace("draws: 2 ", "draws: 3 "),
+            ["AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-sm"],
+        ),
+        ((), "dvc.yaml", lambda _: None, [IN_DVC_YAML, "it names no stage, or is missing"]),
+        ((), "dvc.yaml", lambda _: "stages: [\n", [IN_DVC_YAML, "expected node content"]),
+        ((), "dvc.yaml", lambda _: "stages: 3\n", [IN_DVC_YAML, "validation failed"]),
+        ((), "dvc.yaml", lambda _: "stages:\n a:\n  cmd: ${no}\n", [IN_DVC_YAML, "Could not find 'no'"]),
     ],
-)
-def test_bad_params_are_refused_before_anything_starts(toy: Toy, old: str, new: str, message: str) -> None:
-    """Whatever is asked for: the flow looks before it reads the graph."""
+)  # fmt: skip
+def test_what_is_wrong_is_one_message_before_anything_starts(
+    toy: Toy, arguments: tuple[str, ...], file: str, edit: Callable[[str], str | None], messages: list[str]
+) -> None:
+    """Also params that no stage asked for reads: the flow looks before it reads the graph."""
     toy.order()
-    file = toy.root / "params.yaml"
-    good = file.read_text()
-    file.write_text(good.replace(old, new))
+    path = toy.root / file
+    before = path.read_text()
+    after = edit(before)
+    path.write_text(after) if after is not None else path.unlink()
     try:
-        ran = toy.run("flows.recipe", "--until", "start")
+        ran = toy.run("flows.recipe", *arguments)
     finally:
-        file.write_text(good)
+        path.write_text(before)
     assert ran.returncode == 78, ran.stdout
-    assert message in ran.stdout
+    assert [message for message in messages if message not in ran.stdout] == [], ran.stdout
+    assert "Traceback" not in ran.stdout
     assert not toy.began("start")
 
 

@@ -2,8 +2,6 @@
 
 import os
 import signal
-from collections.abc import Callable
-from pathlib import Path
 
 import psutil
 import pytest
@@ -69,29 +67,6 @@ def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy) -> None:
     assert AGAIN in log.read_text()
     assert "Traceback" not in log.read_text()
     assert not (toy.root / "left.end").exists()
-
-
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        pytest.param(lambda path: path.unlink(), "it names no stage, or is missing", id="missing"),
-        pytest.param(lambda path: path.write_text("stages: [\n"), "expected node content", id="no YAML"),
-        pytest.param(lambda path: path.write_text("stages: 3\n"), "validation failed", id="no stages"),
-        pytest.param(lambda path: path.write_text("stages:\n a:\n  cmd: ${no}\n"), "Could not find 'no'", id="unknown"),
-    ],
-)
-def test_a_bad_dvc_yaml_is_one_message(toy: Toy, edit: Callable[[Path], object], message: str) -> None:
-    path = toy.root / "dvc.yaml"
-    before = path.read_bytes()
-    edit(path)
-    try:
-        ran = toy.run("flows.recipe")
-    finally:
-        path.write_bytes(before)
-    assert ran.returncode == 78, ran.stdout
-    assert "error: AB-228 dvc.yaml: " in ran.stdout
-    assert message in ran.stdout
-    assert "Traceback" not in ran.stdout
 
 
 def child(pid: int, *words: str) -> psutil.Process | None:

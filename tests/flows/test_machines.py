@@ -19,7 +19,7 @@ from flows.stage_process import MachineLost, StageFailed, heard, output
 from tests.support.machines import cluster_of
 from tests.support.markdown import blocks, shown
 from tests.support.project import Project, environment, stopped_at_the_end, wait_until
-from tests.support.toy_flow import Toy, write_project
+from tests.support.toy_flow import TOY_STAGE_ENTRY, Toy, write_project
 
 PAGE = "docs/how-to/cluster.md"
 STAGE = """
@@ -35,15 +35,6 @@ if code != "0":
     print("error: the reason", file=sys.stderr)
     sys.exit(int(code))
 Path(out).write_text(name + Path("start.txt").read_text() if name != "start" else "text")
-"""
-
-ENTRY = """
-  {name}:
-    cmd: exec python toy.py {name} ${{toy.{name}.seconds}} ${{toy.{name}.code}} {out}
-    deps: [toy.py{deps}]
-    meta: {{gpu: {gpu}}}
-    outs:
-      - {out}{persist}
 """
 
 
@@ -81,10 +72,13 @@ class Far(Toy):
 def far(tmp_path: Path) -> Far:
     """`start` and `compare` keep their output and so run here; `left` and `right` may run elsewhere."""
     root, home = tmp_path / "project", tmp_path / "home"
-    here, away = ("false", ":\n          persist: true"), ("true", "")
-    stages = [("start", "", *here), ("left", ", start.txt", *away), ("right", ", start.txt", *away)]
-    stages.append(("compare", ", left.txt, right.txt, start.txt", *here))
-    entries = (ENTRY.format(name=n, deps=d, gpu=g, persist=p, out=f"{n}.txt") for n, d, g, p in stages)
+    here, away = {"gpu": "false", "option": "persist: true"}, {"gpu": "true", "option": "persist: false"}
+    stages = [("start", "", here), ("left", ", start.txt", away), ("right", ", start.txt", away)]
+    stages.append(("compare", ", left.txt, right.txt, start.txt", here))
+    entries = (
+        TOY_STAGE_ENTRY.format(name=name, deps=f"toy.py{deps}", kind="outs", out=f"{name}.txt", **where)
+        for name, deps, where in stages
+    )
     write_project(root, STAGE, "vars:\n  - toy.yaml\nstages:" + "".join(entries))
     (tmp_path / "marks").mkdir()
     home.mkdir()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn.attention import varlen
-from transformers import AutoModelForMaskedLM, BertForMaskedLM
+from transformers import AutoModelForMaskedLM
 
 from adaptbert.model import attention, checkpoint
 from adaptbert.model import to_device as batch
@@ -68,10 +68,6 @@ def batches_in(folder: Path) -> MaskedBatches:
 # On a CUDA device: python -m pytest -m gpu
 
 
-def on_cuda(dropout: float = 0.0) -> BertForMaskedLM:
-    return model(dropout).to(CUDA)
-
-
 @pytest.mark.gpu
 def test_on_cuda_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> None:
     """Of the weights alone: the mean over many draws is the output without it."""
@@ -97,7 +93,7 @@ def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
 @pytest.mark.gpu
 @pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 2e-5), (torch.bfloat16, 0.05)])
 def test_on_cuda_hidden_states_and_gradients_are_those_of_the_stock_model(dtype: torch.dtype, close: float) -> None:
-    texts, stock, ours = documents(LENGTHS), model(), on_cuda()
+    texts, stock, ours = documents(LENGTHS), model(), model().to(CUDA)
     expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
     actual = placed(ours, texts, dtype)
     torch.testing.assert_close(actual.cpu(), expected, atol=close, rtol=0)

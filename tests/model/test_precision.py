@@ -9,10 +9,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -35,27 +32,6 @@ BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
 FLAGS = set(CPU_FLAGS.read_text("utf-8").split()) if CPU_FLAGS.is_file() else set()
 
 
-def measured(code: str, **environment: str) -> Any:
-    """The value of `result` after this code, in a new process."""
-    before = "import json; from adaptbert.model.precision import best"
-    code = f"{before}; {code}; print(json.dumps(result))"
-    env = {**os.environ, **environment}
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-@contextmanager
-def busy(count: int) -> Iterator[None]:
-    """Other processes that never rest."""
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
-
-
 # ---- the measurement
 
 
@@ -69,16 +45,26 @@ def test_instructions_for_bf16_are_detected() -> None:
 @OLDER
 @pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
 def test_missing_instructions_for_bf16_are_detected(instructions: str) -> None:
-    name, reason = measured("result = best()", ONEDNN_MAX_CPU_ISA=instructions)
+    """In a new process, as the library reads the variable once."""
+    code = "import json; from adaptbert.model.precision import best; print(json.dumps(best()))"
+    env = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    name, reason = json.loads(done.stdout)
     assert name == FLOAT32
     assert reason.startswith("float32 ")
 
 
 @ON_CPU
 def test_a_busy_machine_does_not_change_it() -> None:
+    """Other processes that never rest."""
     quiet = best()[0]
-    with busy(3):
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
         measurements = {speeds.__wrapped__() for _ in range(8)}
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
     assert {BF16 if one.bf16 > one.float32 else FLOAT32 for one in measurements} == {quiet}
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from adaptbert.base.expansion import LADDER, read
 from adaptbert.errors import BadParams
-from adaptbert.runtime.params import expanded_ladder, placeholders
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import placeholders
 from tests.support.imports import is_code
 from tests.support.messages import messages_in
-from tests.support.project import ROOT, environment
+from tests.support.project import ROOT, environment, write_params
 
 ORDERS = ("$(touch {})", "x;touch {}", "`touch {}`", "x\ntouch {}\n", "x' ; touch {} '")
 """What a shell would obey; `{}` is a file that must not appear."""
@@ -30,12 +30,6 @@ for path in map(Path, json.loads(Path("makes.json").read_text())[os.environ["DVC
         path.write_text("made")
 """
 """In the place of each stage: tells with what it was called, and makes its outputs."""
-
-
-def write(project: Path, document: dict[str, Any]) -> None:
-    """params.yaml and ladder.yaml."""
-    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    expanded_ladder.write(expanded_ladder.expanded(document, project / "params.yaml"), project / LADDER)
 
 
 def dvc(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -148,7 +142,7 @@ def test_any_file_name_is_collected(project: Path) -> None:
         "source": "files", "shape": "single_sentence", "target": "class",
         "train": table, "dev": table, "test": table, "split": {"dev": 0.2, "test": 0.2},
     }  # fmt: skip
-    write(project, document)
+    write_params(project, document)
     done = dvc(project, "repro", *(f"collect@{key}" for key in corpora), "collect_task@section")
     assert done.returncode == 0, done.stdout + done.stderr
     for key, name in corpora.items():
@@ -170,7 +164,7 @@ def test_a_name_that_leads_elsewhere_costs_nothing(project: Path, file: str) -> 
         path.parent.mkdir(parents=True)
         path.write_text("kept", encoding="utf-8")
     document = params.read(ROOT / "presets/smoke.yaml")
-    write(project, document)
+    write_params(project, document)
     if file == "params.yaml":
         names = [f"../../../../{outside.name}/{i}" for i in (2, 3)]
         document["collect"][names[0]] = document["collect"]["domain"]

@@ -64,12 +64,8 @@ def test_an_experiment(pristine: Project, where: list[str]) -> None:
 @pytest.mark.slow
 def test_a_value_of_the_ladder_in_an_experiment(pristine: Project) -> None:
     """Where both files agree: -S writes params.yaml alone."""
-    text = (pristine.root / "params.yaml").read_text(encoding="utf-8")
-    (pristine.root / "params.yaml").write_text(text.replace("draws: 2 ", "draws: 1 "), encoding="utf-8")
-    try:
+    with pristine.edited("params.yaml", "draws: 2 ", "draws: 1 "):
         refused(pristine, "dvc", "exp", "run", "-S", "ladder.draws=2")
-    finally:
-        (pristine.root / "params.yaml").write_text(text, encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -50,22 +50,6 @@ def repro(project: Project, *options: str) -> tuple[set[str], str]:
     return set(re.findall(r"Running stage '(.+)':", done.stdout)), done.stdout
 
 
-class Edit:
-    """A change of one file that is taken back."""
-
-    def __init__(self, project: Project, name: str, old: str, new: str) -> None:
-        self._file = project.root / name
-        self._before = self._file.read_text(encoding="utf-8")
-        assert self._before.count(old) >= 1
-        self._after = self._before.replace(old, new, 1)
-
-    def __enter__(self) -> None:
-        self._file.write_text(self._after, encoding="utf-8")
-
-    def __exit__(self, *_: object) -> None:
-        self._file.write_text(self._before, encoding="utf-8")
-
-
 def test_what_a_recipe_leaves(project: Project) -> None:
     assert "Data and pipelines are up to date" in project.run("dvc", "status").stdout
     report = (project.root / "reports/index.html").read_text(encoding="utf-8")
@@ -77,22 +61,16 @@ def test_what_a_recipe_leaves(project: Project) -> None:
     assert here < below, "even so little training on a text teaches that text"
 
 
-def test_a_second_run_has_nothing_to_do(project: Project) -> None:
-    ran, printed = repro(project)
-    assert ran == set()
-    assert "Data and pipelines are up to date" in printed
-
-
 def test_a_comment_in_the_fine_tuning_runs_the_cells_and_their_equal_results_end_it(project: Project) -> None:
     """What a cell gives is a function of what it reads: nothing that follows has to run."""
-    with Edit(project, "adaptbert/finetuning/module.py", '"""Supervised', '"""Supervised (a word more)'):
+    with project.edited("adaptbert/finetuning/module.py", '"""Supervised', '"""Supervised (a word more)'):
         ran, printed = repro(project)
     assert ran == CELLS
     assert "Stage 'compare' didn't change, skipping" in printed
 
 
 def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: Project) -> None:
-    with Edit(project, "adaptbert/finetuning/module.py", "loss = self._shape.loss(", "loss = 2 * self._shape.loss("):
+    with project.edited("adaptbert/finetuning/module.py", "loss = self._shape.loss(", "loss = 2 * self._shape.loss("):
         ran, _ = repro(project)
     assert ran == {*CELLS, "compare"}
     # Taking it back restores what was cached; nothing is trained. What compare leaves is in git, not in DVC's cache.

@@ -10,19 +10,19 @@ from adaptbert.finetuning.module import PREDICT_ROWS
 from adaptbert.prediction import Predictor
 from adaptbert.prediction.predictor import HELD
 from tests.support.cells import Project
-from tests.support.predicting import json_lines, model, read, rows_of, run
+from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
 
 BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
-    "single_sentence_class": [
+    "single_sentence": [
         ({"text": None}, "AB-041"),
         ({"text": 7}, "AB-042"),
         ({"text": " \u200b "}, "AB-074"),
         ({"other": "x"}, "AB-056"),
         ({"text": "\ud800"}, "AB-009"),
     ],
-    "sentence_pair_class": [({"text_a": "a", "text_b": ""}, "AB-076"), ({"text_a": "\u200b", "text_b": "b"}, "AB-076")],
-    "extractive_answer_answer": [({"context": "", "question": "Who?"}, "AB-074")],
-    "sequence_labelling_spans": [
+    "sentence_pair": [({"text_a": "a", "text_b": ""}, "AB-076"), ({"text_a": "\u200b", "text_b": "b"}, "AB-076")],
+    "extractive_answer": [({"context": "", "question": "Who?"}, "AB-074")],
+    "sequence_labelling": [
         ({"tokens": []}, "AB-074"),
         ({"tokens": ["a", " "]}, "AB-091"),
         ({"tokens": ["a", "\u200b"]}, "AB-092"),
@@ -31,24 +31,27 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
 }
 
 
-@pytest.mark.parametrize("task", BAD)
+@pytest.mark.parametrize("task", KINDS)
 def test_bad_rows_stand_in_their_place(project: Project, task: str, tmp_path: Path) -> None:
+    """And Python answers the others as the command does."""
     good = rows_of(project, task)[:3]
-    bad = [{"id": f"bad-{n}", **row} for n, (row, _) in enumerate(BAD[task])]
+    of_kind = BAD[KINDS[task][0]]
+    bad = [{"id": f"bad-{n}", **row} for n, (row, _) in enumerate(of_kind)]
     rows = [good[0], *bad, *good[1:]]
     source, out = json_lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
-    done = run(model(project, task), source, "-o", out)
+    done = run(model(project, task), source, "-o", out, "--probabilities")
     assert done.exit_code == 65
     answers = read(out)
     assert [answered["id"] for answered in answers] == [row["id"] for row in rows]
-    assert [answered["error"][:6] for answered in answers if "error" in answered] == [code for _, code in BAD[task]]
-    alone = list(Predictor.load(model(project, task)).answers(good))
+    assert [answered["error"][:6] for answered in answers if "error" in answered] == [code for _, code in of_kind]
+    alone = list(Predictor.load(model(project, task)).answers(good, probabilities=True))
     assert [answered for answered in answers if "error" not in answered] == alone, "as if the bad ones were not there"
-    for line, (_, code) in enumerate(BAD[task], 2):
+    for line, (_, code) in enumerate(of_kind, 2):
         assert f"{code} {source}:{line}: " in done.stderr
-    out.unlink()
+    out.write_text("old")
     done = run(model(project, task), source, "-o", out, "--strict")
-    assert (done.exit_code, out.exists()) == (65, False)
+    assert (done.exit_code, out.read_text()) == (65, "old"), "an error that stops a run comes before OUTPUT is touched"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
     assert f"{source}:2" in done.stderr
 
 

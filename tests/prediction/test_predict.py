@@ -18,25 +18,25 @@ from tests.support.cells import Project
 from tests.support.predicting import KINDS, LEARNT, ROWS, json_lines, model, read, rows_of, run
 
 
+def assert_as_evaluated(answers: list[dict[str, Any]], project: Project, task: str) -> None:
+    """Numbers have no confidence."""
+    answer = TARGETS[KINDS[task][1]].answer
+    for answered, row in zip(answers, project.predictions(f"{task}-general"), strict=True):
+        predicted = row["predicted"] if isinstance(answered[answer], str) else json.loads(row["predicted"])
+        assert (answered["id"], answered[answer]) == (row["id"], predicted)
+        assert np.array_equal(answered.get("confidence", np.nan), row["confidence"], equal_nan=True)
+
+
 @pytest.mark.parametrize("task", KINDS)
 def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_path: Path) -> None:
     """The file of the test set through the command: equal answers, and confidences equal to the last bit."""
     out = tmp_path / "out.jsonl"
     done = run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out)
     assert done.exit_code == 0, done.output
-    answer = TARGETS[KINDS[task][1]].answer
-    answers, expected = read(out), project.predictions(f"{task}-general")
-    assert len(answers) == len(expected) == ROWS[2]
-    for answered, row in zip(answers, expected, strict=True):
-        assert answered["id"] == row["id"]
-        assert answered[answer] == (
-            row["predicted"] if isinstance(answered[answer], str) else json.loads(row["predicted"])
-        )
-        assert (
-            answered.get("confidence", row["confidence"]) is row["confidence"]
-            or answered["confidence"] == row["confidence"]
-        )
-        assert answered.keys() <= {"id", answer, "confidence", "entities"}
+    answer, answers = TARGETS[KINDS[task][1]].answer, read(out)
+    assert_as_evaluated(answers, project, task)
+    assert len(answers) == ROWS[2]
+    assert all(answered.keys() <= {"id", answer, "confidence", "entities"} for answered in answers)
     assert len({json.dumps(answered.get("confidence", answered[answer])) for answered in answers}) > 100, (
         "bits that could differ"
     )
@@ -59,18 +59,6 @@ def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
     assert read(out)[0]["confidence"] == answer("a code word")
     predictor._task = predictor._task.model_copy(update={"replace": None})
     assert answer("a @somebody word") != answer("a code word")
-
-
-@pytest.mark.parametrize("task", KINDS)
-def test_python_answers_as_the_command_does(project: Project, task: str, tmp_path: Path) -> None:
-    rows = rows_of(project, task)[:20]
-    out = tmp_path / "out.jsonl"
-    assert (
-        run(model(project, task), json_lines(tmp_path / "in.jsonl", rows), "-o", out, "--probabilities").exit_code == 0
-    )
-    answers = list(Predictor.load(model(project, task)).answers(rows, probabilities=True))
-    assert answers == read(out)
-    assert all(row["id"] == row_in["id"] for row, row_in in zip(answers, rows, strict=True))
 
 
 @pytest.mark.parametrize("task", ["single_sentence_class", "sequence_labelling_spans", "extractive_answer_answer"])
@@ -104,19 +92,6 @@ def test_a_pass_is_of_some_rows_and_some_tokens() -> None:
     assert alone == [chosen.tolist() for chosen in batches if set(chosen) <= set(second)]
 
 
-def test_precision_can_be_chosen(project: Project) -> None:
-    rows = rows_of(project, "single_sentence_class")
-    exact, rough = (
-        [
-            answered["confidence"]
-            for answered in Predictor.load(model(project, "single_sentence_class"), precision).answers(rows)
-        ]
-        for precision in ("32-true", "bf16-mixed")
-    )
-    assert exact != rough
-    assert rough == pytest.approx(exact, abs=0.02)
-
-
 # ---- probabilities, entities, offsets
 
 
@@ -143,19 +118,15 @@ def test_probabilities_of_sentences(project: Project, shape: str) -> None:
 
 
 def test_probabilities_of_words(project: Project) -> None:
-    for answered in probabilities(project, "sequence_labelling_tags"):
-        best = [max(word, key=lambda tag: word[tag]) for word in answered["probabilities"]]
-        assert best == answered["tags"]
-        assert answered["confidence"] == min(max(word.values()) for word in answered["probabilities"])
-
-
-def test_top(project: Project) -> None:
-    every = probabilities(project, "sequence_labelling_tags")
-    best = probabilities(project, "sequence_labelling_tags", top=2)
-    for answered, more in zip(best, every, strict=True):
-        for word, all_of_it in zip(answered["probabilities"], more["probabilities"], strict=True):
-            assert list(word.values()) == sorted(all_of_it.values(), reverse=True)[:2]
-            assert word.items() <= all_of_it.items()
+    """All of them, or the best two."""
+    task = "sequence_labelling_tags"
+    for answered, fewer in zip(probabilities(project, task), probabilities(project, task, top=2), strict=True):
+        words = answered["probabilities"]
+        assert [max(word, key=lambda tag: word[tag]) for word in words] == answered["tags"]
+        assert answered["confidence"] == min(max(word.values()) for word in words)
+        for best, word in zip(fewer["probabilities"], words, strict=True):
+            assert list(best.values()) == sorted(word.values(), reverse=True)[:2]
+            assert best.items() <= word.items()
 
 
 def test_entities_are_in_the_text(project: Project) -> None:
@@ -220,11 +191,7 @@ def test_words_without_a_subword_token_are_answered(project: Project) -> None:
 def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str) -> None:
     own = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
     own.finetune(task, "general", {"decoder": "crf"}, **LEARNT)
-    rows, expected = rows_of(own, task), own.predictions(f"{task}-general")
-    answers = list(Predictor.load(model(own, task)).answers(rows, probabilities=True))
-    assert [answered["confidence"] for answered in answers] == [row["confidence"] for row in expected]
-    for answered, row in zip(answers, expected, strict=True):
-        answer = answered[TARGETS[KINDS[task][1]].answer]
-        assert answer == (row["predicted"] if isinstance(answer, str) else json.loads(row["predicted"]))
+    answers = list(Predictor.load(model(own, task)).answers(rows_of(own, task), probabilities=True))
+    assert_as_evaluated(answers, own, task)
     every = [word for answered in answers for word in answered["probabilities"]]
     assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)

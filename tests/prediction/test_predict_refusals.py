@@ -24,22 +24,18 @@ def refused(done: Result, code: int, exit_code: int, out: Path) -> str:
     return line
 
 
-def test_what_is_no_fine_tuned_checkpoint(project: Project, tmp_path: Path) -> None:
+def test_what_is_no_fine_tuned_checkpoint_and_no_input(project: Project, tmp_path: Path) -> None:
     source, out = json_lines(tmp_path / "in.jsonl", [{"text": "a"}]), tmp_path / "out.jsonl"
     refuse = partial(refused, exit_code=65, out=out)
     refuse(run(tmp_path / "nowhere", source, "-o", out), 128)
     refuse(run(project.root / "models/pretrain", source, "-o", out), 181)
-    weights = project.root / f"models/finetune/{CLASS}-general" / "model.safetensors"
+    line = refuse(run(model(project, CLASS), tmp_path, "-o", out), 49)
+    assert line == f"error: AB-049 {tmp_path}: is a folder\n  name one file of it"
+    weights = model(project, CLASS) / "model.safetensors"
     line = refuse(run(weights, source, "-o", out), 128)
     assert (
         line == f"error: AB-128 {weights}: is a file, and a checkpoint is a folder\n  name its folder: {weights.parent}"
     )
-
-
-def test_a_folder_is_no_input(project: Project, tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    line = refused(run(project.root / f"models/finetune/{CLASS}-general", tmp_path, "-o", out), 49, 65, out)
-    assert line == f"error: AB-049 {tmp_path}: is a folder\n  name one file of it"
 
 
 @pytest.mark.parametrize(
@@ -146,13 +142,3 @@ def test_outputs_that_cannot_be(project: Project, tmp_path: Path) -> None:
     assert (done.exit_code, "Traceback" in done.output) == (74, False)
     assert run(model(project, ANSWER), source, "--top", "2").exit_code == 78, "no classes"
     assert run(model(project, CLASS), "-").exit_code == 78, "no format"
-
-
-def test_an_older_answer_stays_when_the_run_stops(project: Project, tmp_path: Path) -> None:
-    """Atomic: an error that stops a run comes before OUTPUT is touched."""
-    out = tmp_path / "out.csv"
-    out.write_text("old")
-    source = json_lines(tmp_path / "in.jsonl", [{"text": "a"}, {"text": ""}])
-    assert run(model(project, CLASS), source, "-o", out, "--strict").exit_code == 65
-    assert out.read_text() == "old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.csv"]

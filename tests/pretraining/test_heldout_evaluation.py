@@ -12,6 +12,7 @@ from transformers import BertForMaskedLM
 
 from adaptbert.errors import BadData
 from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, bits_per_char, sets_in
+from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from tests.support import tiny, tiny_params
 
@@ -72,8 +73,6 @@ def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> No
 
 
 def test_text_too_short_for_a_mask(tmp_path: Path) -> None:
-    from adaptbert.tokenization.corpus_writer import write
-
     write(tmp_path / "short", [("a", "the")], tiny.tokenizer(), 16)
     ours = model()
     heldout = HeldOut(sets_in(tmp_path), MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)

@@ -13,19 +13,15 @@ from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.pretraining.length_schedule import ConcatenatedBatches, ShortDocuments
 from adaptbert.pretraining.masked_lm import PAIR_PARTS, MaskedBatches, MaskedLM
-from adaptbert.pretraining.sentence_pairs import (
-    NextSentenceHead,
-    SentenceObjective,
-    SentencePairs,
-    head_of,
-)
+from adaptbert.pretraining.sentence_pairs import NextSentenceHead, SentenceObjective, SentencePairs, head_of
 from adaptbert.tokenization.store.tokenized_corpus import Documents, Flat
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny, tiny_params
+from tests.support import short_runs, tiny, tiny_params
 from tests.support.numbered import Numbered
+from tests.support.short_runs import Stop, changed, until, weights
 
 
 class Telling(Numbered):
@@ -74,29 +70,23 @@ def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path) -> None:
     for k in (0, 5, 6, 9):
         assert torch.equal(pickle.loads(sent)(k).ids, both(k).ids)  # noqa: S301
 
-    def run(folder: Path, stop: int = 0) -> tuple[list[dict[str, float]], dict[str, torch.Tensor]]:
-        def look(step: int) -> dict[str, float]:
-            if step == stop:
-                raise KeyboardInterrupt
-            return {}
-
+    def run(folder: Path, stop: int | None = None) -> tuple[list[dict[str, float]], dict[str, torch.Tensor]]:
         torch.manual_seed(0)
         module = MaskedLM(BertForPreTraining(tiny.config()), tiny_params.optim(), 6)
-        plan = Plan(6, 2, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
-        points = dict.fromkeys([4, 6, *([stop] if stop else [])], look)
-        curve = fit(module, both, plan, tiny.no_record(), points, Savepoints(folder)).curve
-        return curve, {name: value.detach() for name, value in module.named_parameters()}
+        plan, points = replace(short_runs.plan(6), parts=PAIR_PARTS), dict.fromkeys([4, 6], lambda _: {})
+        curve = fit(module, until(both, stop), plan, tiny.no_record(), points, Savepoints(folder)).curve
+        return curve, weights(module)
 
-    curve, weights = run(tmp_path / "whole")
-    with pytest.raises((KeyboardInterrupt, SystemExit)):
-        run(tmp_path / "cut", stop=3)
+    curve, whole = run(tmp_path / "whole")
+    with pytest.raises(Stop):
+        run(tmp_path / "cut", stop=5)
     savepoint = Savepoints(tmp_path / "cut").latest()
     assert savepoint is not None
     assert savepoint.step == 2
-    again, others = run(tmp_path / "cut")
+    again, resumed = run(tmp_path / "cut")
     assert again == curve
     assert set(PAIR_PARTS) < set(curve[0])
-    assert all(torch.equal(weights[name], others[name]) for name in weights)
+    assert not changed(whole, resumed)
 
 
 def test_what_is_saved_opens_as_bert_with_both_heads(tmp_path: Path) -> None:

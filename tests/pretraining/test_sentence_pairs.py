@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from adaptbert.errors import BadData
 from adaptbert.pretraining.masked_lm import MaskedBatches
-from adaptbert.pretraining.sentence_pairs import (
-    SHORTEST,
-    NextSentenceHead,
-    SentenceOrderHead,
-    SentencePairs,
-)
+from adaptbert.pretraining.sentence_pairs import SHORTEST, NextSentenceHead, SentenceOrderHead, SentencePairs
 from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny, tiny_params
 from tests.support.numbered import CLS, SEP, Numbered
@@ -44,9 +39,7 @@ def enough(lengths: list[int]) -> bool:
     return sum(length >= SHORTEST for length in lengths) > 1
 
 
-lengths = st.lists(st.integers(3, LONGEST), min_size=3, max_size=20).filter(
-    lambda ls: sum(n >= SHORTEST for n in ls) > 1
-)
+lengths = st.lists(st.integers(3, LONGEST), min_size=3, max_size=20).filter(enough)
 
 
 @settings(deadline=None)

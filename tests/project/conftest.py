@@ -1,21 +1,28 @@
-"""A project that a real DVC has run, for the tests of what DVC leaves behind."""
-
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.small_graph import reproduce
-
-
-@pytest.fixture(scope="session")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return reproduce(tmp_path_factory.mktemp("project"))
+from tests.support.commands import in_a_demo
+from tests.support.imports import ROOT
 
 
 @pytest.fixture
-def project(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, which is the current folder."""
-    subprocess.run(["cp", "-a", f"{reproduced}/.", str(tmp_path)], check=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The demonstration in a repository of its own, of git and of DVC, in which the process stands."""
+    (tmp_path / "project/.dvc").mkdir(parents=True)
+    root = in_a_demo(tmp_path / "project", monkeypatch)
+    for name in (".dvc/config", ".gitignore"):
+        shutil.copy(ROOT / name, root / name)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    subprocess.run(["git", "init", "-q"], check=True)
+    return root
+
+
+@pytest.fixture
+def own(project: Path) -> Path:
+    """The folder of a user's files in it."""
+    folder = project / "data/own"
+    folder.mkdir()
+    return folder

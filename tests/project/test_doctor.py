@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from typer.testing import CliRunner
 
-from adaptbert.cli import app
 from adaptbert.model.precision import Speeds
 from adaptbert.project import doctor
 from adaptbert.project.doctor import Finding, Verdict
+from tests.support.commands import run
 from tests.support.processors import FAST, ON_CPU, SLOW, processor
 
 
@@ -57,7 +56,7 @@ def test_packages_that_do_not_fit_are_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "./mlruns")
-    done = CliRunner().invoke(app, ["doctor"])
+    done = run("doctor")
     assert done.exit_code == 1
     assert done.output.count("│ FAIL │") == 2, "no repository, a store that MLflow refuses"
     assert re.fullmatch(r"FAIL 2, warn \d of \d+: the last column says what to do", done.output.splitlines()[-1])

@@ -1,9 +1,11 @@
-"""A dvc.lock that a killed DVC left half-written is put right: real DVC, every point where a write can be cut."""
+"""What a killed DVC leaves is put right: a dvc.lock cut at any point of a write, and marks, copies and locks."""
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,41 @@ from adaptbert.base.files import Blocked
 from adaptbert.errors import BadData
 from adaptbert.project import dvc_files
 from adaptbert.runtime.locks import Busy
-from tests.support.small_graph import dvc
+from tests.support.small_graph import dvc, write_graph
+
+GRAPH = """
+stages:
+  words:
+    cmd: date +%N >> ran.txt; mkdir -p out/words; echo a > out/words/a; echo '{"a":1}' > out/words.json
+    deps: [in.txt]
+    outs: [out/words]
+    metrics: [{out/words.json: {cache: false}}]
+  count:
+    foreach: {one: {n: 1}, two: {n: 2}}
+    do:
+      cmd: date +%N >> ran.txt; mkdir -p out; echo ${item.n} > out/${key}
+      deps: [out/words]
+      outs: ["out/${key}"]
+"""
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of three stages that is up to date."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("project"))
+        write_graph(GRAPH)
+        Path("in.txt").write_text("text")
+        assert dvc("repro").returncode == 0
+        return Path.cwd()
+
+
+@pytest.fixture
+def project(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, which is the current folder."""
+    subprocess.run(["cp", "-a", f"{reproduced}/.", str(tmp_path)], check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def runs() -> int:
@@ -90,15 +126,25 @@ def test_every_cut_is_seen_or_harmless(project: Path) -> None:
     assert dvc_files._problem() == ""
 
 
-def test_both_sides_of_a_merge_are_left_to_the_user(project: Path) -> None:
-    text = Path("dvc.lock").read_text().replace("    cmd:", "<<<<<<< HEAD\n    cmd:", 1)
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "    cmd:",
+            "<<<<<<< HEAD\n    cmd:",
+            "AB-182 dvc.lock:4: git left both sides of a merge ('<<<<<<<')\n  "
+            "take one side (git checkout --ours dvc.lock, or --theirs) and run again",
+        ),
+        ("'2.0'", "'3.0'", "AB-200 dvc.lock: schema '3.0', and this version of DVC reads '2.0'\n  install "),
+    ],
+    ids=["both sides of a merge", "another DVC"],
+)
+def test_what_no_kill_leaves_is_left_to_the_user(project: Path, old: str, new: str, message: str) -> None:
+    text = Path("dvc.lock").read_text().replace(old, new, 1)
     Path("dvc.lock").write_text(text)
     with pytest.raises(BadData) as refused:
         dvc_files.mend()
-    assert str(refused.value) == (
-        "AB-182 dvc.lock:4: git left both sides of a merge ('<<<<<<<')\n  "
-        "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
-    )
+    assert str(refused.value).startswith(message)
     assert Path("dvc.lock").read_text() == text
 
 
@@ -115,17 +161,6 @@ def test_what_is_no_file_is_refused(project: Path, put: Callable[[Path], None]) 
     assert str(refused.value) == (
         "AB-184 dvc.lock: not a file, or a link to none, and DVC writes one there\n  move it away"
     )
-
-
-def test_a_lock_of_another_dvc_is_left_alone(project: Path) -> None:
-    text = Path("dvc.lock").read_text().replace("'2.0'", "'3.0'")
-    Path("dvc.lock").write_text(text)
-    with pytest.raises(BadData) as refused:
-        dvc_files.mend()
-    assert str(refused.value).startswith(
-        "AB-200 dvc.lock: schema '3.0', and this version of DVC reads '2.0'\n  install "
-    )
-    assert Path("dvc.lock").read_text() == text
 
 
 def test_no_damaged_lock_is_overwritten(project: Path) -> None:
@@ -189,3 +224,81 @@ def test_a_damaged_lock_under_a_dvc_at_work_is_not_touched(project: Path) -> Non
     )
     assert refused.value.exit_code == 75
     assert Path("dvc.lock").read_text() == "schema"
+
+
+# --- beside dvc.lock
+
+
+@pytest.mark.parametrize("name", ["lock", "rwlock", "rwlock.lock"])
+@pytest.mark.parametrize("put", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_among_the_state_of_dvc(project: Path, name: str, put: Callable[[Path], None]) -> None:
+    path = Path(".dvc/tmp", name)
+    path.unlink(missing_ok=True)
+    put(path)
+    with pytest.raises(Blocked) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == (
+        f"AB-184 {path}: not a file, and DVC writes one there\n  move it away while no DVC is at work"
+    )
+
+
+@pytest.mark.parametrize(
+    "graph", ["", "[]", "stages: []", "stages: {a: 1}", "stages: {a: {outs: [{}]}}", "[" * 200_000]
+)
+def test_a_graph_of_another_form_is_left_to_dvc(project: Path, graph: str) -> None:
+    Path("dvc.yaml").write_text(graph)
+    assert dvc_files.mend() == []
+
+
+MARKS = ["", '{"write": {"/x": {"pi', "[]", '{"a": 5}', '{"read": {"/x": [{"cmd": "dvc"}]}}']
+MARKS += ["[" * 200_000, '{"write": {"/x": {"pid": 1e999}}}']
+
+
+@pytest.mark.parametrize("text", MARKS, ids=range(len(MARKS)))
+def test_marks_that_are_cut(project: Path, text: str) -> None:
+    """DVC refuses to run until somebody removes the file."""
+    Path(".dvc/tmp/rwlock").write_text(text)
+    (line,) = dvc_files.mend()
+    assert line == (
+        ".dvc/tmp/rwlock cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
+    )
+    assert not Path(".dvc/tmp/rwlock").exists()
+
+
+def test_marks_of_a_number_that_another_process_has_now(project: Path) -> None:
+    """As after the restart of a container: DVC would wait for this process for ever."""
+    mark = {"pid": os.getpid(), "cmd": "dvc repro"}
+    marks = {"write": {str(project / "out/one"): mark}, "read": {str(project / "in.txt"): [mark]}}
+    Path(".dvc/tmp/rwlock").write_text(json.dumps(marks))
+    assert dvc_files.mend() == []
+    assert json.loads(Path(".dvc/tmp/rwlock").read_text()) == marks, "this process has lived longer: it may be DVC"
+    long_ago = time.time() - 10**6
+    os.utime(".dvc/tmp/rwlock", (long_ago, long_ago))
+    assert dvc_files.mend() == []
+    assert json.loads(Path(".dvc/tmp/rwlock").read_text()) == {"write": {}, "read": {}}
+    Path("in.txt").write_text("another text")
+    assert dvc("repro").returncode == 0
+
+
+def test_copies_that_dvc_had_begun(project: Path) -> None:
+    """Beside outputs only, and only names such as DVC gives."""
+    for name in ("out/.AbCdEf_hij-lmnopqrstuv.tmp", "out/.mine.tmp", ".AbCdEf_hij-lmnopqrstuv.tmp"):
+        Path(name).write_text("half")
+    assert dvc_files.mend() == ["out/.AbCdEf_hij-lmnopqrstuv.tmp removed: a copy that DVC had begun when it was killed"]
+    assert Path("out/.mine.tmp").is_file()
+    Path("dvc.yaml").write_text("stages: {")
+    assert dvc_files.mend() == [], "DVC itself reports it"
+
+
+def test_a_lock_of_git_is_reported(project: Path) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path(".git/index.lock").touch()
+    (line,) = dvc_files.mend()
+    assert line.startswith("warning: .git/index.lock is there: a git is at work here, or a git or DVC was killed;")
+    assert line.endswith("If no git is at work: rm .git/index.lock")
+
+
+def test_where_dvc_never_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert dvc_files.mend() == []
+    assert list(tmp_path.iterdir()) == []

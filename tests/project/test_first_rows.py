@@ -6,26 +6,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from adaptbert.cli import app
 from adaptbert.errors import UserError
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
 from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, read_into
-from tests.support.checked_files import SEEDS, check_errors, in_a_project, lines, mood, words, write, write_document
+from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write, write_document
+from tests.support.commands import run
 from tests.support.imports import ROOT
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return in_a_project(tmp_path, monkeypatch)
-
-
-def test_six_files_with_six_faults_are_reported_in_one_run(project: Path) -> None:
-    (project / "data/own/gbk.txt").write_bytes("天气很好，我们出去玩。\n".encode("gbk") * 3)
+def test_six_files_with_six_faults_are_reported_in_one_run(own: Path) -> None:
+    (own / "gbk.txt").write_bytes("天气很好，我们出去玩。\n".encode("gbk") * 3)
     people = {
         split: lines(f"{split}.json", *({"tokens": [f"Lee{n + seed}", "left"], "tags": [tag, "O"]} for n in range(4)))
         for (split, seed), tag in zip(SEEDS.items(), ("I-PER", "B-PER", "B-PER"), strict=True)
@@ -54,16 +48,16 @@ def test_six_files_with_six_faults_are_reported_in_one_run(project: Path) -> Non
     ):
         assert sum(line.startswith(start) for line in messages) == 1, (start, messages)
     assert not any("/tmp" in line for line in messages), "the folder that is thrown away"
-    assert sorted(path.name for path in Path("data").iterdir()) == ["own", "sources", "tokenizer"]
+    assert sorted(path.name for path in Path("data").iterdir()) == ["own", "sources"]
 
 
-def test_what_is_right_passes(project: Path) -> None:
+def test_what_is_right_passes(own: Path) -> None:
     corpus = lines("posts.txt", *map(words, range(300)))
     write({"general": corpus, "domain": corpus}, {"class_weights": {"a": 1.0, "b": 2.0}}, mood=mood())
     assert check_errors() == []
 
 
-def test_class_weights_of_other_labels(project: Path) -> None:
+def test_class_weights_of_other_labels(own: Path) -> None:
     write(None, {"class_weights": {"a": 1.0, "c": 2.0}}, mood=mood())
     assert check_errors() == [
         "AB-111 params.yaml: finetune.mood.class_weights: class_weights of 'a', 'c', but the labels are 'a', 'b'\n  "
@@ -79,7 +73,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> None:
+def test_check_and_the_stages_agree_on_small_files(own: Path, tmp_path: Path, seed: int) -> None:
     """What check accepts, collect and validate accept, and the reverse."""
     draw = random.Random(seed)
     paths = {}
@@ -93,11 +87,11 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
     document = params.read(Path("params.yaml"))
     config = params.parse(CollectTaskParams, values, "collect_task.mood", Path("params.yaml"))
     limits = params.parse(Limits, document["validate"], "validate", Path("params.yaml"))
-    (project / "raw").mkdir()
+    (tmp_path / "raw").mkdir()
     expected: list[UserError] = []
     try:
-        read_into(project / "raw", config, {split: Path(path) for split, path in paths.items()})
-        expected = validate_labelled_set(project / "raw", project / "kept", project / "rejected.parquet", limits).errors
+        read_into(tmp_path / "raw", config, {split: Path(path) for split, path in paths.items()})
+        expected = validate_labelled_set(tmp_path / "raw", tmp_path / "kept", tmp_path / "out.parquet", limits).errors
     except UserError as error:
         expected = [error]
     seen = first_rows.check(document, Path("params.yaml"))
@@ -106,7 +100,7 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
     assert seen.notices == [], "of a set that is read whole nothing is left open"
 
 
-def test_a_label_of_another_name_is_a_missing_column_in_every_split(project: Path) -> None:
+def test_a_label_of_another_name_is_a_missing_column_in_every_split(own: Path) -> None:
     """A split without labels is one that has nothing else that they could be."""
     rows = [{"id": n, "text": words(n), "mood": "ab"[n % 2]} for n in range(20)]
     write(None, None, mood=mood(**{split: lines(f"{split}.jsonl", *rows[n:]) for n, split in enumerate(SEEDS)}))
@@ -118,8 +112,8 @@ def test_a_label_of_another_name_is_a_missing_column_in_every_split(project: Pat
     assert [line.splitlines()[0] for line in check_errors()] == ["AB-098 data/own/test.jsonl:1: test has no labels"]
 
 
-def test_every_bad_file_of_a_folder_is_reported_up_to_ten(project: Path) -> None:
-    parts = project / "data/own/parts"
+def test_every_bad_file_of_a_folder_is_reported_up_to_ten(own: Path) -> None:
+    parts = own / "parts"
     parts.mkdir()
     for number in range(15):
         (parts / f"{number:02d}.csv").write_text(f"content\nx{number}\n", encoding="utf-8")
@@ -130,17 +124,12 @@ def test_every_bad_file_of_a_folder_is_reported_up_to_ten(project: Path) -> None
     assert messages[10:] == ["AB-040 collect.domain: and 5 more errors\n  mend these first, then check again"]
 
 
-def test_a_list_of_packages_and_a_dictionary(project: Path) -> None:
-    (project / "data/own/packages.txt").write_text("numpyy\n", encoding="utf-8")
-    (project / "data/own/words.txt").write_text("word x\n", encoding="utf-8")
+def test_a_list_of_packages(own: Path) -> None:
+    (own / "packages.txt").write_text("numpyy\n", encoding="utf-8")
     document = params.read(ROOT / "presets/smoke.yaml")
     document["collect"]["domain"]["path"] = "data/own/packages.txt"
-    document["tokenize"]["all"]["words"] = {"segmenter": "rjieba", "dictionary": "data/own/words.txt"}
     write_document(document)
-    assert [line[:60] for line in check_errors()] == [
-        "AB-154 data/own/packages.txt: package 'numpyy' is not instal",
-        "AB-165 data/own/words.txt:1: 2 parts, of which the second is",
-    ]
+    assert [line[:60] for line in check_errors()] == ["AB-154 data/own/packages.txt: package 'numpyy' is not instal"]
 
 
 def test_the_default_recipe_is_checked_in_a_second_without_torch() -> None:
@@ -160,17 +149,17 @@ except SystemExit as ended:
 
 
 @pytest.mark.parametrize(("labels", "is_reported"), [(0, False), (20, False), (21, True), (6_000, True)])
-def test_more_labels_than_there_are_rows(project: Path, labels: int, is_reported: bool) -> None:
+def test_more_labels_than_there_are_rows(own: Path, labels: int, is_reported: bool) -> None:
     write(None, {"labels": labels}, mood=mood())
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     few = f"{labels:,}, but train of mood has 20 rows that are kept: all of them are used"
     notice = f"params.yaml: finetune.mood.labels: {few}"
     assert (done.exit_code, notice in done.stdout) == (0, is_reported), done.output
 
 
-def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
+def test_links_in_a_circle_inside_a_folder(own: Path) -> None:
     """To themselves, and to one another; what leads to them by name alone is not there."""
-    parts = project / "data/own/parts"
+    parts = own / "parts"
     parts.mkdir()
     lines("parts/a.txt", *map(words, range(30)))
     for name, target in (("b.txt", "b.txt"), ("c.txt", "d.txt"), ("d.txt", "c.txt")):

@@ -80,6 +80,16 @@ def test_a_name_means_one_thing(changes: dict[str, Any], place: str, other: str)
     assert f"AB-112 params.yaml: {place}: {problem}\n  give one of them another name (78)" in errors(**changes)
 
 
+SAME_VALUES: dict[str, dict[str, Any]] = {
+    "no block": {},
+    "an empty block": {"finetune.again": {}},
+    "equal blocks": {
+        "finetune.again": {"dropout": 0.2, "epochs": 3},
+        "finetune.general": {"epochs": 3, "dropout": 0.2},
+    },
+}
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -124,6 +134,33 @@ def test_a_name_means_one_thing(changes: dict[str, Any], place: str, other: str)
             {"tokenizer": {"small": DEMO["tokenizer"]["all"]}},
             "AB-099 params.yaml: tokenizer.all: is missing\n  add `all: {}`",
             id="a section has the block all",
+        ),
+        pytest.param(
+            {"ladder.arms": {"domain": {}}},
+            "AB-185 params.yaml: ladder.arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is "
+            "not\n  write {domain_transfer: <corpus>}, or call it general",
+            id="domain transfer is not pre-training under another name",
+        ),
+        pytest.param(
+            {"ladder.arms": {"general": {"domain_transfer": "general"}}},
+            "AB-185 params.yaml: ladder.arms.general: an arm 'general' is {}, and this one is not\n  write {}, or call "
+            "it general_long",
+            id="the control is not the arm below it",
+        ),
+        pytest.param(
+            {"ladder.arms": {"domain": {"pretrain": "none", "domain_transfer": "domain"}}},
+            "AB-185 params.yaml: ladder.arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is "
+            "not\n  write {domain_transfer: <corpus>}, or call it otherwise",
+            id="a climb without a role",
+        ),
+        *(
+            pytest.param(
+                {"ladder.arms": {"general": {}, "again": {}}, **blocks},
+                "AB-186 params.yaml: ladder.arms.again: trained on what general is trained on: the same cell twice\n  "
+                "remove one, train it on something else, or write other values in finetune.again",
+                id=f"two arms with one climb, {what}",
+            )
+            for what, blocks in SAME_VALUES.items()
         ),
     ],
 )
@@ -179,39 +216,6 @@ def test_starts_that_are_watched_or_named(start: dict[str, str], expected: str) 
 
 
 @pytest.mark.parametrize(
-    ("arms", "expected"),
-    [
-        pytest.param(
-            {"domain": {}},
-            "AB-185 params.yaml: ladder.arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is "
-            "not\n  write {domain_transfer: <corpus>}, or call it general",
-            id="domain transfer is not pre-training under another name",
-        ),
-        pytest.param(
-            {"general": {"domain_transfer": "general"}},
-            "AB-185 params.yaml: ladder.arms.general: an arm 'general' is {}, and this one is not\n  write {}, or call "
-            "it general_long",
-            id="the control is not the arm below it",
-        ),
-        pytest.param(
-            {"domain": {"pretrain": "none", "domain_transfer": "domain"}},
-            "AB-185 params.yaml: ladder.arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is "
-            "not\n  write {domain_transfer: <corpus>}, or call it otherwise",
-            id="a climb without a role",
-        ),
-        pytest.param(
-            {"general": {}, "again": {}},
-            "AB-186 params.yaml: ladder.arms.again: trained on what general is trained on: the same cell twice\n  "
-            "remove one, train it on something else, or write other values in finetune.again",
-            id="two arms with one climb",
-        ),
-    ],
-)
-def test_an_arm_is_what_it_is_trained_on(arms: dict[str, Any], expected: str) -> None:
-    assert errors(**{"ladder.arms": arms}) == [f"{expected} ({BAD_PARAMS})"]
-
-
-@pytest.mark.parametrize(
     "changes",
     [
         pytest.param({}, id="a corpus and an arm share the names domain and general"),
@@ -233,19 +237,6 @@ def test_an_arm_is_what_it_is_trained_on(arms: dict[str, Any], expected: str) ->
 )
 def test_allowed(changes: dict[str, Any]) -> None:
     assert errors(**changes) == []
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"finetune.again": {}},
-        {"finetune.again": {"dropout": 0.2, "epochs": 3}, "finetune.general": {"epochs": 3, "dropout": 0.2}},
-    ],
-    ids=["an empty block", "equal blocks"],
-)
-def test_one_climb_with_the_same_values_is_one_cell_twice(changes: dict[str, Any]) -> None:
-    (line,) = errors(**{"ladder.arms": {"general": {}, "again": {}}}, **changes)
-    assert line.startswith("AB-186 params.yaml: ladder.arms.again: trained on what general is trained on")
 
 
 @pytest.mark.parametrize(("name", "kind"), [("domain", "arms"), ("small", "starts")])

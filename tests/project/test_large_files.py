@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from adaptbert.cli import app
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
-from tests.support.checked_files import check_errors, good, in_a_project, lines, mood, words, write
+from tests.support.checked_files import check_errors, good, lines, mood, words, write
+from tests.support.commands import run
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return in_a_project(tmp_path, monkeypatch)
-
-
-def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
+def test_of_a_large_file_the_first_rows_are_read(own: Path) -> None:
     """And nothing is said that the others could mend: here the label of dev comes late in train."""
     late = [{"text": words(n), "label": "ab"[n > 8000]} for n in range(10_000)]
     dev = lines("dev.jsonl", *({"text": words(n + 20_000), "label": "b"} for n in range(20)))
@@ -40,7 +34,7 @@ def with_limit(bad: int, limit: float) -> str:
     document = params.read(Path("params.yaml"))
     document["validate"]["max_bad_fraction"] = limit
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
     return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: "))
 
@@ -48,7 +42,7 @@ def with_limit(bad: int, limit: float) -> str:
 @pytest.mark.parametrize(
     ("bad", "limit", "stops"), [(2, 0.01, None), (3, 0.01, "0.01"), (100, 0.3, "0.3"), (36, 0.3, None), (36, 0.0, "0")]
 )
-def test_bad_first_rows_of_a_large_file_are_reported(project: Path, bad: int, limit: float, stops: str | None) -> None:
+def test_bad_first_rows_of_a_large_file_are_reported(own: Path, bad: int, limit: float, stops: str | None) -> None:
     """More than the limit is a notice with the limit that params.yaml has: the rest of the file may make up."""
     printed = with_limit(bad, limit)
     assert ("notice:" in printed, "error" in printed) == (stops is not None, False), printed
@@ -61,7 +55,7 @@ def test_bad_first_rows_of_a_large_file_are_reported(project: Path, bad: int, li
         assert "all valid; the files that it names are readable, but see the notices above" in printed
 
 
-def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(project: Path) -> None:
+def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(own: Path) -> None:
     bad = 150
     assert with_limit(bad, 0.01) == (
         f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
@@ -70,43 +64,43 @@ def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(project: Path)
     )
 
 
-def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
+def test_bad_first_rows_of_a_large_labelled_set(own: Path) -> None:
     """Rows that validation rejects count beside those that cannot be read; a split cut off train shares its file."""
     rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
     train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
     write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     assert (
         "notice: collect_task.mood: data/own/train.jsonl: 1 of the first 200 rows cannot be read or are not valid"
     ) not in done.stdout, "half a percent"
     rows[30]["text"] = ""
     del rows[40]["label"]
     train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     assert done.exit_code == 0, done.output
     assert "data/own/train.jsonl: 3 of the first 200 rows cannot be read or are not valid (" in done.stdout
     assert "the first at train.jsonl:21: not a JSON object; if as many" in done.stdout
     Path("data/own/dev.jsonl").write_text("{}\n", encoding="utf-8")
     write(None, None, mood=mood(train=train, dev="data/own/dev.jsonl"))
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     assert "AB-056 data/own/dev.jsonl:1: column 'text' missing" in done.stderr, "of another split"
 
 
-def test_what_was_not_opened_is_reported_beside_errors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_opened_is_reported_beside_errors(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_rows, "SECONDS", -1.0)
     write({"general": "data/own/nowhere.txt"}, mood=mood())
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     assert "AB-050 params.yaml: collect.general.path: " in done.stderr
     assert "not checked, because it would take long: collect_task.mood\n" in done.stdout
 
 
-def test_many_large_files_cost_seconds(project: Path) -> None:
+def test_many_large_files_cost_seconds(own: Path) -> None:
     """And memory that does not grow with them: a gigabyte of text, of which no more than the beginning is read."""
-    huge = project / "data/own/huge.txt"
+    huge = own / "huge.txt"
     huge.write_text("\n".join(map(words, range(30_000))) + "\n", encoding="utf-8")
     with huge.open("ab") as file:
         file.truncate(1 << 30)
-    parts = project / "data/own/parts"
+    parts = own / "parts"
     parts.mkdir()
     for number in range(200):
         (parts / f"{number:03d}.txt.gz").write_bytes(gzip.compress(f"{words(number)}\n".encode() * 300))
@@ -117,55 +111,42 @@ def test_many_large_files_cost_seconds(project: Path) -> None:
 
 
 LONG = {"text": "x" * 1_200_000}
+SHORT = [{"text": f"{n}"} for n in range(300)]
+ROWS = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
 
 
-def test_a_long_first_row_refuses_no_corpus(project: Path) -> None:
-    """It ends the look, and the recipe drops it: one row says nothing of the thousands behind it."""
-    write({"general": lines("long.jsonl", LONG, *({"text": words(n)} for n in range(5_000)))})
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert (
-        "notice: collect.general: data/own/long.jsonl: 0 of 1 documents left (too_long: 1); "
-        "if all rows are like this one, the set is refused\n"
-    ) in done.stdout
-
-
-def test_a_long_first_row_refuses_no_labelled_set(project: Path) -> None:
-    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
-    train = lines("train.jsonl", {**LONG, "label": "a"}, *rows)
-    write(None, None, mood=mood(train=train))
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert (
-        "notice: collect_task.mood: data/own/train.jsonl: 0 of 1 rows left (too_long: 1); "
-        "if all rows are like this one, the set is refused\n"
-    ) in done.stdout
-    write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), "one row cannot be cut, five thousand can"
-
-
-@pytest.mark.parametrize("wrong", [{"label": None}, {"label": " "}])
-def test_a_long_first_row_that_is_bad_refuses_no_labelled_set(project: Path, wrong: dict[str, Any]) -> None:
-    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
-    write(None, None, mood=mood(train=lines("train.jsonl", {**LONG, **wrong}, *rows)))
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert "notice: collect_task.mood: data/own/train.jsonl: " in done.stdout
-
-
-def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> None:
-    """However many they are: what is dropped for its length was read as it is meant."""
-    rows = [*({"text": f"{n}"} for n in range(300)), *({"text": words(n)} for n in range(10_000))]
-    write({"general": lines("posts.jsonl", *rows)})
+@pytest.mark.parametrize(
+    ("first", "is_labelled", "notice"),
+    [
+        ([LONG], False, "0 of 1 documents left (too_long: 1); if all rows are like this one, the set is"),
+        (SHORT, False, "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set is"),
+        ([{**LONG, "label": "a"}], True, "0 of 1 rows left (too_long: 1); if all rows are like this one, the set is"),
+        ([{**LONG, "label": None}], True, ""),
+        ([{**LONG, "label": " "}], True, ""),
+    ],
+)
+def test_first_rows_of_another_length_refuse_no_set(
+    own: Path, first: list[dict[str, Any]], is_labelled: bool, notice: str
+) -> None:
+    """A long one ends the look, and of the others it says nothing; what is too short was read as it is meant."""
+    path = lines("set.jsonl", *first, *ROWS)
+    write(None if is_labelled else {"general": path}, None, **({"mood": mood(train=path)} if is_labelled else {}))
     document = params.read(Path("params.yaml"))
     document["validate"]["min_characters"] = 10
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set" in done.stdout
+    assert f"notice: {'collect_task.mood' if is_labelled else 'collect.general'}: {path}: {notice}" in done.stdout
 
 
-def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
+def test_a_long_first_row_of_a_set_that_is_cut(own: Path) -> None:
+    """One row cannot be cut, ten thousand can."""
+    path = lines("set.jsonl", {**LONG, "label": "a"}, *ROWS)
+    write(None, None, mood=mood(train=path, dev=path, split={"dev": 0.3}))
+    done = run("check")
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+
+
+def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(own: Path) -> None:
     write({"general": lines("long.jsonl", LONG)})
     assert check_errors() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1)\n  give more text"]

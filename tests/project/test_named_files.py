@@ -10,11 +10,8 @@ import pytest
 from adaptbert.collection.installed_docs import read_names
 from adaptbert.errors import BadData
 from adaptbert.project import named_files
-from adaptbert.runtime.params import params_file as params
 from adaptbert.tokenization.word_segmentation import read_dictionary
-from tests.support.imports import ROOT
-
-FILE = Path("params.yaml")
+from tests.support.rules import FILE, changed
 
 
 @pytest.fixture
@@ -31,10 +28,6 @@ def special(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def document() -> Any:
-    return params.read(ROOT / "presets/smoke.yaml")
-
-
 SPECIAL = [
     ("pipe.txt", "pipe.txt: a named pipe"),
     ("link.txt", "link.txt: a named pipe"),
@@ -48,13 +41,7 @@ SPECIAL = [
 @pytest.mark.parametrize("key", ["collect.general.path", "collect_task.section.train", "tokenize.all.words.dictionary"])
 @pytest.mark.parametrize(("name", "problem"), SPECIAL)
 def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem: str) -> None:
-    values = document()
-    *above, last = key.split(".")
-    section = values
-    for part in above:
-        section = section[part]
-    section[last] = name
-    ((path, error),) = [each for each in named_files.check(values, FILE) if each[1].code == 49]
+    ((path, error),) = [each for each in named_files.check(changed(**{key: name}), FILE) if each[1].code == 49]
     assert path == name
     assert str(error).startswith(f"AB-049 params.yaml: {key}: {problem}")
     assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(error)

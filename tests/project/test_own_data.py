@@ -9,13 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from adaptbert.cli import app
 from adaptbert.codes import Code
 from adaptbert.project import own_data
 from adaptbert.project.own_data import open_repository
-from tests.support.commands import DEMO, in_a_demo
+from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -26,19 +25,6 @@ NAMES = [
     *(f"zh_task_ewect_usual.{split}.jsonl.gz" for split in ("dev", "test", "train")),
 ]
 OWN = Path("data/own")
-
-
-@pytest.fixture(params=["git", "no git"])
-def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with this one's stages, presets, sources and settings of git and DVC."""
-    (tmp_path / "project/.dvc").mkdir(parents=True)
-    root = in_a_demo(tmp_path / "project", monkeypatch)
-    for name in (".dvc/config", ".gitignore"):
-        shutil.copy(ROOT / name, root / name)
-    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
-    if request.param == "git":
-        subprocess.run(["git", "init", "-q"], check=True)
-    return root
 
 
 @pytest.fixture
@@ -52,7 +38,7 @@ def text(tmp_path: Path) -> Path:
 
 
 def use(folder: Path | str, *more: str) -> Result:
-    return CliRunner().invoke(app, ["use", "weibo", "--data", str(folder), *more])
+    return run("use", "weibo", "--data", str(folder), *more)
 
 
 def own_files() -> list[str]:
@@ -72,7 +58,11 @@ def untouched(done: Result, code: int, message: str) -> None:
     assert Path("ladder.yaml").read_bytes() == (ROOT / "ladder.yaml").read_bytes()
 
 
-def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -> None:
+@pytest.mark.parametrize("is_git", [True, False])
+def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path, is_git: bool) -> None:
+    """And git takes their records and leaves the text, where there is a git."""
+    if not is_git:
+        shutil.rmtree(".git")
     (text / "posts").mkdir()
     (text / "notes.md").touch()
     (text / ".hidden.txt").touch()
@@ -88,16 +78,11 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -
     assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
     assert [(OWN / name).read_text() for name in NAMES] == NAMES
     assert len(cached()) == 5
-    assert "no such file" not in CliRunner().invoke(app, ["check"]).output
-
-
-def test_git_takes_the_records_and_leaves_the_text(project: Path, text: Path) -> None:
-    if not Path(".git").is_dir():
-        pytest.skip("no git")
-    use(text)
-    subprocess.run(["git", "add", "--all"], check=True)
-    listed = subprocess.run(["git", "ls-files", "data/own"], capture_output=True, text=True, check=True).stdout
-    assert listed.split() == [f"data/own/{name}.dvc" for name in NAMES]
+    assert "no such file" not in run("check").output
+    if is_git:
+        subprocess.run(["git", "add", "--all"], check=True)
+        listed = subprocess.run(["git", "ls-files", "data/own"], capture_output=True, text=True, check=True).stdout
+        assert listed.split() == [f"data/own/{name}.dvc" for name in NAMES]
 
 
 def test_again_nothing_is_done(project: Path, text: Path) -> None:
@@ -124,7 +109,6 @@ def test_changed_and_new_files_are_copied_and_recorded(project: Path, text: Path
         assert [out.status() for out in repo.index.outs] == [{}] * 6
 
 
-@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
     """Edits of params.yaml that exist nowhere else do not stand in the way of new files; the refusal says how."""
     use(text)
@@ -135,7 +119,7 @@ def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
     command = f"adaptbert use --data '{text}'"
     assert refused.exit_code == 78
     assert refused.stderr.endswith(f"; to keep it and bring the files alone: {command}\n")
-    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    done = run(*shlex.split(command)[1:])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-2:] == [
         "params.yaml is unchanged",
@@ -199,7 +183,6 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_what_cannot_be_used(project: Path, text: Path, fault: str) -> None:
     spoil, message = FAULTS[fault]
     spoil(text)
@@ -207,7 +190,6 @@ def test_what_cannot_be_used(project: Path, text: Path, fault: str) -> None:
     assert own_files() == []
 
 
-@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_a_file_that_exists_nowhere_else_is_not_replaced(project: Path, text: Path) -> None:
     OWN.mkdir()
     (OWN / NAMES[1]).write_text("my only copy")
@@ -218,7 +200,6 @@ def test_a_file_that_exists_nowhere_else_is_not_replaced(project: Path, text: Pa
     assert (OWN / NAMES[1]).read_text() == NAMES[1]
 
 
-@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_too_little_room(project: Path, text: Path) -> None:
     """Told before anything is copied. The size of a file with a hole is real, its blocks are not."""
     size = shutil.disk_usage(".").free
@@ -234,7 +215,6 @@ def test_too_little_room(project: Path, text: Path) -> None:
     assert own_files() == []
 
 
-@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_dvc_at_work(project: Path, text: Path) -> None:
     with open_repository() as repo, repo.lock:
         untouched(use(text), 75, "AB-159 data/own: another DVC process is at work here\n  wait for it, and run again")
@@ -242,7 +222,6 @@ def test_dvc_at_work(project: Path, text: Path) -> None:
     assert (done.exit_code, "0 of them copied now" in done.output) == (0, True), "it goes on from there"
 
 
-@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_params_and_ladder_are_restored_where_files_are_not_recorded(
     project: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,7 +234,6 @@ def test_params_and_ladder_are_restored_where_files_are_not_recorded(
     untouched(use(text), 65, "AB-198 data/own: DVC is at odds")
 
 
-@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_killed_while_it_copies(project: Path, text: Path) -> None:
     """Half a file never has the name of a whole one, and the next call removes it."""
     code = """

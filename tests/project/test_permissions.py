@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import in_a_demo
 from tests.support.imports import ROOT
 
 PARAMS, LADDER = Path("params.yaml"), Path("ladder.yaml")
@@ -24,11 +23,9 @@ REMEDY = "\n  give yourself the permission (chmod), or ask the owner of it; then
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    root = tmp_path / "project"
-    root.mkdir()
-    yield in_a_demo(root, monkeypatch)
-    root.chmod(0o755)
+def _writable_again(project: Path) -> Iterator[None]:
+    yield
+    project.chmod(0o755)
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -59,7 +56,6 @@ def test_a_folder_that_may_not_be_written(command: list[str], project: Path) -> 
 
 def test_check_only_reads(project: Path) -> None:
     """It keeps a copy of dvc.lock where it may."""
-    Path(".dvc").mkdir()
     shutil.copy(ROOT / "dvc.lock", project)
     project.chmod(0o555)
     assert run("check") == (0, "")

@@ -1,4 +1,7 @@
-"""Rules between the sections: each broken on its own in a copy of the demo, and what is only worth a notice."""
+"""Rules between the sections: each broken on its own in a copy of the demo, and what is only worth a notice.
+
+Questions are about arms that are there, and the notices say beforehand where there will be no verdict.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from adaptbert.project.section_rules import notices
 from adaptbert.runtime.params import blocks, strict_yaml
 from adaptbert.runtime.params.expanded_ladder import expanded
 from stages.finetune import FinetuneParams
-from tests.support.rules import DEMO, FILE, REMOVED, changed, rule_errors
+from tests.support.rules import DEMO, FILE, REMOVED, changed, errors, rule_errors
 
 
 def test_the_demo_is_consistent() -> None:
@@ -88,6 +91,12 @@ ENCODER = DEMO["ladder"]["starts"]["small"]["encoder"]
             "and a start in an arm, or leave out its lists `tasks` and `starts`",
             id="there is a cell",
         ),
+        pytest.param(
+            {"collect_task.section.target": "number", "finetune.all.class_weights": "balanced"},
+            "AB-111 params.yaml: finetune.all.class_weights: class_weights and target 'number': regression has no "
+            "classes\n  remove the key",
+            id="regression has no classes",
+        ),
     ],
 )
 def test_refused(changes: dict[str, Any], expected: str) -> None:
@@ -114,15 +123,6 @@ def test_null_is_no_value() -> None:
     assert rule_errors(**{"tokenizer.all.extend": None, "tokenizer.small": {"extend": None}}) == []
     weights = {"finetune.all.class_weights": "balanced", "finetune.section.class_weights": None}
     assert rule_errors(**{"collect_task.section.target": "number"}, **weights) == []
-
-
-def test_classes_and_numbers() -> None:
-    """Regression has no classes; the block that has weights for them is named."""
-    number = {"collect_task.section.target": "number", "finetune.all.class_weights": "balanced"}
-    assert rule_errors(**number) == [
-        "AB-111 params.yaml: finetune.all.class_weights: class_weights and target 'number': regression has no classes"
-        "\n  remove the key (78)"
-    ]
 
 
 def test_a_checkpoint_brings_its_own_positions_and_words() -> None:
@@ -212,3 +212,74 @@ def test_all_are_reported_together() -> None:
     assert [line.split()[0] for line in rule_errors(**further)] == ["AB-099"] * 2 + ["AB-111"]
     first = rule_errors(**further, **{"collect.general": REMOVED, "finetune.x": {}})
     assert [line.split(": ")[1] for line in first] == ["finetune", "collect"]
+
+
+# --- questions
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"compare.primary": ["domain_texts"]},
+            "AB-099 params.yaml: compare.primary: 'domain_texts' is no question (did you mean 'domain_text'?)",
+        ),
+        (
+            {"compare.primary": ["domain_text/news"]},
+            "AB-099 params.yaml: compare.primary: 'domain_text/news' is no question",
+        ),
+        (
+            {"compare.questions": {"both": ["domain_task", "generall"]}},
+            "AB-099 params.yaml: compare.questions.both: 'generall' is no arm (did you mean 'general'?)",
+        ),
+        (
+            {"compare.questions": {"climb": ["domain_task", "general"]}},
+            "AB-112 params.yaml: compare.questions.climb: 'climb' is a question already",
+        ),
+    ],
+)
+def test_names_that_mean_nothing(changes: dict[str, Any], expected: str) -> None:
+    (error,) = rule_errors(**changes)
+    assert error.startswith(expected)
+
+
+def test_questions_of_ones_own() -> None:
+    own = {"compare.questions": {"both": ["domain_task", "general"]}, "compare.primary": ["both", "domain_text"]}
+    assert rule_errors(**own) == []
+    news = {"ladder.arms.news": {"domain_transfer": "domain"}, "compare.primary": ["domain_text/news"]}
+    assert not [error for error in rule_errors(**news) if "compare.primary" in error], "the arm is there"
+
+
+@pytest.mark.parametrize("worth", [0, -1, "much"])
+def test_what_is_worth_having_is_a_number_of_points(worth: object) -> None:
+    assert any("compare.worth" in error for error in errors(**{"compare.worth": worth}))
+
+
+def test_one_draw_is_a_notice() -> None:
+    (notice,) = notices(changed(**{"ladder.draws": 1}), FILE)
+    assert notice == (
+        "params.yaml: ladder.draws: with 1 draw there is no verdict on a step, only a description of these weights; "
+        "write 2 or more"
+    )
+    assert notices(changed(), FILE) == []
+
+
+def test_a_question_that_no_task_asks_is_a_notice() -> None:
+    two = {"ladder.draws": 2, "ladder.arms": {"general": {}, "task": {"task_transfer": "own"}}}
+    (notice,) = notices(changed(**two), FILE)
+    assert notice == (
+        "params.yaml: compare.primary: no task has the arms for domain_text or task_transfer_after_domain, so there "
+        "will be no verdict; questions that the arms answer: task_transfer"
+    )
+    assert notices(changed(**two, **{"compare.primary": ["task_transfer"]}), FILE) == []
+
+
+def test_an_arm_that_repeats_another_asks_one_question() -> None:
+    again = {"ladder.draws": 2, "ladder.arms.domain_again": {"again": "domain"}}
+    assert notices(changed(**again), FILE) == [], "it is not alone"
+    assert rule_errors(**again, **{"compare.primary": ["aa"]}) == []
+    assert notices(changed(**again, **{"compare.primary": ["aa"]}), FILE) == []
+    (notice,) = notices(changed(**{"ladder.draws": 2, "compare.primary": ["aa"]}), FILE)
+    assert "no task has the arms for aa" in notice
+    (error,) = rule_errors(**{"compare.questions": {"aa": ["domain", "general"]}})
+    assert "'aa' is a question already" in error

@@ -6,37 +6,20 @@ from pathlib import Path
 import pytest
 
 from adaptbert.base.expansion import read
-from tests.support.commands import DEMO, in_a_demo, run
+from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
-WEIBO = [
-    "zh_general.jsonl.gz",
-    "zh_domain_weibo.jsonl.gz",
-    *(f"zh_task_ewect_usual.{split}.jsonl.gz" for split in ("train", "dev", "test")),
-]
 IS_NOW = "params.yaml is now the preset '{}', and ladder.yaml has its rungs and cells\n"
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return in_a_demo(tmp_path, monkeypatch)
-
-
-def own_files(folder: Path) -> Path:
-    folder.mkdir()
-    for name in WEIBO:
-        (folder / name).touch()
-    return folder
-
-
 def test_use_writes_the_preset(project: Path) -> None:
+    before = {*project.iterdir()}
     done = run("use", "smoke")
     assert (done.exit_code, done.output) == (0, IS_NOW.format("smoke") + "now run: adaptbert check\n")
     assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
     assert list(read(project / "ladder.yaml").domain_transfer) == ["domain-small-1"]
-    names = ["data", "ladder.yaml", "params.yaml", "presets", "stages"]
-    assert sorted(path.name for path in project.iterdir()) == names
+    assert {*project.iterdir()} == before
 
 
 def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
@@ -75,12 +58,13 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
     ],
 )
 def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], code: int, message: str) -> None:
-    own_files(project / "my files")
+    (project / "my files").mkdir()
     (project / "my files/a.jsonl.gz").touch()
+    before = {*project.iterdir()}
     done = run(*arguments)
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
     assert (project / "params.yaml").read_text(encoding="utf-8") == DEMO
-    assert not list(project.glob(".*"))
+    assert {*project.iterdir()} == before
 
 
 def test_use_keeps_unknown_edits_unless_forced(project: Path) -> None:
@@ -97,7 +81,7 @@ def test_use_keeps_unknown_edits_unless_forced(project: Path) -> None:
 def test_use_replaces_edits_that_are_committed(project: Path) -> None:
     (project / "params.yaml").write_text(DEMO.replace("seed: 1 ", "seed: 7 "), encoding="utf-8")
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for command in (["init", "-q"], ["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
+    for command in (["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
         subprocess.run(["git", *command], check=True)
     assert run("use", "smoke").exit_code == 0
 

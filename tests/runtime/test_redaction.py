@@ -10,6 +10,7 @@ import pytest
 
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.tracking.run import open_run
+from tests.runtime.test_stage import RECORDED
 from tests.support.imports import ROOT
 from tests.support.project import free_port
 
@@ -65,24 +66,9 @@ def test_what_this_process_has(variables: dict[str, str]) -> None:
         assert redacted(f"Basic {SHOWN[2]}", variables) == "Basic ***"
 
 
-RECORDED = """
-from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
-from stages.domain_transfer import DomainTransferParams
-
-def domain_transfer(params: DomainTransferParams, *, corpus: str, run: Run) -> None:
-    run.log_metrics({"loss": 0.5}, 3)
-    if corpus == "broken":
-        import os
-        raise ValueError("cannot use " + os.environ["MLFLOW_TRACKING_URI"])
-
-Stage(domain_transfer, blocks=("corpus",)).run()
-"""
-
-
 @pytest.mark.parametrize("corpus", ["domain", pytest.param("broken", marks=pytest.mark.slow)])
 def test_a_stage_whose_server_is_dead(project: Path, corpus: str) -> None:
-    command = [sys.executable, "-c", RECORDED, "--corpus", corpus]
+    command = [sys.executable, "-c", RECORDED, "--corpus", corpus, "--out", "out"]
     env = {**os.environ, "MLFLOW_TRACKING_URI": f"{ADDRESS}:{free_port()}", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
     ran = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
     printed = ran.stdout + ran.stderr

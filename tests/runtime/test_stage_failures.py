@@ -16,13 +16,7 @@ from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.stage import Stage
 from adaptbert.training.stability import Diverged
 from adaptbert.validation.limits import Limits
-
-
-def exit_code(function: Callable[..., None], *argv: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        Stage(function).run(argv)
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
+from tests.runtime.test_stage import exit_code
 
 
 def raising(error: BaseException) -> Callable[..., None]:

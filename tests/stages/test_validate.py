@@ -12,6 +12,7 @@ from adaptbert.errors import Several
 from stages.validate import Names, ValidateParams, validate
 from tests.support import raw
 from tests.support.labelled_files import SPANS
+from tests.support.tiny import folder_bytes
 
 PARAMS = ValidateParams(min_characters=2, max_characters=1000, max_bad_fraction=0.4)
 HELD_OUT = "a dev or test sentence of the task that is long enough to be found inside"
@@ -62,11 +63,6 @@ def run(folder: Path, record: Any, tasks: Sequence[str] = ("place", "mood")) -> 
     )
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-
-
 def test_row_counts_of_every_set(tmp_path: Path) -> None:
     collected(tmp_path / "raw")
     recorder = Recorder()
@@ -83,13 +79,13 @@ def test_row_counts_of_every_set(tmp_path: Path) -> None:
     assert {name: splits["train"]["kept"] for name, splits in report["tasks"].items()} == {"mood": 2, "place": 1}
     assert recorder.metrics["corpora/domain/rejected/duplicate"] == 1
     assert recorder.artifacts == [tmp_path / "metrics/validate.json"]
-    assert list(files(tmp_path / "validated")) == [
+    assert list(folder_bytes(tmp_path / "validated")) == [
         "corpora/domain.parquet",
         "corpora/general.parquet",
         *(f"tasks/{task}/{name}" for task in ("mood", "place")
           for name in ("dev.parquet", "task.json", "test.parquet", "train.parquet")),
     ]  # fmt: skip
-    assert list(files(tmp_path / "rejected")) == [
+    assert list(folder_bytes(tmp_path / "rejected")) == [
         "corpora/domain.parquet",
         "corpora/general.parquet",
         "tasks/mood.parquet",
@@ -101,18 +97,18 @@ def test_a_recipe_without_tasks(tmp_path: Path) -> None:
     """Their folder is there all the same: DVC refuses to go on where a stage reads what does not exist."""
     collected(tmp_path / "raw")
     run(tmp_path, Recorder(), tasks=())
-    assert list(files(tmp_path / "validated")) == ["corpora/domain.parquet", "corpora/general.parquet"]
+    assert list(folder_bytes(tmp_path / "validated")) == ["corpora/domain.parquet", "corpora/general.parquet"]
     assert (tmp_path / "validated/tasks").is_dir()
 
 
 def test_equal_inputs_give_equal_bytes(tmp_path: Path) -> None:
     collected(tmp_path / "raw")
     run(tmp_path, Recorder())
-    first = files(tmp_path / "validated") | files(tmp_path / "rejected") | files(tmp_path / "metrics")
+    first = folder_bytes(tmp_path)
     for name in ("validated", "rejected", "metrics"):
         shutil.rmtree(tmp_path / name)
     run(tmp_path, Recorder())
-    assert files(tmp_path / "validated") | files(tmp_path / "rejected") | files(tmp_path / "metrics") == first
+    assert folder_bytes(tmp_path) == first
 
 
 def test_all_faults_of_all_sets_and_nothing_written(tmp_path: Path) -> None:

@@ -53,12 +53,7 @@ class Project:
         return read_json(self.root / f"metrics/{task}-{arm}.json")
 
     def outputs(self) -> dict[str, bytes]:
-        contents = {}
-        for folder in ("models/finetune", "predictions", "metrics"):
-            if (self.root / folder).is_dir():
-                content = tiny.folder_bytes(self.root / folder)
-                contents |= {f"{folder}/{name}": value for name, value in content.items()}
-        return contents
+        return tiny.folder_bytes(self.root, "models/finetune", "predictions", "metrics")
 
     def predictions(self, cell: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = pq.read_table(self.root / f"predictions/{cell}.parquet").to_pylist()

@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-from typer.testing import CliRunner
-
-from adaptbert.cli import app
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from tests.support.commands import in_a_demo
+from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -22,14 +18,6 @@ BLOCKS: dict[str, Any] = {
     "sequence_labelling": {"stride": 32},
     "extractive_answer": {"max_question": 16, "stride": 16, "max_answer": 16},
 }
-
-
-def in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that the test then stands in: a demo, without files of a user yet."""
-    root = in_a_demo(tmp_path, monkeypatch)
-    for name in ("own", "tokenizer"):
-        (root / "data" / name).mkdir()
-    return root
 
 
 def lines(name: str, *rows: Any) -> str:
@@ -84,7 +72,7 @@ def write_document(document: Mapping[str, Any]) -> None:
 
 
 def check_errors() -> list[str]:
-    done = CliRunner().invoke(app, ["check"])
+    done = run("check")
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code in ((65, 78) if done.stderr else (0,)), done.output
     return messages_in(done.stderr.removeprefix("error: "))

@@ -64,14 +64,16 @@ def command(line: str, places: Mapping[str, Path]) -> str:
 
 def follow(project: Project, commands: list[str], places: Mapping[str, Path] | None = None) -> str:
     """Run the commands one by one; each must end well. Returns what they printed."""
-    printed = ""
-    for line in commands:
-        environment = {**project.env, "PYTHONPATH": str(project.root), "PYTHON": sys.executable}
-        words = ["bash", "-c", command(line, places or {})]
-        done = subprocess.run(words, cwd=project.root, env=environment, text=True, capture_output=True)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-        printed += done.stdout + done.stderr
-    return printed
+    return "".join(ran(line, project.root, project.env, places or {}) for line in commands)
+
+
+def ran(line: str, folder: Path, env: Mapping[str, str], places: Mapping[str, Path], refused: bool = False) -> str:
+    """What a command printed; it must end well, or be refused."""
+    environment = {**env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
+    words = ["bash", "-c", command(line, places)]
+    done = subprocess.run(words, cwd=folder, env=environment, text=True, capture_output=True)
+    assert (done.returncode != 0) == refused, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
 
 
 def stages_run(printed: str) -> set[str]:

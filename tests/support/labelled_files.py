@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.collection.readers.records import Row, Unreadable
-from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.rows.layout import Layout
+from tests.support.reading import read, write
 
 CLASS, LABELS, NUMBER = (Layout("single_sentence", target) for target in ("class", "labels", "number"))
 PAIR = Layout("sentence_pair", "number")
@@ -17,14 +17,7 @@ ANSWER = Layout("extractive_answer", "answer")
 
 def load(path: Path, layout: Layout, content: Any, **values: Any) -> tuple[list[Row], list[Unreadable], Files]:
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    path.write_text(text, encoding="utf-8")
-    files = Files(path, layout, SourceConfig.model_validate({"source": "files", **values}), "train")
-    records = list(files.rows())
-    return (
-        [row for row in records if isinstance(row, Row)],
-        [row for row in records if isinstance(row, Unreadable)],
-        files,
-    )
+    return read(write(path, text), layout, "train", **values)
 
 
 def values(rows: list[Row]) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ from html.parser import HTMLParser
 
 from adaptbert.comparison.report.terms import Words
 
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
 
 class Reader(HTMLParser):
     """Tags in order, text by language, and every address that a browser would fetch."""

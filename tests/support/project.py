@@ -11,17 +11,15 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import pytest
-
 from adaptbert.runtime.libraries import QUIET
+from adaptbert.runtime.params import expanded_ladder
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +51,18 @@ class Project:
     def log_file(self, *command: str) -> Path:
         """What a background command prints, by its first two words."""
         return self.root / f".{'-'.join(command[:2])}.log"
+
+    @contextmanager
+    def edited(self, name: str, old: str, new: str) -> Iterator[None]:
+        """A change of one file that is taken back."""
+        file = self.root / name
+        before = file.read_text(encoding="utf-8")
+        assert old in before
+        file.write_text(before.replace(old, new, 1), encoding="utf-8")
+        try:
+            yield
+        finally:
+            file.write_text(before, encoding="utf-8")
 
     @contextmanager
     def server(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -94,6 +104,12 @@ def clone(target: Path, home: Path) -> Project:
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it lies here"]):
         subprocess.run(["git", *command], cwd=target, env=project.env, check=True)
     return project
+
+
+def write_params(root: Path, document: Mapping[str, Any]) -> None:
+    """params.yaml, and the ladder.yaml that belongs to it."""
+    (root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    expanded_ladder.write(expanded_ladder.expanded(document, root / "params.yaml"), root / "ladder.yaml")
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -151,16 +167,14 @@ def free_port() -> int:
         return port
 
 
-def wait_until_healthy(url: str, server: subprocess.Popen[bytes], seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def wait_until_healthy(url: str, server: subprocess.Popen[bytes]) -> None:
+    def healthy() -> bool:
         assert server.poll() is None, "the server ended"
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    pytest.fail(f"no server at {url} after {seconds} s")
+        with suppress(OSError), urllib.request.urlopen(f"{url}/health", timeout=2):
+            return True
+        return False
+
+    wait_until(healthy, 120)
 
 
 def alive(pid: int) -> bool:

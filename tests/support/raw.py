@@ -1,4 +1,4 @@
-"""Raw sets as `collect` leaves them, for the tests of validation."""
+"""Raw sets as `collect` leaves them, and what validation makes of them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.rows.layout import CORPUS, Layout
+from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
 from tests.support.labelled_files import CLASS
 
@@ -55,6 +56,11 @@ def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], layout: 
     manifest = {"shape": layout.task_type, "target": layout.target, **about}
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder
+
+
+def validated(folder: Path, splits: Any, layout: Layout = CLASS, limits: Limits = STRICT, **about: Any) -> ValidatedSet:
+    task(folder / "raw", splits, layout, **about)
+    return validate_labelled_set(folder / "raw", folder / "kept", folder / "rejected.parquet", limits)
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -19,8 +19,10 @@ def config(**values: Any) -> SourceConfig:
     return SourceConfig.model_validate({"source": "files", **values})
 
 
-def read(path: Path, layout: Layout = CORPUS, **values: Any) -> tuple[list[Row], list[Unreadable], Files]:
-    files = Files(path, layout, config(**values))
+def read(
+    path: Path, layout: Layout = CORPUS, split: str = "", **values: Any
+) -> tuple[list[Row], list[Unreadable], Files]:
+    files = Files(path, layout, config(**values), split)
     records = list(files.rows())
     return (
         [row for row in records if isinstance(row, Row)],

@@ -115,12 +115,7 @@ class Ladder:
         return texts
 
     def outputs(self) -> dict[str, bytes]:
-        return {
-            f"{folder}/{name}": content
-            for folder in ("models", "metrics")
-            if (self.root / folder).is_dir()
-            for name, content in tiny.folder_bytes(self.root / folder).items()
-        }
+        return tiny.folder_bytes(self.root, "models", "metrics")
 
 
 def refused(ladder: Ladder, train: Any, message: str) -> None:

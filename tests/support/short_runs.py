@@ -11,9 +11,8 @@ from adaptbert.finetuning.options.freezing import freeze
 from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.finetuning.tasks.shape import Shape
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.tokenization.store.tokenized_corpus import Documents
 from adaptbert.training.document_stream import DocumentStream
-from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from tests.support import tiny, tiny_params, tiny_tasks
 
@@ -44,12 +43,6 @@ def plan(steps: int = STEPS) -> Plan:
     return Plan(steps, 2, 1.0, "32-true", 3, "train/loss")
 
 
-def trained(**options: Any) -> dict[str, torch.Tensor]:
-    module, batches = made(**options)
-    fit(module, batches, plan(), tiny.no_record())
-    return weights(module)
-
-
 def weights(module: FineTuning | MaskedLM) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().clone() for name, tensor in module.model.named_parameters()}
 
@@ -63,8 +56,8 @@ def masked_lm(steps: int, dropout: float | None = None) -> MaskedLM:
     return MaskedLM(BertForMaskedLM(tiny.config(dropout)), tiny_params.optim(), steps)
 
 
-def masked_batches(corpus: TokenizedCorpus, tokens: int) -> MaskedBatches:
-    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny_params.masker(), 64)
+def masked_batches(corpus: Documents, tokens: int, **masking: Any) -> MaskedBatches:
+    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny_params.masker(**masking), 64)
 
 
 def flat_weights(module: torch.nn.Module) -> torch.Tensor:
@@ -84,6 +77,8 @@ class Stop(BaseException):
 
 def until(batches: Callable[[int], B], end: int | None) -> Callable[[int], B]:
     """The same batches, up to this one."""
+    if end is None:
+        return batches  # these can be sent to another process
 
     def batch(k: int) -> B:
         if k == end:

@@ -7,7 +7,8 @@ parameter, so that a test can ask whether the comparison finds it.
 import json
 import random
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.base.expansion import Cell, Expansion, expand
-from adaptbert.base.files import write_json
+from adaptbert.base.files import read_json, write_json
 from adaptbert.base.ladder import LadderConfig
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
 from adaptbert.comparison.questions import PRIMARY
@@ -40,6 +41,11 @@ ACCURACY = {"scratch": 0.52, "general": 0.54, "general_long": 0.58, "domain": 0.
 LIFTED = ACCURACY | {"general_long": 0.60, "domain": 0.72, "domain_task": 0.72}
 """A domain text that helps beyond doubt, a task step after it that brings nothing."""
 
+KINDS = {
+    "section": ("single_sentence", "class", LABELS, sentence),
+    "mention": ("sequence_labelling", "spans", TYPES, tagged),
+}
+"""Task -> shape, target, labels, and what draws a row."""
 SEED_SPREAD = 0.008
 """Standard deviation of that chance over the seeds of a cell."""
 
@@ -66,6 +72,14 @@ class Simulated:
         cells = self.ladder.finetune.items()
         key = next(key for key, cell in cells if (cell.task, cell.arm) == (task, arm))
         return self.root / f"metrics/finetune/{key}.json"
+
+
+@contextmanager
+def edited(path: Path) -> Iterator[dict[str, Any]]:
+    """The content of a metrics file, written back with what a test changed in it."""
+    content = read_json(path)
+    yield content
+    write_json(path, content)
 
 
 def compared(
@@ -135,25 +149,21 @@ def simulate(
         if below is not None:
             write_rung(root, rung, below, ladder, dice)
     for task in tasks:
-        shape = "single_sentence" if task == "section" else "sequence_labelling"
+        shape, target, names, draw_row = KINDS[task]
         write_json(root / f"data/raw/tasks/{task}/manifest.json", {"source": "simulated", "demonstration": True})
         splits = {"train": 300, "dev": 60, "test": test_rows}
-        draw_row = sentence if shape == "single_sentence" else tagged
         rows = {split: [draw_row(f"{split}-{n}", dice) for n in range(count)] for split, count in splits.items()}
         folder = root / "data/validated/tasks" / task
         folder.mkdir(parents=True)
         for split, content in rows.items():
             pq.write_table(pa.Table.from_pylist(content), folder / f"{split}.parquet")
-        names = LABELS if shape == "single_sentence" else TYPES
-        target = "class" if shape == "single_sentence" else "spans"
-        about = {"shape": shape, "target": target, "labels": names, "rows": splits}
-        write_json(folder / "task.json", about)
+        write_json(folder / "task.json", {"shape": shape, "target": target, "labels": names, "rows": splits})
         for arm, chance in accuracy.items():
             for key, cell in ladder.finetune.items():
                 if (cell.task, cell.arm) == (task, arm):
                     of_draw = chance + (dice.gauss(0, draw_spread) if draw_spread and cell.draw else 0.0)
                     chances = {seed: dice.gauss(of_draw, SEED_SPREAD) for seed in seeds}
-                    _cell(root, key, cell, shape, rows["test"], chances, dice)
+                    _cell(root, key, cell, rows["test"], chances, dice)
         validation["tasks"][task] = {
             split: {"rows_in": n + 2, "kept": n, "rejected": {"empty": 2}} for split, n in splits.items()
         }
@@ -183,15 +193,10 @@ def rearmed(made: Simulated, arms: Mapping[str, tuple[str, Mapping[str, Any]]], 
 
 
 def _cell(
-    root: Path,
-    key: str,
-    cell: Cell,
-    shape: str,
-    test: Sequence[dict[str, Any]],
-    chances: Mapping[int, float],
-    dice: random.Random,
+    root: Path, key: str, cell: Cell, test: Sequence[dict[str, Any]], chances: Mapping[int, float], dice: random.Random
 ) -> None:
-    single = shape == "single_sentence"
+    shape, target, *_ = KINDS[cell.task]
+    single = target == "class"
     metric, column = ("f1_macro", "label") if single else ("f1_span", "tags")
     records, seeds = [], []
     gold = [row[column] for row in test]
@@ -221,7 +226,7 @@ def _cell(
             "arm": cell.arm,
             "from": cell.rung,
             "shape": shape,
-            "target": "class" if single else "spans",
+            "target": target,
             "metric": metric,
             "labels": 250,
             "examples": 250,

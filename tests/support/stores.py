@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +17,7 @@ from mlflow.entities import Run as Recorded
 
 from adaptbert.runtime.tracking.run import open_run
 from adaptbert.runtime.tracking.store import EXPERIMENT
+from tests.support.project import start, stopped_at_the_end, wait_until_healthy
 
 LINE = "warning: MLflow did not answer ("
 SLACK = 5.0
@@ -119,34 +120,15 @@ def stage(seconds: float, name: str = "finetune") -> float:
 
 
 @contextmanager
-def mlflow_server(folder: Path, port: int) -> Iterator[Callable[[], None]]:
-    """Yields what ends it."""
+def mlflow_server(folder: Path, port: int) -> Iterator["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port)]
-    store = [
-        "--backend-store-uri",
-        f"sqlite:///{folder / 'mlflow.db'}",
-        "--artifacts-destination",
-        str(folder / "kept"),
-    ]
-    with (folder / "server.log").open("a") as log:
-        server = subprocess.Popen([*command, *store], stdout=log, stderr=log, env=environment(), start_new_session=True)
-    client, patience = MlflowClient(f"http://127.0.0.1:{port}"), time.monotonic() + 120
-    try:
-        while True:
-            try:
-                client.get_experiment_by_name(EXPERIMENT)
-                break
-            except Exception:
-                assert time.monotonic() < patience, (folder / "server.log").read_text()
-        yield lambda: end(server)
-    finally:
-        end(server)
-
-
-def end(server: "subprocess.Popen[bytes]") -> None:
-    if server.poll() is None:
-        os.killpg(server.pid, 9)
-        server.wait()
+    command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
+    command += ["--artifacts-destination", str(folder / "kept")]
+    with (folder / "server.log").open("ab") as log:
+        server = start(command, folder, environment(), log)
+    with stopped_at_the_end(server):
+        wait_until_healthy(f"http://127.0.0.1:{port}", server)
+        yield server
 
 
 def run_python(code: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -159,11 +141,17 @@ def environment(**variables: str) -> dict[str, str]:
     return {**own, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "ignore", **variables}
 
 
-def runs(folder: Path) -> list[Recorded]:
-    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name(EXPERIMENT)
+def client(folder: Path) -> MlflowClient:
+    """Of the project's own store."""
+    return MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+
+
+def runs(folder: Path, condition: str = "") -> list[Recorded]:
+    """In the order in which they began."""
+    store = client(folder)
+    experiment = store.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
-    return list(client.search_runs([experiment.experiment_id]))
+    return list(store.search_runs([experiment.experiment_id], condition, order_by=["attributes.start_time"]))
 
 
 def statuses(folder: Path) -> dict[str, str]:

@@ -111,9 +111,10 @@ def work(beside: Path) -> Work:
     return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)), code=[])
 
 
-def folder_bytes(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+def folder_bytes(folder: Path, *within: str) -> dict[str, bytes]:
+    """Every file below a folder, or below some folders in it."""
+    paths = sorted(path for name in within or [""] for path in (folder / name).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def documents(count: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -47,7 +47,7 @@ TOY_STAGE_ENTRY = """
     meta: {{gpu: {gpu}}}
     {kind}:
       - {out}:
-          cache: false
+          {option}
 """
 
 
@@ -59,7 +59,7 @@ def toy_pipeline() -> str:
         ("compare", "left.txt, right.txt", "metrics", "metrics/comparison.json", "false"),
     ]
     entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind=kind, out=out, gpu=gpu)
+        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind=kind, out=out, gpu=gpu, option="cache: false")
         for name, deps, kind, out, gpu in stages
     )
     return "vars:\n  - toy.yaml\nstages:" + "".join(entries)

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from adaptbert.errors import BadParams
-from adaptbert.pretraining.masked_lm import MaskedBatches
 from adaptbert.training import distributed as ranks
 from adaptbert.training.distributed import RankLost, Ranks
-from adaptbert.training.document_stream import DocumentStream
-from tests.support import tiny, tiny_params
+from tests.support import tiny
+from tests.support.short_runs import masked_batches
 
 
 def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +42,7 @@ def test_pickled_batches_are_small(tmp_path: Path) -> None:
     """A corpus goes to another process by its name, not by its tokens; what arrives reads the same."""
     large = tiny.corpus(tmp_path / "large", "domain", 3000)
     mixed = large.mixed_with(tiny.corpus(tmp_path / "other", "general", 300), 0.1, 0)
-    batch = MaskedBatches(mixed, DocumentStream(mixed.lengths, 0, 150), tiny_params.masker(), 64)
+    batch = masked_batches(mixed, 150)
     batch(0)
     text = pickle.dumps(batch)
     assert len(text) < 32 * len(mixed.lengths) + 20_000, "some numbers a document, and no token"

@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BertForSequenceClassification
 
 from adaptbert.base.files import read_json
 from adaptbert.errors import INTERNAL, TEMPORARY
-from adaptbert.finetuning.module import FineTuning, LabelledBatches
-from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import distributed as ranks
@@ -25,7 +23,7 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Batches, Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
-from tests.support import tiny, tiny_params, tiny_tasks
+from tests.support import short_runs, tiny, tiny_params
 from tests.support.project import alive, wait_until
 from tests.support.short_runs import flat_weights, masked_batches, masked_lm
 
@@ -60,15 +58,6 @@ class Spied:
 
 def masked(corpus: TokenizedCorpus) -> tuple[MaskedLM, MaskedBatches]:
     return masked_lm(STEPS, 0.3), masked_batches(corpus, 150)
-
-
-def labelled() -> tuple[FineTuning, LabelledBatches]:
-    torch.manual_seed(0)
-    shape = tiny_tasks.shape_of("single_sentence")
-    rows = tiny_tasks.labelled("domain", "single_sentence", 40, 1)
-    examples = shape.examples(rows, tiny.tokenizer(), tiny.MAX_LENGTH)
-    module = FineTuning(BertForSequenceClassification(tiny.config(num_labels=2)), shape, tiny_params.optim(), STEPS)
-    return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 0, 6, 64)
 
 
 def plan(accumulate: int, precision: str = "32-true") -> Plan:
@@ -126,7 +115,7 @@ def test_killed_and_resumed_processes_give_bit_identical_results(
     each order: one process has the bits of two, too."""
 
     def made() -> tuple[Any, Batches]:
-        return masked(corpus) if task == "masked" else labelled()
+        return masked(corpus) if task == "masked" else short_runs.made()
 
     one, whole = (trained(made(), devices, accumulate, monkeypatch) for devices in (1, world))
     assert_close(whole, one)
@@ -137,10 +126,11 @@ import pytest
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import monitor
 from adaptbert.training.savepoints import Savepoints
+from tests.support import short_runs
 from tests.training import test_distributed
 monitor.SAVE_SHARE = 0
 corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
-module, batch = test_distributed.masked(corpus) if {task!r} == "masked" else test_distributed.labelled()
+module, batch = test_distributed.masked(corpus) if {task!r} == "masked" else short_runs.made()
 spied = test_distributed.Spied(batch, Path({str(tmp_path / "trace")!r}), at={3 * accumulate}, event="SIGKILL")
 with pytest.MonkeyPatch.context() as patch:
     saved = Savepoints(Path({str(tmp_path / "saved")!r}))
@@ -224,35 +214,14 @@ loop.fit(module, spied, test_distributed.plan(2), tiny.no_record(), {{2: lambda 
     assert "AB-172 rank 1: was killed by signal 9" in errors
 
 
-@dataclass(frozen=True)
-class Spoilt:
-    """The loss of some micro-batches is no number."""
-
-    inner: Batches
-    at: tuple[int, ...]
-
-    def __call__(self, k: int) -> Any:
-        batch = self.inner(k)
-        return Nameless(batch) if k in self.at else batch
-
-
-@dataclass(frozen=True)
-class Nameless:
-    batch: MaskedBatch
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        return self.batch.counts
-
-    def to(self, device: torch.device) -> "Nameless":
-        return self
-
-
 class Spoiling(MaskedLM):
+    """The loss of some micro-batches is no number; every rank knows them by their ids."""
+
+    spoilt: tuple[list[int], ...] = ()
+
     def training_step(self, batch: Any, k: int) -> torch.Tensor:
-        spoilt = isinstance(batch, Nameless)
-        loss = super().training_step(batch.batch if spoilt else batch, k)
-        return loss * float("nan") if spoilt else loss
+        loss = super().training_step(batch, k)
+        return loss * float("nan") if batch.ids.tolist() in self.spoilt else loss
 
 
 @pytest.mark.slow
@@ -261,7 +230,9 @@ def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
 ) -> None:
     def made(*at: int) -> tuple[Any, Batches]:
         module, batch = masked(corpus)
-        return Spoiling(module.model, tiny_params.optim(), STEPS), Spoilt(batch, at)
+        spoiling = Spoiling(module.model, tiny_params.optim(), STEPS)
+        spoiling.spoilt = tuple(batch(k).ids.tolist() for k in at)
+        return spoiling, batch
 
     one, two = (trained(made(3), devices, 2, monkeypatch) for devices in (1, 2))
     assert one[1].counts["skipped_steps"] == two[1].counts["skipped_steps"] == 1

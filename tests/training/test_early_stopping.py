@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,12 @@ from tests.support.short_runs import EPOCH, Stop, changed, made, plan, until, we
 SCORES = {2: 0.3, 4: 0.6, 6: 0.5, 8: 0.6, 10: 0.4, 12: 0.9}
 
 
-def stopped(folder: Path, patience: int | None, stop_at: int | None = None) -> tuple[Fitted, dict[str, torch.Tensor]]:
+def stopped(
+    folder: Path, patience: int | None, stop_at: int | None = None, thawing: bool = False, **options: Any
+) -> tuple[Fitted, dict[str, torch.Tensor]]:
     """Dev scores are given: the third measurement in a row that is not better is the fifth."""
-    module, batches = made()
+    module, stream = made(**options)
+    batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2) if thawing else stream
     rule = None if patience is None else KeepBest("dev/score", patience)
     measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
     how = replace(plan(12), keep_best=rule)
@@ -50,12 +54,8 @@ def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
-        module, stream = made(r_drop=RDropConfig(weight=1.0), optim={"layer_decay": 0.8})
-        batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
-        measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
-        how = replace(plan(12), keep_best=KeepBest("dev/score", 3))
-        fitted = fit(module, batches, how, tiny.no_record(), measure_at)
-        return fitted, weights(module)
+        options = {"r_drop": RDropConfig(weight=1.0), "optim": {"layer_decay": 0.8}}
+        return stopped(tmp_path / str(devices), 3, thawing=True, **options)
 
     (alone, one), (together, two) = run(1), run(2)
     assert (together.step, together.curve[-1]["step"]) == (alone.step, alone.curve[-1]["step"]) == (4, 10)

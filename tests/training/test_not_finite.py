@@ -16,6 +16,7 @@ from adaptbert.errors import INTERNAL
 from adaptbert.pretraining.heldout_evaluation import HeldOut
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training import monitor
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
@@ -98,8 +99,14 @@ def test_a_run_that_diverges_ends_before_anything_is_measured(
     assert list(tmp_path.glob("*.safetensors")) == [], "no state is saved that a resumed run could not leave"
 
 
-def ended_by_a_weight(value: float, corpus: TokenizedCorpus, folder: Path) -> None:
-    """A run in which a weight gets this value after the last step, before the state is saved."""
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_no_savepoint_holds_a_weight_that_is_not_finite(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, ahead: bool
+) -> None:
+    """A weight gets this value after the last step; savepoints are written in the run, or beside it."""
+    monkeypatch.setattr(monitor, "_runs_ahead", lambda _: ahead)
     made = module()
 
     def measure(step: int) -> Mapping[str, float]:
@@ -108,12 +115,8 @@ def ended_by_a_weight(value: float, corpus: TokenizedCorpus, folder: Path) -> No
         return {}
 
     with pytest.raises(Diverged, match=r"AB-158 step 6: weights/.*word_embeddings.* is not finite"):
-        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(folder))
-
-
-def test_no_savepoint_holds_a_weight_that_is_not_finite(corpus: TokenizedCorpus, tmp_path: Path) -> None:
-    ended_by_a_weight(float("inf"), corpus, tmp_path)
-    assert list(tmp_path.iterdir()) == []
+        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
+    assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["00000004", "00000005"]
 
 
 def test_a_held_out_loss_that_is_no_number(heldout: HeldOut) -> None:

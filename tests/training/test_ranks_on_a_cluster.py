@@ -13,10 +13,10 @@ from adaptbert.training import rank_process
 from adaptbert.training.launchers import VARIABLE, RankLost
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny
+from tests.support import short_runs, tiny
 from tests.support.machines import cluster_of
 from tests.support.project import alive, wait_until
-from tests.training.test_distributed import Spied, labelled, masked, plan, trained
+from tests.training.test_distributed import Spied, masked, plan, trained
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -26,12 +26,12 @@ def test_a_rank_on_another_machine_trains_the_same_bits(
 ) -> None:
     """The head has no core to lend, so rank 1 is on the second machine."""
     one, two = (trained(masked(corpus), devices, 2, monkeypatch) for devices in (1, 2))
-    of_tasks = [trained(labelled(), devices, 2, monkeypatch) for devices in (1, 2)]
+    of_tasks = [trained(short_runs.made(), devices, 2, monkeypatch) for devices in (1, 2)]
     with cluster_of(0, 1):
         module, batch = masked(corpus)
         spied = Spied(batch, tmp_path / "trace")
         far = trained((module, spied), 2, 2, monkeypatch)
-        far_task = trained(labelled(), 2, 2, monkeypatch)
+        far_task = trained(short_runs.made(), 2, 2, monkeypatch)
         stopped = Spied(masked(corpus)[1], tmp_path / "stopped", 4, "raise")  # micro-batch 4 is read by rank 0
         with pytest.raises(LookupError):
             trained((masked(corpus)[0], stopped), 2, 2, monkeypatch)

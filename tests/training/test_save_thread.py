@@ -16,8 +16,6 @@ from adaptbert.training.savepoints import Savepoints, State
 from tests.support import tiny
 from tests.support.short_runs import flat_weights
 from tests.training.test_loop import STEPS, batches, module, plan
-from tests.training.test_not_finite import ended_by_a_weight
-from tests.training.test_resume import attempt
 
 SECONDS = 20.0
 pytestmark = pytest.mark.usefixtures("save_every_step")
@@ -26,19 +24,6 @@ pytestmark = pytest.mark.usefixtures("save_every_step")
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "_runs_ahead", lambda _: True)
-
-
-@pytest.mark.parametrize("cut", range(1, 7))
-def test_a_run_goes_on_to_the_bits_of_one_without_interruption(
-    corpus: TokenizedCorpus, tmp_path: Path, cut: int
-) -> None:
-    whole = attempt(corpus, None)
-    first = attempt(corpus, Savepoints(tmp_path), kill_at=cut)
-    second = attempt(corpus, Savepoints(tmp_path))
-    assert first.fitted is None
-    assert second.begun[0] == cut, "what was in flight was finished"
-    assert torch.equal(second.weights, whole.weights)
-    assert second.fitted == whole.fitted
 
 
 class Slow(Savepoints):
@@ -85,7 +70,11 @@ def test_one_at_a_time(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     assert [point for point in points if point != "pruned"] == whole * STEPS
 
 
-def test_a_full_disk_ends_the_run_with_the_error_of_the_system(corpus: TokenizedCorpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("steps", "full_from"), [(STEPS, 2), (1, 0)])
+def test_a_full_disk_ends_the_run_with_the_error_of_the_system(
+    corpus: TokenizedCorpus, tmp_path: Path, steps: int, full_from: int
+) -> None:
+    """Of the last savepoint as of those before."""
     begun: list[int] = []
     source = batches(corpus)
 
@@ -94,29 +83,15 @@ def test_a_full_disk_ends_the_run_with_the_error_of_the_system(corpus: Tokenized
         return source(k)
 
     def full(point: str) -> None:
-        if point == "half" and begun[-1] >= 2:
+        if point == "half" and begun[-1] >= full_from:
             raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path))
 
     with pytest.raises(OSError, match="No space left") as caught:
-        fit(module(), batch, plan(), tiny.no_record(), savepoints=Savepoints(tmp_path, full))
+        fit(module(steps=steps), batch, plan(steps=steps), tiny.no_record(), savepoints=Savepoints(tmp_path, full))
     assert caught.value.errno == errno.ENOSPC
     assert len(begun) <= 5, "at the next savepoint at the latest"
     assert list(tmp_path.glob(".*")) == []
-    assert Savepoints(tmp_path).latest() is not None, "those before are there"
-
-
-def test_the_error_of_the_last_one_is_raised_too(corpus: TokenizedCorpus, tmp_path: Path) -> None:
-    def full(point: str) -> None:
-        if point == "half":
-            raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path))
-
-    with pytest.raises(OSError, match="No space left"):
-        fit(module(steps=1), batches(corpus), plan(steps=1), tiny.no_record(), savepoints=Savepoints(tmp_path, full))
-
-
-def test_no_savepoint_holds_a_weight_that_is_not_finite(corpus: TokenizedCorpus, tmp_path: Path) -> None:
-    ended_by_a_weight(float("nan"), corpus, tmp_path)
-    assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["00000004", "00000005"]
+    assert (Savepoints(tmp_path).latest() is None) is (full_from == 0), "those before are there"
 
 
 def test_what_is_not_a_number_is_found_in_any_type() -> None:

@@ -84,7 +84,6 @@ def test_every_damage_is_detected_and_the_savepoint_before_is_loaded(
     two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     newest = files(two)[-1]
-    count = 0
     for name, damaged in damages(newest.read_bytes()).items():
         copy = tmp_path / "copy"
         shutil.copytree(two, copy)
@@ -93,8 +92,6 @@ def test_every_damage_is_detected_and_the_savepoint_before_is_loaded(
         assert f"{newest.name} is damaged and set aside" in capsys.readouterr().err, name
         assert [path.suffix for path in sorted(copy.iterdir())] == [".safetensors", ".bad"]
         shutil.rmtree(copy)
-        count += 1
-    assert count == 75
 
 
 def test_when_all_are_damaged_the_run_does_not_start_anew(two: Path) -> None:

@@ -12,9 +12,8 @@ from ruamel.yaml import YAML
 
 from adaptbert.rows.cleaning import name_key, seen, spelled
 from adaptbert.validation.label_audit import Labels, label_errors
-from tests.support import raw
 from tests.support.labelled_files import SPANS, TAGS
-from tests.validation.test_labelled_set import STRICT, codes, validated
+from tests.support.raw import validated
 
 ALIKE = [
     ("neg", "ｎｅｇ", r"\uff4e\uff45\uff47"),
@@ -37,8 +36,7 @@ OTHERS = [("neg", "pos"), ("好", "坏"), ("B", "b2"), ("a b", "ab"), ("🙂", "
 @pytest.mark.parametrize(("one", "other", "shown"), ALIKE)
 def test_labels_that_look_equal(tmp_path: Path, one: str, other: str, shown: str) -> None:
     splits = {"train": [("Good one", one), ("Bad one", "x")], "dev": [("more", other)], "test": [("most", "x")]}
-    raw.task(tmp_path / "raw", splits)
-    first, *_ = validated(tmp_path, STRICT).errors
+    first, *_ = validated(tmp_path, splits).errors
     assert (first.code, shown in first.problem) == (66, True), first
     assert all(place in first.problem for place in ("in train.csv:1", "in dev.csv:1"))
     assert pasted(first.remedy) in ({one: other}, {other: one})
@@ -47,8 +45,8 @@ def test_labels_that_look_equal(tmp_path: Path, one: str, other: str, shown: str
 @pytest.mark.parametrize(("one", "other"), OTHERS)
 def test_labels_that_do_not(tmp_path: Path, one: str, other: str) -> None:
     rows = [("Good one", one), ("Bad one", other)]
-    raw.task(tmp_path / "raw", {"train": rows, "dev": [("more", one)], "test": [("most", other)]})
-    assert validated(tmp_path, STRICT).errors == []
+    splits = {"train": rows, "dev": [("more", one)], "test": [("most", other)]}
+    assert validated(tmp_path, splits).errors == []
 
 
 @pytest.mark.parametrize(("layout", "more"), [(SPANS, {"tag_scheme": "bio"}), (TAGS, {})])
@@ -56,8 +54,8 @@ def test_types_of_spans_and_tags(tmp_path: Path, layout: Any, more: dict[str, An
     """In one split as in two; the message names the type, without B-."""
     rows = [(["Ann", "Lee"], ["B-PER", "I-PER"]), (["Bob"], ["B-PER\u200b"])]
     held = [(["Eve", "Roe"], ["B-PER", "I-PER"])]
-    raw.task(tmp_path / "raw", {"train": rows, "dev": held, "test": [(["Sue"], ["B-PER"])]}, layout, **more)
-    (error,) = [error for error in validated(tmp_path, STRICT).errors if error.code == 66]
+    splits = {"train": rows, "dev": held, "test": [(["Sue"], ["B-PER"])]}
+    (error,) = [error for error in validated(tmp_path, splits, layout, **more).errors if error.code == 66]
     assert r'PER\u200b"' in error.problem
     assert (next(iter(pasted(error.remedy)))[:2] == "B-") == (layout == TAGS)
 
@@ -75,7 +73,7 @@ def test_the_labels_of_params() -> None:
         r"""'pos' and 'ｐｏｓ' ("\uff50\uff4f\uff53") are two labels, first in train.csv:1 and in `labels` of"""
         in str(first)
     )
-    assert codes(label_errors(labels(train=["neg"]), ["neg", "a", "Ａ"], {}, "set")) == [66]
+    assert [error.code for error in label_errors(labels(train=["neg"]), ["neg", "a", "Ａ"], {}, "set")] == [66]
 
 
 def test_all_that_look_equal_are_one_error_with_one_block() -> None:

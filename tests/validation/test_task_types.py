@@ -12,19 +12,13 @@ from adaptbert.base.files import read_json
 from adaptbert.rows.cleaning import clean
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.parquet import texts
-from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
 from adaptbert.validation.split import moved
 from tests.support import raw
 from tests.support.labelled_files import ANSWER, LABELS, NUMBER, SPANS, TAGS
-from tests.support.raw import STRICT
+from tests.support.raw import validated
 
 PAIR = Layout("sentence_pair", "class")
-
-
-def validated(folder: Path, splits: Any, layout: Layout, limits: Limits = STRICT, **about: Any) -> ValidatedSet:
-    raw.task(folder / "raw", splits, layout, **about)
-    return validate_labelled_set(folder / "raw", folder / "kept", folder / "rejected.parquet", limits)
 
 
 def kept(folder: Path, split: str = "train") -> list[dict[str, Any]]:

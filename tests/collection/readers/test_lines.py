@@ -33,20 +33,13 @@ def test_a_crlf_on_the_border_of_two_blocks_is_one_end(tmp_path: Path, monkeypat
     assert [line.number for line in lines] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "reason"),
-    [
-        (b"caf\xe9 au lait", 1, "byte 0xE9 is not UTF-8"),
-        (b"\xc0\xaf", 1, "byte 0xC0 is not UTF-8"),
-        (b"\xed\xa0\x80", 1, "byte 0xED is not UTF-8"),
-    ],
-)
-def test_lines_that_are_not_utf8_are_rejected(tmp_path: Path, line: bytes, code: int, reason: str) -> None:
+@pytest.mark.parametrize(("line", "byte"), [(b"caf\xe9 au lait", "E9"), (b"\xc0\xaf", "C0"), (b"\xed\xa0\x80", "ED")])
+def test_lines_that_are_not_utf8_are_rejected(tmp_path: Path, line: bytes, byte: str) -> None:
     path = write(tmp_path / "a.txt", b"good\n" + line + b"\nalso good\n")
     rows, bad, _ = read(path)
     assert [row.values["text"] for row in rows] == ["good", "also good"]
-    assert [(row.id, row.line, row.problem.code) for row in bad] == [("a-2", 2, code)]
-    assert reason in bad[0].problem.reason
+    assert [(row.id, row.line, row.problem.code) for row in bad] == [("a-2", 2, 1)]
+    assert f"byte 0x{byte} is not UTF-8" in bad[0].problem.reason
 
 
 LIKELY = {

@@ -4,6 +4,7 @@ import dataclasses
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from adaptbert.comparison.evaluation.baselines import (
@@ -12,12 +13,14 @@ from adaptbert.comparison.evaluation.baselines import (
     fitted_on,
     on_the_labels_of,
 )
+from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.evaluation.linear_models import few_spaces
 from adaptbert.comparison.report.terms import BASELINES as BASELINE_WORDS
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
-from tests.support import tiny_tasks
+from tests.support import tiny, tiny_tasks
+from tests.support.bases import write_base
 from tests.support.tiny_tasks import baseline_scores
 
 SENTENCES = TaskDescription(task_type="single_sentence", target="class", labels=[])
@@ -152,20 +155,25 @@ def test_dev_chooses_the_strength_and_test_is_not_considered(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str) -> None:
-    """What can be learnt linearly is learnt, and beats the answer that is always the same."""
-    train, dev, test = (
-        tiny_tasks.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))
-    )
-    scores = baseline_scores(tiny_tasks.described(shape, target), train, dev, test, seed=1)
+def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str, tmp_path: Path) -> None:
+    """What can be learnt linearly is learnt, and beats the answer that is always the same; only whole texts have a
+    baseline on input embeddings."""
+    rows = [tiny_tasks.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))]
+    words = sorted({"[UNK]", *(word.lower() for known in tiny.WORDS.values() for word in known)})
+    vectors = dict(zip(words, np.random.default_rng(1).normal(size=(len(words), 50)), strict=True))
+    base = Embeddings(write_base(tmp_path, vectors))
+    scores = baseline_scores(tiny_tasks.described(shape, target), *rows, seed=1, embeddings=base)
+    assert set(scores) <= set(BASELINE_WORDS), "adaptbert/comparison/report/terms.py: BASELINES"
+    always, linear, *of_embeddings = scores
+    assert always in ("majority", "word_majority")
+    of_texts = shape in ("single_sentence", "sentence_pair")
+    assert of_embeddings == ([f"embeddings_{'ridge' if target == 'number' else 'logistic'}"] if of_texts else [])
     metric = COMPARED_BY[target]
-    names = list(scores)
-    assert names[0] in ("majority", "word_majority")
-    assert len(names) == 2
-    assert set(names) <= set(BASELINE_WORDS), "adaptbert/comparison/report/terms.py: BASELINES"
     if shape != "extractive_answer":  # its baseline knows nothing of the training rows
-        assert scores[names[1]][metric] >= scores[names[0]][metric]
-        assert scores[names[1]][metric] > 0.65
+        assert scores[linear][metric] >= scores[always][metric]
+        assert scores[linear][metric] > 0.65
+    for name in of_embeddings:
+        assert scores[name][metric] > scores[always][metric]
 
 
 def test_the_overlap_baseline_takes_the_sentence_of_the_question() -> None:

@@ -6,15 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adaptbert.comparison.evaluation.baselines import on_the_labels_of
 from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.rows.labelled_set import split
 from adaptbert.rows.task_description import TaskDescription
-from tests.support import tiny, tiny_tasks
+from tests.support import tiny
 from tests.support.bases import write_base
 from tests.support.simulated import compared, simulate
 from tests.support.tiny_tasks import baseline_scores
@@ -59,31 +57,6 @@ def test_a_pair_is_answered_by_what_its_texts_share(embeddings: Embeddings) -> N
         rows.append({"text_a": first, "text_b": second, "label": str(one == other)})
     scores = baseline_scores(PAIRS, rows[:300], rows[300:400], rows[400:], seed=1, embeddings=embeddings)
     assert scores["embeddings_logistic"]["accuracy"] > 0.95
-
-
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_every_kind_of_text_has_the_baseline(shape: str, target: str, tmp_path: Path) -> None:
-    """Tagged words and questions have none."""
-    rows = [tiny_tasks.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))]
-    words = sorted({"[UNK]", *(word.lower() for known in tiny.WORDS.values() for word in known)})
-    vectors = dict(zip(words, np.random.default_rng(1).normal(size=(len(words), 50)), strict=True))
-    base = Embeddings(write_base(tmp_path, vectors))
-    scores = baseline_scores(tiny_tasks.described(shape, target), *rows, seed=1, embeddings=base)
-    of_texts = shape in ("single_sentence", "sentence_pair")
-    own = [name for name in scores if name.startswith("embeddings_")]
-    assert own == ([f"embeddings_{'ridge' if target == 'number' else 'logistic'}"] if of_texts else [])
-    for name in own:
-        assert scores[name][COMPARED_BY[target]] > scores["majority"][COMPARED_BY[target]]
-
-
-def test_it_is_fitted_for_each_seed_with_its_labels(tmp_path: Path) -> None:
-    folder = tiny_tasks.task(tmp_path / "task", "single_sentence", (60, 12, 24))
-    words = zip(["[UNK]", "values", "the", "array", "is"], np.eye(5)[:, 1:], strict=True)
-    base = Embeddings(write_base(tmp_path / "base", dict(words)))
-    task = TaskDescription.read(folder)
-    answers = on_the_labels_of(task, folder, 12, [1, 2, 3], 1, base).answers["embeddings_logistic"]
-    assert list(answers) == [1, 2, 3]
-    assert len({tuple(each) for each in answers.values()}) > 1
 
 
 def test_of_a_checkpoint_that_this_project_wrote(tmp_path: Path) -> None:

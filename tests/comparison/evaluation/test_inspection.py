@@ -49,14 +49,12 @@ def test_labels_are_inspected_row_by_row(tmp_path: Path) -> None:
         "a",
         "b",
     )
-    assert inspection.calibration is not None
-    assert inspection.calibration.accuracy == 0.5
-    assert inspection.calibration.confidence == pytest.approx((0.9 + 0.8 + 0.7 + 0.95 + 0.7 + 0.6 + 0.5 + 0.9) / 8)
+    calibration = known(inspection.calibration)
+    assert calibration.accuracy == 0.5
+    assert calibration.confidence == pytest.approx((0.9 + 0.8 + 0.7 + 0.95 + 0.7 + 0.6 + 0.5 + 0.9) / 8)
     squares = [0.9**2, 0.2**2, 0.3**2, 0.95**2, 0.7**2, 0.4**2, 0.5**2, 0.1**2]
-    assert inspection.calibration.brier == pytest.approx(sum(squares) / 8)
-    assert inspection.calibration.ece == pytest.approx((0.9 + 0.2 + 0.3 + 0.95 + 0.7 + 0.4 + 0.5 + 0.1) / 8), (
-        "a row a bin"
-    )
+    assert calibration.brier == pytest.approx(sum(squares) / 8)
+    assert calibration.ece == pytest.approx((0.9 + 0.2 + 0.3 + 0.95 + 0.7 + 0.4 + 0.5 + 0.1) / 8), "a row a bin"
 
 
 def test_calibrated_confidence_has_a_small_error_and_overconfidence_a_large_one(tmp_path: Path) -> None:
@@ -69,10 +67,8 @@ def test_calibrated_confidence_has_a_small_error_and_overconfidence_a_large_one(
         ]
 
     true, sure = (
-        inspected(tmp_path, "class", {1: seed(sharpen), 2: seed(sharpen)}).calibration for sharpen in (1, 0.4)
+        known(inspected(tmp_path, "class", {1: seed(sharpen), 2: seed(sharpen)}).calibration) for sharpen in (1, 0.4)
     )
-    assert true is not None
-    assert sure is not None
     assert true.ece == pytest.approx(true.chance, rel=0.5)
     assert sure.ece == pytest.approx(sure.confidence - sure.accuracy, rel=0.1)
     assert sure.ece > 5 * sure.chance
@@ -152,6 +148,6 @@ def test_a_cell_without_a_mistake(tmp_path: Path) -> None:
     rows = [(f"r{n}", "a" if n % 2 else "b", "a" if n % 2 else "b", 1.0) for n in range(20)]
     inspection = inspected(tmp_path, "class", {1: rows})
     assert inspection.errors == []
-    assert inspection.calibration is not None
-    assert (inspection.calibration.ece, inspection.calibration.chance, inspection.calibration.brier) == (0, 0, 0)
+    calibration = known(inspection.calibration)
+    assert (calibration.ece, calibration.chance, calibration.brier) == (0, 0, 0)
     assert classification_metrics(["a"], ["a"])["f1_macro"] == inspection.classes[0].f1[0] == 1

@@ -16,14 +16,7 @@ from adaptbert.rows.task_description import TaskDescription
 from tests.support import tiny_tasks
 
 LABELS = ["a", "b", "c"]
-TASK_TYPES = {
-    "class": "single_sentence",
-    "labels": "single_sentence",
-    "number": "single_sentence",
-    "spans": "sequence_labelling",
-    "tags": "sequence_labelling",
-    "answer": "extractive_answer",
-}
+SHAPES = {target: shape for shape, target in tiny_tasks.KINDS}
 WORDS = st.lists(st.sampled_from(["the", "cell", "wall", "of", "rice", "Wall."]), max_size=4).map(" ".join)
 
 
@@ -66,7 +59,7 @@ def test_weighted_rows_score_as_repeated_rows(target: Target, draw: st.DataObjec
 
 
 def _metric(target: Target, gold: Sequence[Any], predicted: Sequence[Any], rows: Sequence[int] | range) -> float:
-    task: TaskDescription = tiny_tasks.described(TASK_TYPES[target], target, labels=LABELS)
+    task: TaskDescription = tiny_tasks.described(SHAPES[target], target, labels=LABELS)
     scores = SCORING[target].score([gold[row] for row in rows], [predicted[row] for row in rows], task)
     return scores[COMPARED_BY[target]]
 

@@ -92,15 +92,18 @@ def ticks_of(chart: str) -> list[str]:
     return re.findall(r'class="tick"[^>]*>([^<]*)<', chart)
 
 
-def test_an_axis_of_differences_is_written_with_the_digits_of_its_step() -> None:
-    row = charts.Whisker(words.same("a"), "descriptive", 0.004, 0.001, 0.0105, None)
-    assert ticks_of(charts.whiskers([row], 0.01, "id")) == ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]
-
-
-@pytest.mark.parametrize("mean", [0.0, 0.003, -0.003])
-def test_the_axis_of_differences_that_are_hardly_any_is_symmetric(mean: float) -> None:
-    rows = [charts.Whisker(words.same("a"), "untested", value, None, None, None) for value in (mean, 0.0)]
-    assert ticks_of(charts.whiskers(rows, 0.01, "id")) == ["−1", "−0.5", "0", "+0.5", "+1"]
+@pytest.mark.parametrize(
+    ("whisker", "ticks"),
+    [
+        ((0.004, 0.001, 0.0105), ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]),
+        *(((mean, None, None), ["−1", "−0.5", "0", "+0.5", "+1"]) for mean in (0.0, 0.003, -0.003)),
+    ],
+)
+def test_an_axis_of_differences_has_the_digits_of_its_step_and_is_symmetric_where_they_are_hardly_any(
+    whisker: tuple[float, float | None, float | None], ticks: list[str]
+) -> None:
+    row = charts.Whisker(words.same("a"), "descriptive", *whisker, None)
+    assert ticks_of(charts.whiskers([row], 0.01, "id")) == ticks
 
 
 @pytest.mark.parametrize(("worth", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])

@@ -13,8 +13,8 @@ from adaptbert.comparison.report.charts.svg import chart_style, plain_style
 from adaptbert.comparison.report.page import figures_of, render
 from adaptbert.comparison.report.terms import Words
 from tests.support.known import known
+from tests.support.page_reader import CHINESE
 
-CHINESE = re.compile(r"[\u4e00-\u9fff]")
 SVG = "{http://www.w3.org/2000/svg}"
 
 

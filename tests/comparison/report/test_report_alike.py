@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison, Task
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import captions, trust
@@ -19,7 +18,7 @@ from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 from adaptbert.comparison.statistics.spread import Variance
 from adaptbert.comparison.statistics.study import Study
 from tests.support.known import known
-from tests.support.simulated import Simulated, compared, simulate
+from tests.support.simulated import Simulated, compared, edited, simulate
 
 SCORE, WORTH = 0.078, 0.01
 
@@ -53,10 +52,9 @@ def made_alike(made: Simulated) -> None:
     for path in others:
         shutil.copy(first, path)
     for path in (made.root / "metrics/finetune").iterdir():
-        cell = read_json(path)
-        for seed in cell["seeds"]:
-            seed["dev/f1_macro"] = seed["test/f1_macro"] = SCORE
-        write_json(path, cell)
+        with edited(path) as cell:
+            for seed in cell["seeds"]:
+                seed["dev/f1_macro"] = seed["test/f1_macro"] = SCORE
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +93,8 @@ def test_a_score_that_is_equal_for_all_seeds_has_an_interval_over_test_rows(alik
     assert f"on these weights, {task.chosen} scores lower" in trust.against_baselines(task, 0.95).en, "rows suffice"
 
 
-def test_seeds_that_do_not_differ_and_unknown_answers_have_no_interval(tmp_path: Path) -> None:
+def test_seeds_that_do_not_differ_and_unknown_answers_have_no_interval(made: Simulated) -> None:
     """Without predictions, nothing is known of test rows."""
-    made = simulate(tmp_path, tasks=["section"])
     made_alike(made)
     shutil.rmtree(made.root / "predictions")
     (task,) = compared(made).tasks

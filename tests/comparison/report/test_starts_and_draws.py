@@ -6,19 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import captions, repetition, rungs, starts, trust
-from adaptbert.comparison.report.sentences import steps as sentences
+from adaptbert.comparison.report.sentences import captions, first_screen, repetition, rungs, starts, trust
 from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.report.terms import STANDS, change
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.starts import Ranking
 from tests.support.known import known
 from tests.support.page_reader import Reader, same_numbers, seen
-from tests.support.simulated import compared, simulate
+from tests.support.simulated import compared, edited, simulate
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +40,6 @@ def test_every_run_is_a_dot_and_a_number(several: Comparison, page: str) -> None
 
 def test_words_follow_what_was_repeated(several: Comparison, page: str) -> None:
     task = several.tasks[0]
-    step, plain = known(task.step("domain_transfer")), known(task.step("pretrain"))
-    text = sentences.step(step, task, 0.95, several.worth)
-    assert f"; 2 draws, 3 seeds, 300 test rows with {task.test_texts} different texts)" in text.en
-    assert f"；独立训练 2 次、3 个种子、300 行测试数据（{task.test_texts} 种不同文本））" in text.zh
-    assert "1 draw, 3 seeds" in sentences.step(plain, task, 0.95, several.worth).en, "general pre-training is one run"
     assert "3 seeds, 300 test rows" in task_sentences.best(dataclasses.replace(task, chosen="general"), 0.95).en
     assert "2 draws, 3 seeds, 300 test rows" in task_sentences.best(dataclasses.replace(task, chosen="domain"), 0.95).en
     assert overview.verdict(several)[-1] == repetition.once(several)
@@ -104,16 +97,15 @@ def test_a_missing_draw_is_named(tmp_path: Path) -> None:
     holed = compared(made)
     texts = [text.en for text in trust.troubles(dataclasses.replace(holed.tasks[0], scattered=[]))]
     assert texts == ["section-domain: draw 2 was planned and has no result. The mean is that of the other draws."]
+    assert "Planned and without a result: section-domain (2)." in [text.en for text in first_screen.facts(holed)]
     assert "domain_transfer/domain-2 has no measurements." in [text.en for text in rungs.reading(holed)]
     assert Reader(render(holed)).open == []
 
 
 def test_runs_that_fail_are_counted_among_all_runs(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], draws=2)
-    path = made.root / "metrics/finetune/section-task-small-2.json"
-    cell = read_json(path)
-    cell["seeds"][0]["degenerate"] = True
-    write_json(path, cell)
+    with edited(made.root / "metrics/finetune/section-task-small-2.json") as cell:
+        cell["seeds"][0]["degenerate"] = True
     task = compared(made).tasks[0]
     assert [text.en for text in trust.troubles(dataclasses.replace(task, scattered=[]))] == [
         "task: 1 of 6 runs predict one class only. They are included in the mean."

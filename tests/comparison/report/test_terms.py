@@ -17,6 +17,7 @@ from adaptbert.comparison.tables import text_table
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.pretraining.masking import MaskingConfig
 from adaptbert.pretraining.metrics.token_classes import CLASSES
+from tests.support.page_reader import CHINESE
 
 OF_STARTS = {*get_args(Verdict)} - {"descriptive"}
 """A start is always compared with the first one; there is no primary start."""
@@ -60,8 +61,8 @@ def test_words_are_in_both_languages() -> None:
     texts = tables()
     assert len(texts) > 60
     for name, text in texts.items():
-        assert not _has_chinese(text.en), name
-        assert _has_chinese(text.zh), f"{name}: no Chinese"
+        assert not CHINESE.search(text.en), name
+        assert CHINESE.search(text.zh), f"{name}: no Chinese"
 
 
 def test_only_gains_are_called_so() -> None:
@@ -72,10 +73,6 @@ def test_only_gains_are_called_so() -> None:
             en, zh = en.replace(nothing_shown, ""), zh.replace(nothing_shown, "")
         assert any(word in en for word in ("gain", "worth it", "higher")) == (verdict in GAINS), text
         assert any(word in zh for word in ("提升", "值得", "高")) == (verdict in GAINS), text
-
-
-def _has_chinese(text: str) -> bool:
-    return any("\u4e00" <= character <= "\u9fff" for character in text)
 
 
 @pytest.mark.parametrize("score", [0.1785, 0.17849999999999996, 0.17850000000000002, -0.0005, 0.00049999999999, 0.3135])

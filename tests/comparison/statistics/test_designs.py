@@ -43,9 +43,7 @@ def test_the_cheapest_design_detects_what_is_worth_having() -> None:
 
 def test_prices_decide_between_draws_and_seeds() -> None:
     each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, seed=2.0), 4)
-    dear_draws, dear_seeds = (cheapest(each, 0.018, prices) for prices in (Prices(1e4, 0.01), Prices(0.01, 1e4)))
-    assert dear_draws is not None
-    assert dear_seeds is not None
+    dear_draws, dear_seeds = (known(cheapest(each, 0.018, prices)) for prices in (Prices(1e4, 0.01), Prices(0.01, 1e4)))
     assert dear_draws.seeds > dear_seeds.seeds
     assert dear_draws.draws < dear_seeds.draws
 

@@ -9,12 +9,7 @@ from scipy import stats
 from adaptbert.comparison.statistics.intervals import ANYWHERE, Difference, Range, interval, mean_interval
 from adaptbert.comparison.statistics.spread import Variance
 from tests.support.known import known
-
-STUDIES = 2000
-
-
-def standard_error(rate: float) -> float:
-    return math.sqrt(rate * (1 - rate) / STUDIES)
+from tests.support.rates import STUDIES, standard_error
 
 
 def difference(mean: float, se: float = 0.01, df: float = 8, within: Range = ANYWHERE) -> Difference:

@@ -1,17 +1,10 @@
 """Several questions, or several tasks, together: the promised rate of errors is kept over all of them."""
 
-import math
-
 import numpy as np
 import pytest
 
 from adaptbert.comparison.statistics.multiplicity import adjusted_p, tasks_with_effect
-
-STUDIES = 2000
-
-
-def standard_error(rate: float) -> float:
-    return math.sqrt(rate * (1 - rate) / STUDIES)
+from tests.support.rates import STUDIES, standard_error
 
 
 def test_holm_on_a_worked_example() -> None:

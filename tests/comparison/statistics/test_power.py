@@ -10,12 +10,7 @@ from adaptbert.comparison.statistics.intervals import MOST_DF
 from adaptbert.comparison.statistics.mean_squares import Layout, MeanSquares
 from adaptbert.comparison.statistics.power import POWER, SURE, Power, spread_range
 from tests.support.known import known
-
-STUDIES = 2000
-
-
-def standard_error(rate: float) -> float:
-    return math.sqrt(rate * (1 - rate) / STUDIES)
+from tests.support.rates import STUDIES, standard_error
 
 
 def of_seeds(se: float, df: int, level: float = 0.05) -> Power:
@@ -52,20 +47,6 @@ def test_the_detectable_difference_is_shown_in_four_of_five_studies() -> None:
     means, errors = scores.mean(1), scores.std(1, ddof=1) / math.sqrt(5)
     shown = np.mean(means / errors > stats.t.ppf(0.975, 4))
     assert abs(shown - POWER) < 4 * standard_error(POWER)
-
-
-def test_less_spread_and_more_degrees_of_freedom_show_smaller_effects_and_more_questions_larger_ones() -> None:
-    for powers in (
-        [of_seeds(se, 8) for se in (0.02, 0.01, 0.005)],
-        [of_seeds(0.01, df) for df in (2, 4, 9, 100)],
-        [of_seeds(0.01, 8, 0.05 / questions) for questions in (6, 2, 1)],
-    ):
-        effects = [power.detectable or 0 for power in powers]
-        assert effects == sorted(effects, reverse=True)
-
-
-def test_of_a_known_spread_the_detectable_difference_is_that_of_the_normal_distribution() -> None:
-    assert of_seeds(0.01, 100_000).detectable == pytest.approx(0.01 * (1.95996 + 0.84162), rel=1e-3)
 
 
 def test_without_a_spread_nothing_is_detectable() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptbert.comparison.statistics.mean_squares import Layout, MeanSquares, of_difference
-from adaptbert.comparison.statistics.spread import MADE_ONCE, MeanSquare, Spread, Variance
+from adaptbert.comparison.statistics.spread import MADE_ONCE, Spread, Variance
 from benchmarks.simulated_studies import QUESTIONS, Simulator, World
 from tests.support.known import known
 
@@ -25,15 +25,10 @@ def points(squares: list[float]) -> float:
 def test_every_source_is_estimated_without_bias() -> None:
     studies = spreads(World(draws=3, seeds=4, draw=0.8, rows=0, seed_by_arm=0.5))
     rest = 0.4  # of a seed's variance of 1, `common` is 0.6
-    assert points([_value(each.rest) for each in studies]) == pytest.approx(rest, rel=0.03)
-    assert points([_value(each.between_draws) for each in studies]) == pytest.approx(0.8**2 + rest / 4, rel=0.04)
+    assert points([known(each.rest).value for each in studies]) == pytest.approx(rest, rel=0.03)
+    assert points([known(each.between_draws).value for each in studies]) == pytest.approx(0.8**2 + rest / 4, rel=0.04)
     in_means = rest * np.mean([1, 1, 1 / 3, 1 / 3, 1 / 3, 1 / 3])
     assert points([each.seed_by_arm.value for each in studies]) == pytest.approx(0.5**2 + in_means, rel=0.04)
-
-
-def _value(square: MeanSquare | None) -> float:
-    assert square is not None
-    return square.value
 
 
 def test_degrees_of_freedom_are_those_of_the_layout() -> None:

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from torchmetrics.functional.text import squad
 
 from adaptbert.finetuning.metrics.answer_overlap import by_characters, character_tokens, word_tokens
-from adaptbert.finetuning.metrics.scores import (
-    answer_metrics,
-)
+from adaptbert.finetuning.metrics.scores import answer_metrics
 
 WORDS = ["the", "A", "an", "cat", "Cat", "cat's", "dog", "dogs.", "(dog)", "1,000", "1000", "naïve", "–", "U.S."]
 english = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)

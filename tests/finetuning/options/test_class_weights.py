@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional
 
 from adaptbert.finetuning.options import class_weights
+from adaptbert.finetuning.tasks.targets import MultiLabelHead, SingleLabelHead
 
 
 def test_balanced_weights() -> None:
@@ -17,8 +18,6 @@ def test_balanced_weights() -> None:
 
 
 def test_the_loss_is_weighted() -> None:
-    from adaptbert.finetuning.tasks.targets import MultiLabelHead, SingleLabelHead
-
     scores = torch.tensor([[1.0, -1.0], [0.5, 2.0], [0.0, 0.3]])
     each = functional.cross_entropy(scores, torch.tensor([0, 1, 0]), reduction="none")
     weighted = SingleLabelHead(["a", "b"], [1.0, 3.0]).loss(scores, torch.tensor([0, 1, 0]))

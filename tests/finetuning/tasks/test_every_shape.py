@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoTokenizer, pipeline
+from transformers import AutoModelForQuestionAnswering, AutoModelForTokenClassification, AutoTokenizer, pipeline
 
 from adaptbert.base.files import read_json
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.rows import labelled_set as labelled
-from tests.support import tiny, tiny_params, tiny_tasks
+from tests.support import tiny, tiny_params
 from tests.support.cells import Project
+from tests.support.predicting import KINDS
 
-KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny_tasks.KINDS}
 LEARNT = {"seeds": [1], "epochs": 16.0, "dropout": 0.0, "optim": tiny_params.optim(learning_rate=5e-3)}
 
 
@@ -70,8 +70,6 @@ def fits(row: dict[str, Any], shape: str) -> bool:
 
 def test_the_stock_model_finds_the_same_answers(project: Project) -> None:
     """Question and context through AutoTokenizer and AutoModel, best span by trying all of them."""
-    from transformers import AutoModelForQuestionAnswering
-
     folder = project.root / "models/finetune/extractive_answer_answer-general"
     model = AutoModelForQuestionAnswering.from_pretrained(str(folder)).eval()
     tokenizer = AutoTokenizer.from_pretrained(str(folder))
@@ -100,8 +98,6 @@ def test_the_stock_model_finds_the_same_answers(project: Project) -> None:
 
 @pytest.mark.parametrize("target", ["spans", "tags"])
 def test_the_stock_model_tags_words_alike(project: Project, target: str) -> None:
-    from transformers import AutoModelForTokenClassification
-
     task = f"sequence_labelling_{target}"
     folder = str(project.root / f"models/finetune/{task}-general")
     model, tokenizer = (

@@ -126,14 +126,6 @@ def test_the_cost_of_a_group_does_not_depend_on_the_set() -> None:
     assert peak(lambda: next(made)) < 10 * 8 * 10 * GROUP_ROWS, "some arrays of the words of the group"
 
 
-def test_classes_and_targets_of_spans() -> None:
-    shape = tiny_tasks.shape_of("sequence_labelling")
-    assert shape.classes == CLASSES
-    row = {"id": "a", "tokens": ["the", "house", "of", "values"], "tags": ["B-OBJ", "I-OBJ", "O", "B-ATTR"]}
-    examples = shape.examples([row], tiny.tokenizer(), 16)
-    assert [CLASSES[number] for number in shape.targets([row], examples)] == row["tags"]
-
-
 def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> None:
     shape = tiny_tasks.shape_of("sequence_labelling", "tags")
     assert shape.classes == ["DET", "NOUN", "X"]
@@ -158,8 +150,3 @@ def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
     answers, confidence = shape.answers(rows, examples, scores, NOTHING)
     assert answers == [["O", "B-ATTR"], ["O"]]
     assert confidence.tolist() == pytest.approx([0.6, 1.0])
-
-
-@pytest.mark.parametrize(("answers", "degenerate"), [([["O", "O"], ["O"]], True), ([["O", "O"], ["B-OBJ"]], False)])
-def test_degenerate(answers: list[list[str]], degenerate: bool) -> None:
-    assert tiny_tasks.shape_of("sequence_labelling").is_degenerate(answers) is degenerate

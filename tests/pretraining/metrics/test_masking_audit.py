@@ -148,10 +148,6 @@ def test_chinese_posts_by_words(tmp_path: Path) -> None:
     assert metrics["documents_whole"] < 0.01
 
 
-def test_no_masks_no_figures() -> None:
-    assert audit_metrics({}) == {}
-
-
 def test_classes_go_by_the_writing() -> None:
     tokens = {
         "##ing": "continuation",

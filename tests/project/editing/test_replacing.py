@@ -9,7 +9,7 @@ import pytest
 from adaptbert.base.expansion import LADDER
 from adaptbert.project.editing import replacing
 from tests.project.tasks.conftest import rows
-from tests.support.commands import in_a_demo, run
+from tests.support.commands import run
 
 PARAMS = Path("params.yaml")
 ADD = ["add-task", "data/rooms.jsonl"]
@@ -17,11 +17,8 @@ COMMANDS = [["ladder"], ADD, ["use", "smoke", "--force"]]
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "project").mkdir()
-    root = in_a_demo(tmp_path / "project", monkeypatch)
-    (root / "data/rooms.jsonl").write_text(rows(100))
-    return root
+def _rooms(project: Path) -> None:
+    (project / "data/rooms.jsonl").write_text(rows(100))
 
 
 def moved_away(path: Path) -> Path:

@@ -6,7 +6,7 @@ import pytest
 from tests.support.public_checkpoints import README, STARTS, save_source
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty project with a folder `source`, as the hub has them; at the end nothing may lie beside the start."""
     root = tmp_path / "project"

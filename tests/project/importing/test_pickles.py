@@ -10,8 +10,6 @@ import torch
 
 from tests.support.public_checkpoints import BIN, Runs, brought, refused, whole
 
-pytestmark = pytest.mark.usefixtures("source")
-
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["zip", "legacy"])
 @pytest.mark.parametrize("place", ["among tensors", "alone"])

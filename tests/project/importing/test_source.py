@@ -41,7 +41,6 @@ def test_the_name_of_the_start_is_that_of_the_model(model: str, name: str) -> No
     assert name_of(model) == name
 
 
-@pytest.mark.usefixtures("source")
 def test_what_is_there_is_not_replaced() -> None:
     brought("source")
     before = {path.name: path.read_bytes() for path in INIT.iterdir()}
@@ -57,7 +56,6 @@ def test_what_is_there_is_not_replaced() -> None:
     assert {path.name: path.read_bytes() for path in INIT.iterdir()} == before
 
 
-@pytest.mark.usefixtures("source")
 def test_a_linked_target_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     INIT.symlink_to(tmp_path / "disk")
@@ -89,7 +87,6 @@ def test_a_model_of_the_hub(source: Path) -> None:
     assert not Path("ran").exists()
 
 
-@pytest.mark.usefixtures("source")
 def test_a_config_of_another_size() -> None:
     config = read_json(Path(CONFIG))
     Path(CONFIG).write_text(json.dumps({**config, "hidden_size": 64}))
@@ -108,7 +105,6 @@ def test_a_config_of_another_size() -> None:
     ("kind", "classes", "shown"),
     [("roberta", [], "roberta"), ("ernie", [], "ernie"), (None, ["RobertaForMaskedLM"], "RobertaForMaskedLM")],
 )
-@pytest.mark.usefixtures("source")
 def test_another_architecture(kind: str | None, classes: list[str], shown: str) -> None:
     values = {**read_json(Path(CONFIG)), "model_type": kind, "architectures": classes}
     Path(CONFIG).write_text(json.dumps({name: value for name, value in values.items() if value is not None}))
@@ -118,7 +114,6 @@ def test_another_architecture(kind: str | None, classes: list[str], shown: str) 
     )
 
 
-@pytest.mark.usefixtures("source")
 def test_a_vocabulary_without_special_tokens() -> None:
     tokens = [token for token in tiny.tokenizer().tokens if token != "[MASK]"]
     Path(VOCABULARY).write_text("\n".join(tokens) + "\n", encoding="utf-8")
@@ -146,7 +141,6 @@ def test_a_vocabulary_without_special_tokens() -> None:
         ),
     ],
 )
-@pytest.mark.usefixtures("source")
 def test_a_file_that_is_missing(missing: str, beside: str | None, words: str) -> None:
     Path(missing).unlink()
     if beside:
@@ -155,7 +149,6 @@ def test_a_file_that_is_missing(missing: str, beside: str | None, words: str) ->
 
 
 @pytest.mark.parametrize("name", [BIN, CONFIG, VOCABULARY])
-@pytest.mark.usefixtures("source")
 def test_something_else_in_place_of_a_file(name: str) -> None:
     Path(name).unlink()
     Path(name).mkdir()
@@ -187,13 +180,11 @@ def test_something_else_in_place_of_a_file(name: str) -> None:
         ),
     ],
 )
-@pytest.mark.usefixtures("source")
 def test_names_and_options(arguments: list[str], code: int, words: str) -> None:
     assert refused(*arguments, code=code).startswith(words)
     assert Path(BIN).is_file()
 
 
-@pytest.mark.usefixtures("source")
 def test_not_in_a_project() -> None:
     Path("params.yaml").unlink()
     assert refused(code=78).endswith(

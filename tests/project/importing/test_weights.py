@@ -53,7 +53,6 @@ ODDITIES: dict[str, tuple[Callable[[State], State], bool, bool]] = {
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["zip", "legacy"])
 @pytest.mark.parametrize("oddity", ODDITIES)
-@pytest.mark.usefixtures("source")
 def test_a_pickle_is_the_same_model(oddity: str, legacy: bool) -> None:
     change, has_head, has_pooler = ODDITIES[oddity]
     torch.save(change(state()), BIN, _use_new_zipfile_serialization=not legacy)
@@ -69,7 +68,6 @@ def test_a_pickle_is_the_same_model(oddity: str, legacy: bool) -> None:
     assert bool(drawn) == (not has_head)
 
 
-@pytest.mark.usefixtures("source")
 def test_what_is_said() -> None:
     torch.save(with_other_heads(state()), BIN)
     for name in ("tf_model.h5", "flax_model.msgpack"):
@@ -91,7 +89,6 @@ def test_what_is_said() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.usefixtures("source")
 def test_half_precision_stays(dtype: torch.dtype) -> None:
     half = {name: tensor.to(dtype) for name, tensor in state().items()}
     torch.save(half, BIN)
@@ -112,7 +109,6 @@ def test_safetensors_are_copied(source: Path) -> None:
     assert same_encoder()
 
 
-@pytest.mark.usefixtures("source")
 def test_a_rung_of_this_project_keeps_its_card() -> None:
     tiny.pretrained(Path("rung").absolute())
     brought("rung")
@@ -120,7 +116,6 @@ def test_a_rung_of_this_project_keeps_its_card() -> None:
     assert Checkpoint.load(INIT).name == "pretrain"
 
 
-@pytest.mark.usefixtures("source")
 def test_an_archive_of_2019() -> None:
     """HFL's: bert_config.json, in which no kind of model is named."""
     torch.save(of_2019(tied(state())), BIN, _use_new_zipfile_serialization=False)
@@ -131,7 +126,6 @@ def test_an_archive_of_2019() -> None:
     assert same_encoder()
 
 
-@pytest.mark.usefixtures("source")
 def test_tensors_that_share_memory() -> None:
     """Safetensors stores each apart."""
     weights = state()
@@ -144,7 +138,6 @@ def test_tensors_that_share_memory() -> None:
     assert all(torch.equal(written[name], weights[name]) for name in written)
 
 
-@pytest.mark.usefixtures("source")
 def test_whoever_may_read_the_config_may_read_the_weights() -> None:
     brought("source")
     assert (INIT / "model.safetensors").stat().st_mode == (INIT / "config.json").stat().st_mode
@@ -174,13 +167,11 @@ def test_whoever_may_read_the_config_may_read_the_weights() -> None:
     ],
     ids=["shape", "sparse", "huge", "integers", "nan", "missing", "more", "head", "pooler"],
 )
-@pytest.mark.usefixtures("source")
 def test_tensors_that_are_none_of_this_bert(weights: Callable[[], State], words: str) -> None:
     torch.save(weights(), BIN)
     assert words in refused()
 
 
-@pytest.mark.usefixtures("source")
 def test_safetensors_are_held_as_pickles_are() -> None:
     weights = {name: value for name, value in whole().items() if "decoder" not in name}
     file = Path("source/model.safetensors")

@@ -1,12 +1,7 @@
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-
-from tests.support.commands import in_a_demo
-from tests.support.imports import ROOT
 
 WORDS = ["The room was clean.", "We waited for an hour.", "Never again!", "A quiet place to work.", "They were kind."]
 
@@ -16,18 +11,6 @@ def rows(count: int, begin: int = 0) -> str:
     numbers = range(begin, begin + count)
     each = [{"sentence": f"{WORDS[n % 5]} Room {n}.", "label": ["bad", "good"][n % 2]} for n in numbers]
     return "".join(json.dumps(row) + "\n" for row in each)
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The demonstration in a repository of its own, in which the process stands."""
-    (tmp_path / "project/.dvc").mkdir(parents=True)
-    root = in_a_demo(tmp_path / "project", monkeypatch)
-    for name in (".dvc/config", ".gitignore"):
-        shutil.copy(ROOT / name, root / name)
-    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
-    subprocess.run(["git", "init", "-q"], check=True)
-    return root
 
 
 @pytest.fixture

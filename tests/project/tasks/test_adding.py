@@ -1,5 +1,6 @@
 """`adaptbert add-task`: one block, its options, its files and ladder.yaml, all of it or nothing."""
 
+from collections.abc import Callable
 from difflib import ndiff
 from pathlib import Path
 
@@ -25,9 +26,9 @@ def add(*arguments: str) -> Result:
 
 
 def state(project: Path) -> dict[Path, bytes]:
-    """Every file of the project but DVC's own, and those of git."""
+    """Every file of the project but those of DVC and git, and locks."""
     paths = [path for path in project.rglob("*") if path.is_file() and not path.is_symlink()]
-    return {path: path.read_bytes() for path in paths if ".dvc" not in path.parts and ".git" not in path.parts}
+    return {path: path.read_bytes() for path in paths if not {".dvc", ".git", ".work"} & {*path.parts}}
 
 
 def test_what_is_written(project: Path, reviews: list[str]) -> None:
@@ -138,18 +139,24 @@ def test_nothing_is_written_where_an_option_does_not_fit(
     assert state(project) == before
 
 
+def another_in_data_own(path: Path) -> None:
+    OWN.mkdir()
+    (OWN / path.name).write_text("mine")
+
+
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
         pytest.param(lambda path: path.write_text(rows(20)), "AB-070", id="dev rows that train has"),
         pytest.param(lambda path: path.write_text('{"sentence": "x y"}\n' * 9), "AB-098", id="no labels"),
         pytest.param(lambda path: path.unlink(), "AB-050", id="no file"),
+        pytest.param(another_in_data_own, "AB-197 data/own/Reviews.dev.jsonl: holds other bytes", id="name taken"),
     ],
 )
-def test_the_first_rows_are_checked_before_anything_is_written(
-    harm: object, words: str, project: Path, reviews: list[str]
+def test_the_files_are_checked_before_anything_is_written(
+    harm: Callable[[Path], object], words: str, project: Path, reviews: list[str]
 ) -> None:
-    harm(Path(reviews[1]))  # type: ignore[operator]
+    harm(Path(reviews[1]))
     before = state(project)
     done = add(*reviews)
     assert done.exit_code == 65, done.output
@@ -170,16 +177,6 @@ def test_a_failure_at_the_end_leaves_nothing(
     after = state(project)
     assert {path: after[path] for path in before} == before
     assert [path for path in after.keys() - before.keys() if path.suffix in (".jsonl", ".dvc")] == []
-
-
-def test_another_file_of_this_name_in_data_own(project: Path, reviews: list[str]) -> None:
-    OWN.mkdir()
-    (OWN / "Reviews.dev.jsonl").write_text("mine")
-    done = add(*reviews)
-    assert done.exit_code == 65
-    assert "AB-197 data/own/Reviews.dev.jsonl: holds other bytes" in done.output
-    assert (OWN / "Reviews.dev.jsonl").read_text() == "mine"
-    assert "reviews" not in PARAMS.read_text()
 
 
 def test_a_project_whose_arms_all_name_their_tasks(project: Path, reviews: list[str]) -> None:

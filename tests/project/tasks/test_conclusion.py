@@ -11,18 +11,12 @@ from adaptbert.errors import UserError
 from adaptbert.project.tasks import conclusion
 from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits, name_of, of_files
+from tests.project.tasks.conftest import WORDS
 from tests.support.format_examples import Example, examples
 
 SUFFIXES = {"squad": "json", "doccano": "jsonl", "label_studio": "json"}
 NOT_SEEN = ("range", "id", "group")
 """What a user adds: no file tells it."""
-WORDS = [
-    "The room was clean.",
-    "We waited for an hour.",
-    "Never again!",
-    "A quiet place to work.",
-    "They were kind to us.",
-]
 
 
 def seen(path: Path, content: str, **said: Any) -> Conclusion:
@@ -37,6 +31,16 @@ def lines(*rows: dict[str, Any]) -> str:
 def labelled(labels: Sequence[Any], column: str = "label") -> str:
     """A row for each label."""
     return lines(*({"text": f"{WORDS[number % 5]} {number}", column: label} for number, label in enumerate(labels)))
+
+
+def tagged(*tags: str) -> str:
+    return lines({"tokens": ["a", "b", "c"], "ner_tags": tags})
+
+
+SEVERAL = lines(
+    *({"text": f"{WORDS[n % 5]} {n}", "title": f"on {n}", "kind": n % 2, "stars": n % 5 / 2} for n in range(20))
+)
+"""More columns than a task has."""
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.format + str(example.section["target"]))
@@ -55,35 +59,46 @@ def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
     assert concluded == {"source": "files", **expected, **({"columns": columns} if columns else {})}
 
 
-@pytest.mark.parametrize(
-    ("labels", "column", "values"),
-    [
-        (["good", "bad"], "label", {"target": "class"}),
-        ([0, 1], "label", {"target": "class"}),
-        ([0.5, 1.5], "score", {"target": "number", "columns": {"value": "score"}}),
-        (["0.5", "1"], "score", {"target": "number", "columns": {"value": "score"}}),
-        ([["a"], []], "labels", {"target": "labels"}),
-        (["好", "坏"], "情感", {"target": "class", "columns": {"label": "情感"}}),
-    ],
-)
-def test_labels(labels: list[Any], column: str, values: dict[str, Any], tmp_path: Path) -> None:
-    expected = {"source": "files", "shape": "single_sentence", **values}
-    assert seen(tmp_path / "x.jsonl", labelled(labels * 10, column)).values == expected
+SINGLE, TAGS = {"shape": "single_sentence"}, {"shape": "sequence_labelling", "columns": {"tags": "ner_tags"}}
+SCORE = {"columns": {"value": "score"}}
 
 
 @pytest.mark.parametrize(
-    ("tags", "values"),
+    ("content", "said", "values"),
     [
-        (["B-PER", "I-PER", "O"], {"target": "spans", "tag_scheme": "bio"}),
-        (["I-PER", "I-PER", "O"], {"target": "spans", "tag_scheme": "iob1"}),
-        (["B-PER", "E-PER", "S-LOC"], {"target": "spans", "tag_scheme": "iobes"}),
-        (["NOUN", "VERB", "DET"], {"target": "tags"}),
+        (labelled(["good", "bad"] * 10), {}, {**SINGLE, "target": "class"}),
+        (labelled([0, 1] * 10), {}, {**SINGLE, "target": "class"}),
+        (labelled([0.5, 1.5] * 10, "score"), {}, {**SINGLE, "target": "number", **SCORE}),
+        (labelled(["0.5", "1"] * 10, "score"), {}, {**SINGLE, "target": "number", **SCORE}),
+        (labelled([["a"], []] * 10, "labels"), {}, {**SINGLE, "target": "labels"}),
+        (labelled(["好", "坏"] * 10, "情感"), {}, {**SINGLE, "target": "class", "columns": {"label": "情感"}}),
+        (tagged("B-PER", "I-PER", "O"), {}, {**TAGS, "target": "spans", "tag_scheme": "bio"}),
+        (tagged("I-PER", "I-PER", "O"), {}, {**TAGS, "target": "spans", "tag_scheme": "iob1"}),
+        (tagged("B-PER", "E-PER", "S-LOC"), {}, {**TAGS, "target": "spans", "tag_scheme": "iobes"}),
+        (tagged("NOUN", "VERB", "DET"), {}, {**TAGS, "target": "tags"}),
+        (SEVERAL, {"label": "kind"}, {**SINGLE, "target": "class", "columns": {"label": "kind"}}),
+        (SEVERAL, {"value": "kind"}, {**SINGLE, "target": "number", "columns": {"value": "kind"}}),
+        (
+            SEVERAL,
+            {"text": "title", "group": "kind"},
+            {**SINGLE, "target": "number", "columns": {"text": "title", "value": "stars", "group": "kind"}},
+        ),
+        (
+            SEVERAL,
+            {"text_a": "text", "text_b": "title"},
+            {
+                "shape": "sentence_pair",
+                "target": "number",
+                "columns": {"text_a": "text", "text_b": "title", "value": "stars"},
+            },
+        ),
     ],
 )
-def test_tags(tags: list[str], values: dict[str, Any], tmp_path: Path) -> None:
-    content = lines({"tokens": ["a", "b", "c"], "ner_tags": tags})
-    concluded = seen(tmp_path / "x.jsonl", content).values
-    assert concluded == {"source": "files", "shape": "sequence_labelling", **values, "columns": {"tags": "ner_tags"}}
+def test_what_the_rows_and_the_user_tell(
+    content: str, said: dict[str, str], values: dict[str, Any], tmp_path: Path
+) -> None:
+    """Where several columns would do, the user decides."""
+    assert seen(tmp_path / "x.jsonl", content, columns=said).values == {"source": "files", **values}
 
 
 def test_one_question_without_an_answer(tmp_path: Path) -> None:
@@ -148,36 +163,6 @@ def test_what_is_not_clear_is_asked(content: str, name: str, words: str, tmp_pat
     with pytest.raises(UserError) as caught:
         seen(tmp_path / name, content)
     assert str(caught.value).startswith(f"AB-216 {tmp_path / name}: {words}")
-
-
-@pytest.mark.parametrize(
-    ("said", "values"),
-    [
-        ({"columns": {"label": "kind"}}, {"target": "class", "columns": {"label": "kind"}}),
-        ({"columns": {"value": "kind"}}, {"target": "number", "columns": {"value": "kind"}}),
-        (
-            {"columns": {"text": "title", "group": "kind"}},
-            {"target": "number", "columns": {"text": "title", "value": "stars", "group": "kind"}},
-        ),
-        (
-            {"columns": {"text_a": "text", "text_b": "title"}},
-            {
-                "shape": "sentence_pair",
-                "target": "number",
-                "columns": {"text_a": "text", "text_b": "title", "value": "stars"},
-            },
-        ),
-    ],
-)
-def test_the_user_decides(said: dict[str, Any], values: dict[str, Any], tmp_path: Path) -> None:
-    content = lines(
-        *({"text": f"{WORDS[n % 5]} {n}", "title": f"on {n}", "kind": n % 2, "stars": n % 5 / 2} for n in range(20))
-    )
-    assert seen(tmp_path / "x.jsonl", content, **said).values == {
-        "source": "files",
-        "shape": "single_sentence",
-        **values,
-    }
 
 
 def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:

@@ -49,10 +49,6 @@ def errors(section: dict[str, dict[str, object]], *names: str) -> list[str]:
     return [str(error) for error in getattr(refused.value, "failures", [refused.value])]
 
 
-def test_values_are_checked_as_they_are_in_force() -> None:
-    assert parse(MaskingConfig, MASKING, ["small"], "masking", Path("params.yaml")).probability == 0.3
-
-
 def test_an_error_names_the_block_of_its_value() -> None:
     (wrong,) = errors(MASKING | {"weibo": {"probability": 3}}, "small", "weibo")
     assert wrong.startswith("AB-109 params.yaml: masking.weibo.probability: 3 is out of range")

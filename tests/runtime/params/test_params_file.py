@@ -1,11 +1,13 @@
 """Every bad params.yaml of the catalogue (99 to 118): one line with key, value and remedy, before anything runs."""
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from adaptbert.errors import BAD_PARAMS, UserError
+from adaptbert.errors import BAD_PARAMS, BadParams, UserError
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
 from tests.support.imports import ROOT
@@ -223,3 +225,19 @@ def test_accepted(tmp_path: Path, old: str, new: str, section: str) -> None:
 def test_line_ends_and_byte_order_mark_do_not_matter(tmp_path: Path, change: "type[str]") -> None:
     """114."""
     assert errors(tmp_path, change(DEMO)) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Path.mkdir, "a folder, not a file\n  move it away, then run `adaptbert use demo` to write one"),
+        (os.mkfifo, "a pipe, a socket or a device, not a file\n  move it away"),
+        (lambda path: path.symlink_to("there.yaml"), "a link to there.yaml, which is not there\n  remove it, then run"),
+        (lambda _: None, "file not found\n  run `adaptbert use demo` to write one"),
+    ],
+)
+def test_what_stands_in_place_of_the_file(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
+    make(tmp_path / "params.yaml")
+    with pytest.raises(BadParams) as caught:
+        params.read(tmp_path / "params.yaml")
+    assert str(caught.value).startswith(f"AB-108 {tmp_path}/params.yaml: {words}")

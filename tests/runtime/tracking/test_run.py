@@ -5,13 +5,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mlflow import MlflowClient
-from mlflow.entities import Run as Recorded
 
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.tracking.origin import origin, run_name
 from adaptbert.runtime.tracking.run import open_run
-from adaptbert.runtime.tracking.store import EXPERIMENT, project_root, tracking_uri
+from adaptbert.runtime.tracking.store import project_root, tracking_uri
+from tests.support.stores import client, runs
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +32,6 @@ def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(project)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return project
-
-
-def client(root: Path) -> MlflowClient:
-    return MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
-
-
-def runs(root: Path, condition: str) -> list[Recorded]:
-    store = client(root)
-    experiment = store.get_experiment_by_name(EXPERIMENT)
-    assert experiment is not None
-    return list(store.search_runs([experiment.experiment_id], condition, order_by=["attributes.start_time"]))
 
 
 def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:

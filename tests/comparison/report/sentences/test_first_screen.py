@@ -77,17 +77,6 @@ def test_what_adding_draws_after_a_verdict_does_to_the_level_stands_once(repeate
         assert repetition.looking_again(needing(other)) is None, "no draws or seeds are advised"
 
 
-def test_a_draw_without_a_result_is_named_at_once(repeated: Comparison) -> None:
-    task = repeated.tasks[0]
-    arms = [
-        dataclasses.replace(arm, by_draw={draw: runs for draw, runs in arm.by_draw.items() if draw != 2})
-        for arm in task.arms
-        if arm.name == "domain"
-    ]
-    holed = dataclasses.replace(repeated, tasks=[dataclasses.replace(task, arms=arms)])
-    assert "Planned and without a result: section-domain (2)." in [fact.en for fact in first_screen.facts(holed)]
-
-
 def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert task.baselines["majority"].mean < min(arm.interval.mean for arm in task.arms if arm.interval is not None)
@@ -125,10 +114,11 @@ def test_the_heading_claims_no_help_where_none_is_shown(comparison: Comparison) 
         assert text.startswith(f"# {said}\n")
 
 
-def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Comparison) -> None:
-    own = [dataclasses.replace(source, demonstration=source.name == "general") for source in comparison.sources]
-    caption = known(captions.demonstration(dataclasses.replace(comparison, sources=own)))
-    assert caption.en.startswith("A part of the text (general) is text that comes with Python and installed packages.")
+def test_own_text_is_not_called_a_demonstration(comparison: Comparison) -> None:
+    for name, begins in (("general", "A part of the text (general) is text that comes with Python and "), ("", None)):
+        own = [dataclasses.replace(source, demonstration=source.name == name) for source in comparison.sources]
+        caption = captions.demonstration(dataclasses.replace(comparison, sources=own))
+        assert caption is None if begins is None else known(caption).en.startswith(begins)
 
 
 def test_a_page_without_tasks(comparison: Comparison) -> None:

@@ -1,7 +1,6 @@
 """What was repeated, in words: test rows that are no others' copies, and whose spread an interval has."""
 
 import dataclasses
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,12 +13,11 @@ from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.statistics.verdicts import Verdict
 from tests.support.judged_steps import answered
 from tests.support.known import known
-from tests.support.simulated import compared, simulate
+from tests.support.simulated import Simulated, compared
 
 
-def test_test_rows_with_one_text_are_counted_once_beside_the_rows(tmp_path: Path) -> None:
+def test_test_rows_with_one_text_are_counted_once_beside_the_rows(made: Simulated) -> None:
     """They are resampled together, so there are fewer independent ones than rows."""
-    made = simulate(tmp_path, tasks=["section"])
     path = made.root / "data/validated/tasks/section/test.parquet"
     texts = pq.read_table(path).column("text").to_pylist()
     (task,) = compared(made).tasks

@@ -2,23 +2,16 @@
 
 import dataclasses
 import re
-from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import rungs
 from adaptbert.comparison.rungs import Rung
 from tests.support.known import known
 from tests.support.page_reader import same_numbers, seen
-from tests.support.simulated import ARMS, compared, rearmed, simulate
-
-
-@pytest.fixture(scope="module")
-def page(comparison: Comparison) -> str:
-    return render(comparison)
+from tests.support.simulated import ARMS, Simulated, compared, edited, rearmed
 
 
 def test_the_sentence_on_masks_names_the_rungs_that_have_an_audit(comparison: Comparison) -> None:
@@ -48,8 +41,7 @@ def test_random_weights_that_no_arm_has_are_measured_on_general_text_alone(compa
     assert len(re.findall(r"<td[^>]*><b>[^<]*</b><small>", row[0])) == 1
 
 
-def test_a_ladder_without_rungs_above_pre_training_learned_and_forgot_nothing(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
+def test_a_ladder_without_rungs_above_pre_training_learned_and_forgot_nothing(made: Simulated) -> None:
     comparison = compared(rearmed(made, {arm: (arm, ARMS[arm]) for arm in ("scratch", "general")}))
     assert [sentence.en for sentence in rungs.reading(comparison)] == [
         "The ladder has no rung above general pre-training."
@@ -105,10 +97,9 @@ def test_masks_that_differ_from_the_configuration_are_named(
     assert same_numbers(troubles[0])
 
 
-def test_a_rung_with_a_random_head_is_reported(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
+def test_a_rung_with_a_random_head_is_reported(made: Simulated, page: str) -> None:
     warning = "The masked-LM head of pretrain was never trained"
-    assert warning not in render(compared(made))
-    path = made.root / "metrics/pretrain/small.json"
-    write_json(path, {**read_json(path), "random_head": True})
+    assert warning not in page
+    with edited(made.root / "metrics/pretrain/small.json") as rung:
+        rung["random_head"] = True
     assert warning in render(compared(made))

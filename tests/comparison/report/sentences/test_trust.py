@@ -17,9 +17,9 @@ from tests.support.page_reader import same_numbers
 
 
 def calibrated(task: Task, **changes: float) -> Words:
-    assert task.inspection is not None
-    calibration = dataclasses.replace(known(task.inspection.calibration), **changes)  # type: ignore[arg-type]
-    inspection = dataclasses.replace(task.inspection, calibration=calibration)
+    inspection = known(task.inspection)
+    calibration = dataclasses.replace(known(inspection.calibration), **changes)  # type: ignore[arg-type]
+    inspection = dataclasses.replace(inspection, calibration=calibration)
     return known(trust.calibration(dataclasses.replace(task, inspection=inspection)))
 
 
