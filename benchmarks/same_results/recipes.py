@@ -1,6 +1,6 @@
 """The recipe of four task types, from a commit's own smoke preset: a file in schemas/ for each schema of params.yaml.
 
-schemas/ladder.yaml explains its keys. A commit gets the file whose `has` its preset has; a new schema needs a new file.
+schemas/plan.json explains its keys. A commit gets the file whose `has` its preset has; a new schema needs a new file.
 """
 
 from functools import reduce

@@ -126,7 +126,7 @@ IN_DVC_YAML = "error: AB-228 dvc.yaml: "
         ),
         (
             UNTIL_START, "params.yaml", lambda text: text.replace("draws: 2 ", "draws: 3 "),
-            ["AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-sm"],
+            ["AB-210 plan.json: older than params.yaml: missing: domain_transfer@general-sm"],
         ),
         ((), "dvc.yaml", lambda _: None, [IN_DVC_YAML, "it names no stage, or is missing"]),
         ((), "dvc.yaml", lambda _: "stages: [\n", [IN_DVC_YAML, "expected node content"]),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base import expansion
+from adaptbert.base import plan as planning
 from adaptbert.base.files import write_json
 from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, flop_of
 from adaptbert.finetuning.seed_run import train_seed
@@ -20,8 +20,8 @@ from adaptbert.model.flops import training_flop
 from adaptbert.project.price import Price, prices
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_tasks
 from tests.support.commands import run
@@ -56,7 +56,7 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
     """
     (root / "stages").symlink_to(ROOT / "stages")
     (root / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
-    expanded_ladder.write(expanded_ladder.expanded(values, root / "params.yaml"), root / "ladder.yaml")
+    plan_file.write(plan_file.plan(values, root / "params.yaml"), root / "plan.json")
     tokenized = root / "data/tokenized/small"
     for kind in tiny.WORDS:
         tiny.corpus(tokenized / "corpora" / kind, kind, 120)
@@ -160,7 +160,7 @@ def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) 
     tiny.pretrained(project / "models/pretrain/small")
     write_json(project / "metrics/pretrain/small.json", {})
     start, folder = Checkpoint.load(project / "models/pretrain/small"), project / "data/validated/tasks/mention"
-    cell = next(cell for cell in expansion.read().finetune.values() if cell.task == "mention")
+    cell = next(cell for cell in planning.read().finetune.values() if cell.task == "mention")
     values = import_module("stages.finetune").STAGE.params_of(
         params.read(Path("params.yaml")), cell.names(), "params.yaml"
     )

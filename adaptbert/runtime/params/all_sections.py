@@ -24,7 +24,7 @@ def check_all(document: Mapping[str, Any], file: Path) -> None:
     try:
         once = {**document["ladder"], "draws": 1}  # whose number, right or wrong, changes no value
         plan = plan_file.names({**document, "ladder": once}, file)
-    except (UserError, LookupError, TypeError, AttributeError):  # which the stage `plan` reports
+    except (UserError, LookupError, TypeError, AttributeError, ValueError):  # which the stage `plan` reports
         plan = Plan()
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
         stage = importlib.import_module(f"stages.{module}").STAGE

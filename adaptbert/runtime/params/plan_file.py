@@ -101,14 +101,13 @@ def errors(document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = ()
         written = read(path).model_dump()
     except UserError as error:
         return [error]
-    del today["code"]
-    differences = []
-    for stage, entries in today.items():
-        old = written[stage]
-        differences += _named("missing", stage, [key for key in entries if key not in old])
-        differences += _named("to be removed", stage, [key for key in old if key not in entries])
-        differences += _named("different", stage, [key for key in entries if key in old and entries[key] != old[key]])
-    moved = [stage for stage in today if [*today[stage]] != [*written[stage]]]
+    before, after = _addresses(written), _addresses(today)
+    differences = [
+        *_named("missing", [entry for entry in after if entry not in before]),
+        *_named("to be removed", [entry for entry in before if entry not in after]),
+        *_named("different", [entry for entry in after if entry in before and after[entry] != before[entry]]),
+    ]
+    moved = [stage for stage in today if stage != "code" and [*today[stage]] != [*written[stage]]]
     if not differences and moved:  # the report has starts and arms in this order, and DVC compares params without it
         differences = [f"in another order: {', '.join(moved)}"]
     edited = [stage for stage in codes_of if code_digest(stage) != written["code"].get(stage)]
@@ -119,9 +118,12 @@ def errors(document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = ()
     return []
 
 
-def _named(what: str, stage: str, keys: list[str]) -> list[str]:
-    if not keys:
-        return []
-    shown = ", ".join(shortened(f"{stage}@{key}") for key in keys[:_MOST_SHOWN])
-    rest = f" and {len(keys) - _MOST_SHOWN} more" if len(keys) > _MOST_SHOWN else ""
-    return [f"{what}: {shown}{rest}"]
+def _addresses(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """DVC's names of the stages, with their entries."""
+    return {f"{stage}@{key}": entry for stage in tables if stage != "code" for key, entry in tables[stage].items()}
+
+
+def _named(what: str, entries: list[str]) -> list[str]:
+    shown = ", ".join(map(shortened, entries[:_MOST_SHOWN]))
+    rest = f" and {len(entries) - _MOST_SHOWN} more" if len(entries) > _MOST_SHOWN else ""
+    return [f"{what}: {shown}{rest}"] if entries else []

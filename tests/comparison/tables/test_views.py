@@ -112,7 +112,7 @@ def run_stage(simulated: Simulated, folder: Path, params: CompareParams) -> None
     from adaptbert.runtime.tracking.run import Run
 
     folder.mkdir()
-    ladder = folder / "ladder.yaml"
+    ladder = folder / "plan.json"
     ladder.write_text(json.dumps({"stages": simulated.ladder.model_dump(by_alias=True)}))
     compare(
         params,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.expansion import LADDER
+from adaptbert.base.plan import PLAN
 from adaptbert.project.editing import replacing
 from tests.project.tasks.conftest import rows
 from tests.support.commands import run
@@ -35,14 +35,14 @@ def mode(path: Path) -> int:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_links_and_permissions_stay(command: list[str]) -> None:
-    LADDER.write_text("")
-    real = {path: moved_away(path) for path in (PARAMS, LADDER)}
+    PLAN.write_text("")
+    real = {path: moved_away(path) for path in (PARAMS, PLAN)}
     before = PARAMS.read_bytes()
     for path in real.values():
         path.chmod(0o600)
     done = run(*command)
     assert done.exit_code == 0, done.output
-    assert LADDER.read_text().startswith("# Written by")
+    assert PLAN.read_text().startswith('{"plan": ')
     assert (PARAMS.read_bytes() == before) == (command == ["ladder"])
     for path, file in real.items():
         assert path.readlink() == file
