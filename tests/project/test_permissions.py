@@ -38,7 +38,7 @@ def run(*arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "command",
     [
-        ["ladder"],
+        ["plan"],
         ["use", "smoke", "--force"],
         ["add-task", "data/all.jsonl", "--yes"],
     ],

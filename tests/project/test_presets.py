@@ -33,7 +33,7 @@ def test_valid(name: str) -> None:
 
 
 def test_the_committed_ladder_is_that_of_the_committed_params() -> None:
-    plan_file.check(params.read(ROOT / "params.yaml"), ROOT / "params.yaml")
+    plan_file.check(params.read(ROOT / "params.yaml"), ROOT / "params.yaml", plan_file.stages(), ROOT / "plan.json")
 
 
 @pytest.mark.parametrize("name", NAMES)

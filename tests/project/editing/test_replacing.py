@@ -13,7 +13,7 @@ from tests.support.commands import run
 
 PARAMS = Path("params.yaml")
 ADD = ["add-task", "data/rooms.jsonl"]
-COMMANDS = [["ladder"], ADD, ["use", "smoke", "--force"]]
+COMMANDS = [["plan"], ADD, ["use", "smoke", "--force"]]
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_links_and_permissions_stay(command: list[str]) -> None:
     done = run(*command)
     assert done.exit_code == 0, done.output
     assert PLAN.read_text().startswith('{"plan": ')
-    assert (PARAMS.read_bytes() == before) == (command == ["ladder"])
+    assert (PARAMS.read_bytes() == before) == (command == ["plan"])
     for path, file in real.items():
         assert path.readlink() == file
         assert mode(file) == 0o600
