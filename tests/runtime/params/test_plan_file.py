@@ -69,7 +69,7 @@ def test_only_names_reach_it(written: Path) -> None:
     [
         (
             {"ladder": LADDER | {"draws": 3}},
-            "missing: domain_transfer@domain-small-3, task_transfer@section-small-3, measure@domain-small-3 and 3 more\n",
+            "missing: domain_transfer@domain-small-3, task_transfer@section-small-3, measure@domain-small-3 and 3 m",
         ),
         (
             {"ladder": LADDER | {"draws": 1}, "collect_task": {"mention": SET}},
