@@ -138,7 +138,7 @@ class Code(IntEnum):
     CHECKPOINT_INCOMPLETE = 137, "a file of the checkpoint is missing"
     # ---- machine, packages, network
     TILDE_IN_PATH = 153, "`~` in a path"
-    NOT_INSTALLED = 154, "a package of the demonstration, the segmenter, or optuna is not installed", "65; 78"
+    NOT_INSTALLED = 154, "a package of the demonstration, or optuna, is not installed", "65; 78"
     TOO_FEW_DOCSTRINGS = 155, "docstrings are stripped, or too few"
     HUB_UNREACHABLE = 156, "the hub cannot be reached", "75"
     NOT_ON_HUB = 157, "no such data set, configuration or split on the hub"
@@ -179,7 +179,7 @@ class Code(IntEnum):
     PATTERN_EXPANDS = 193, "a pattern of `replace` that makes a text more than ten times as long"
     NOT_COPIED = 196, "no room for copies of your files in `data/own` and in DVC's cache, or they are not written", "74"
     OTHER_FILE_THERE = 197, "`data/own` has another file of this name, and DVC does not have it"
-    NOT_RECORDED = 198, "DVC cannot record files: no repository, or what DVC itself says"
+    NOT_RECORDED = 198, "DVC cannot record files, or say what is due: no repository, or what DVC itself says"
     OWN_DATA_IS_A_LINK = 199, "`data/own` is a link, or lies behind one"
     LOCK_FILE_VERSION = 200, "dvc.lock of another version of DVC"
     PLAN_IS_OLD = 210, "plan.json is missing, not readable, or older than params.yaml or the code", _BAD_PARAMS
@@ -192,7 +192,7 @@ class Code(IntEnum):
         "a params.yaml that a command cannot change without losing how it is written, or an edit made meanwhile",
         _BAD_PARAMS,
     )
-    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of the start yet"
+    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of a start yet, or no validated rows of a task"
     ONE_TEST_GROUP = 222, "all test rows are of one group, which is mapped in `columns`"
     # ---- more than one machine
     RAY_MISSING = 223, "ADAPTBERT_CLUSTER names a cluster, and Ray is not installed", _BAD_PARAMS

@@ -197,7 +197,8 @@ def same_results(results: Results) -> str:
     columns = ("compared", "equal", "mapped", "gone", "new", "changed")
     rows = [[kind, *(f"{counts.get(name, 0):,}" for name in columns)] for kind, counts in results["kinds"].items()]
     about = (
-        f"`{results['old'][:7]}` and `{results['new'][:7]}`; `benchmarks/same_results/names.yaml` names what differs."
+        f"`{results['old'][:7]}` and `{results['new'][:7]}`, written by `--keep`; "
+        "`benchmarks/same_results/names.yaml` names what differs."
     )
     return f"{_markdown(['kind', *columns], rows)}\n\n{about}"
 

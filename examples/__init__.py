@@ -1,1 +1,51 @@
 """Small studies on the library, one readable file each: docs/how-to/examples.md lists them."""
+
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from pathlib import Path
+
+from adaptbert.codes import Code
+from adaptbert.commands.errors import user_errors
+from adaptbert.errors import BadData
+
+
+def command(name: str, about: str | None) -> ArgumentParser:
+    """Of an example, whose docstring is the help."""
+    prog = f"python -m examples.{name}"
+    return ArgumentParser(prog=prog, description=about, formatter_class=RawDescriptionHelpFormatter)
+
+
+def run(parser: ArgumentParser, main: Callable[..., object]) -> None:
+    """Call it with the arguments by name."""
+    arguments = vars(parser.parse_args())
+    with user_errors():
+        main(**arguments)
+
+
+def positive(text: str) -> int:
+    """An argument; where this is a ValueError, argparse says so."""
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number
+
+
+def lines(path: Path, least: int) -> list[str]:
+    """Of a file in UTF-8.
+
+    Args:
+        least: number of lines with text.
+
+    Raises:
+        BadData: it cannot be read, or has fewer.
+    """
+    try:
+        found = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise BadData(Code.NO_SUCH_FILE, path, f"cannot be read: {error.strerror}", "check the path") from None
+    except UnicodeDecodeError as error:
+        raise BadData(Code.NOT_DECODABLE, path, f"byte {error.start} is not UTF-8", "save it as UTF-8") from None
+    if (count := sum(bool(line.strip()) for line in found)) < least:
+        raise BadData(
+            Code.TOO_FEW_ROWS, path, f"{count} lines with text, expected {least} or more", "name a longer file"
+        )
+    return found

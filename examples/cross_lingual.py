@@ -15,7 +15,6 @@ back; the figure is the mean reciprocal rank of the right one (Liu et al. 2020, 
 `static` is the baseline of the word embeddings alone; a checkpoint with random weights is the other one.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +22,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from adaptbert.codes import Code
+from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
+from examples import command, lines, run
 from examples.probes import Floats, layer_vectors
 
 AS_THEY_ARE, CENTRED, MOVED = "as they are", "without the mean of each language", "moved by the difference of the means"
@@ -32,12 +34,13 @@ AS_THEY_ARE, CENTRED, MOVED = "as they are", "without the mean of each language"
 def read(path: Path) -> list[tuple[str, str]]:
     """The pairs; every word counts once, with the first translation that is new."""
     pairs: dict[str, str] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(lines(path, 2), 1):
         words = [word.strip() for word in line.split("\t")]
         if words == [""]:
             continue
         if len(words) != 2 or not all(words):
-            sys.exit(f"{path}:{number}: expected two words with a tab between them")
+            problem = "expected two words with a tab between them"
+            raise BadData(Code.COLUMN_MISSING, f"{path}:{number}", problem, "write a pair in each line")
         if words[0] not in pairs and words[1] not in pairs.values():
             pairs[words[0]] = words[1]
     return list(pairs.items())
@@ -89,4 +92,7 @@ def main(lexicon: Path, folders: Sequence[Path]) -> list[dict[str, dict[str, flo
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
+    parser = command("cross_lingual", __doc__)
+    parser.add_argument("lexicon", metavar="WORDS", type=Path)
+    parser.add_argument("folders", metavar="CHECKPOINT", type=Path, nargs="+")
+    run(parser, main)

@@ -20,10 +20,18 @@ pre-training is done once for each start, so the comparison is described and has
 
 import csv
 import random
-import sys
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml import YAML
+
+from adaptbert.codes import Code
+from adaptbert.errors import BadParams
+from adaptbert.project.presets import check_replaceable
+from adaptbert.runtime.params import params_file
+from adaptbert.runtime.params.all_sections import check_all
+from adaptbert.runtime.stage import PARAMS
+from examples import command, run
 
 LETTERS, MOTIF, LENGTH = "ACGT", "GAT", 12
 LABELS = ["motif", "none"]
@@ -63,9 +71,8 @@ def write_rows(folder: Path) -> dict[str, str]:
     return {split: path.as_posix() for split, path in files.items()}
 
 
-def write_params(preset: Path, files: dict[str, str]) -> None:
+def write_params(document: dict[str, Any], files: dict[str, str]) -> None:
     """Write params.yaml: the preset with one corpus, one task and two arms."""
-    document = YAML(typ="safe").load(preset)
     document["ladder"] |= {"draws": 1, "arms": {"scratch": {"pretrain": "none"}, "general": {}}}
     document["ladder"].pop("tasks", None)
     document["collect"] = {"general": document["collect"]["general"]}
@@ -77,9 +84,25 @@ def write_params(preset: Path, files: dict[str, str]) -> None:
         "dna": {"single_sentence": {"long_text": "head"}},
     }
     document["compare"]["primary"] = ["pretrain"]
-    with Path("params.yaml").open("w", encoding="utf-8") as file:
+    with PARAMS.open("w", encoding="utf-8") as file:
         YAML().dump(document, file)
 
 
+def main(preset: Path, force: bool = False) -> None:
+    """Read all before anything is written."""
+    document = params_file.read(preset)
+    check_all(document, preset)
+    if "general" not in document["collect"]:
+        raise BadParams(Code.UNKNOWN_KEY, f"{preset}: collect", "no corpus is called general", "name another preset")
+    if not force:
+        check_replaceable(PARAMS)
+    files = write_rows(FOLDER)
+    write_params(document, files)
+    print("written:", *files.values(), PARAMS)
+
+
 if __name__ == "__main__":
-    write_params(Path(sys.argv[1]), write_rows(FOLDER))
+    parser = command("dna_control", __doc__)
+    parser.add_argument("preset", metavar="PRESET", type=Path, help="a params.yaml with a corpus general")
+    parser.add_argument("--force", action="store_true", help="overwrite params.yaml even if it exists nowhere else")
+    run(parser, main)

@@ -15,7 +15,6 @@ Train and dev rows are read, the test split is not. Two tables are printed:
 The figures describe one training of each checkpoint; no interval and no verdict belongs to them.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from transformers import BertModel
 
+from adaptbert.codes import Code
+from adaptbert.errors import BadData
 from adaptbert.finetuning.metrics.scores import classification_metrics
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.rows import labelled_set
+from adaptbert.rows.task_description import FILE, TaskDescription
+from examples import command, run
 
 Floats = NDArray[np.floating]
 
@@ -99,6 +102,14 @@ def _hsic(one: Floats, two: Floats) -> float:
 
 def main(task: Path, folders: Sequence[Path]) -> dict[str, list[dict[str, float]]]:
     """Print both tables; returns their figures, a row for each checkpoint (of `cka` from the second one on)."""
+    if missing := [name for name in (FILE, "train.parquet", "dev.parquet") if not (task / name).is_file()]:
+        raise BadData(
+            Code.NO_SUCH_FILE, task / missing[0], "no such file", "name a folder that `dvc repro validate` wrote"
+        )
+    about = TaskDescription.read(task)
+    if (about.task_type, about.target) != ("single_sentence", "class"):
+        problem = f"a set of the type {about.task_type} with the target {about.target}"
+        raise BadData(Code.CONTRADICTION, task, problem, "name one of the type single_sentence with the target class")
     train, dev = (labelled_set.split(task, split) for split in ("train", "dev"))
     gold, answers = ([row["label"] for row in rows] for rows in (train, dev))
     figures: dict[str, list[dict[str, float]]] = {"probe": [], "cka": []}
@@ -124,4 +135,7 @@ def _show(title: str, folders: Sequence[Path], rows: Sequence[dict[str, float]])
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
+    parser = command("probes", __doc__)
+    parser.add_argument("task", metavar="TASK", type=Path)
+    parser.add_argument("folders", metavar="CHECKPOINT", type=Path, nargs="+")
+    run(parser, main)

@@ -9,7 +9,6 @@ on, and after the last. Printed is a row for each class of token, a column for e
 frequent token of the training text. On 200 tokens the standard error of an accuracy near 50 % is 3.5 points.
 """
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
+from examples import command, lines, positive, run
 
 LENGTH, BATCH, SEED = 128, 2048, 1
 """Tokens of the longest document, and of an optimizer step."""
@@ -95,11 +95,7 @@ def measured_steps(steps: int) -> list[int]:
 
 
 def learn(texts: list[str], steps: int, folder: Path) -> dict[str, dict[str, float]]:
-    """Column of the table -> class -> figure.
-
-    Args:
-        folder: for the tokenised text.
-    """
+    """Column of the table -> class -> figure; `folder` is for the tokenised text."""
     tokenizer = Tokenizer.train(lambda: texts, VOCABULARY)
     corpora = []
     for name, numbers in (
@@ -135,8 +131,9 @@ def learn(texts: list[str], steps: int, folder: Path) -> dict[str, dict[str, flo
 
 def main(text: Path, steps: int) -> dict[str, dict[str, float]]:
     """Train and print the table."""
-    with text.open(encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
-        table = learn([line.strip() for line in lines if line.strip()], steps, Path(folder))
+    texts = [line.strip() for line in lines(text, HELD_OUT + 1) if line.strip()]
+    with tempfile.TemporaryDirectory() as folder:
+        table = learn(texts, steps, Path(folder))
     masked = table["masked"]
     print(f"{'':14}" + "".join(f"{column:>9}" for column in table))
     for name in (name for name, count in masked.items() if count):
@@ -146,4 +143,7 @@ def main(text: Path, steps: int) -> dict[str, dict[str, float]]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1_000)
+    parser = command("what_is_learned_when", __doc__)
+    parser.add_argument("text", metavar="TEXT", type=Path)
+    parser.add_argument("steps", metavar="STEPS", type=positive, nargs="?", default=1_000)
+    run(parser, main)

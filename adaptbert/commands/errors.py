@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-import typer
-
 from adaptbert.base.files import Blocked
 from adaptbert.base.full_disk import full_disk
 from adaptbert.codes import Code
@@ -50,4 +48,4 @@ def _not_allowed(error: PermissionError) -> Blocked:
 
 def _fail(error: UserError) -> NoReturn:
     print(redacted(f"error: {error}"), file=sys.stderr)
-    raise typer.Exit(error.exit_code) from None
+    sys.exit(error.exit_code)

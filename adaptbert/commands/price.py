@@ -13,8 +13,8 @@ def price(
 ) -> None:
     """Say what each step would cost.
 
-    The command prints tokens, operations and minutes of what is not trained yet, at the speed measured here. Run it
-    after `dvc repro tokenize`. It trains for some steps and writes nothing.
+    The command prints tokens, operations and minutes of what DVC would train, at the speed measured here. Run it after
+    `dvc repro tokenize`. It trains for some steps and writes nothing.
     """
     from rich.console import Console
 
@@ -30,7 +30,7 @@ def price(
         except signals.Interrupted as interrupted:
             print(f"{interrupted}; nothing was written", file=sys.stderr)
             raise typer.Exit(interrupted.exit_code) from None
-    Console().print(table(priced), highlight=False)
+    Console(width=10_000).print(table(priced), highlight=False)  # no name is cut: a terminal wraps the line
     print(
         "Minutes are those of one device and of optimizer steps alone, at the speed measured here: start-up, "
         "evaluation and saving come on top, early stopping ends sooner, other work on this machine makes it slower."

@@ -126,7 +126,7 @@ class CellConfig(ShapeConfig):
                 )
         counts = self.label_counts
         if counts is not None and (not counts or counts != sorted(set(counts))):
-            raise contradiction(f"label_counts {counts}: give at least one, the fewest first")
+            raise contradiction(f"label_counts {counts}: give at least one, the fewest first", "write e.g. [100, 300]")
         if counts is not None and 0 < self.labels <= counts[-1]:
             raise contradiction(
                 f"label_counts {counts} and labels {self.labels}: all are trained on anyway; give fewer"

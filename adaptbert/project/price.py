@@ -1,11 +1,14 @@
-"""`adaptbert price`: tokens, operations and minutes of each step that is not trained yet, at the speed measured here.
+"""`adaptbert price`: tokens, operations and minutes of each step that DVC would train, at the speed measured here.
 
 Operations follow from budgets, batches and examples. Minutes follow from them at the speed of some steps of one rung,
 and of some steps of fine-tuning, whose small batches run at another speed. The trainers of the stages do these steps,
 in a folder that is removed at the end; no test row is read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +38,7 @@ from adaptbert.pretraining.batch_schedule import BatchSchedule
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.rows import labelled_set
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.rows.task_description import FILE, TaskDescription
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.params import params_file, plan_file
 from adaptbert.runtime.params.all_sections import check_all
@@ -55,7 +58,7 @@ TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated")
 
 
 class Price(NamedTuple):
-    """A step on one text or task from one start: all trainings that are not there yet, of every draw, seed and trial.
+    """A step on one text or task from one start: all trainings that are due, of every draw, seed and trial.
 
     The minutes are those of one device and of optimizer steps alone.
     """
@@ -70,25 +73,25 @@ class Price(NamedTuple):
 
 
 def prices(steps: int) -> list[Price]:
-    """In the order of training, start by start; none where everything is trained.
+    """In the order of training, start by start; none where everything is up to date.
 
     Args:
         steps: optimizer steps that a speed is measured on.
 
     Raises:
         BadParams: params.yaml is wrong or plan.json older.
-        BadData: a text is not tokenised yet.
+        BadData: a text is not tokenised yet, a task not validated, or DVC cannot say what is due.
     """
     document = params_file.read(PARAMS)
     check_all(document, PARAMS)
     plan_file.check(document, PARAMS)
     make_folder(ROOT)
-    priced: list[Price] = []
-    for start in document["ladder"]["starts"]:
-        with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
-            bench = _Bench(document, planning.read(), start, steps, Path(folder))
-            priced += [*bench.rungs(), *bench.cells()]
-    return priced
+    plan, starts = planning.read(), document["ladder"]["starts"]
+    pending = _pending(plan)
+    with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
+        benches = [_Bench(document, plan, pending, start, steps, Path(folder)) for start in starts]
+        # All have checked their inputs.
+        return [price for bench in benches for price in (*bench.rungs(), *bench.cells())]
 
 
 def table(priced: Sequence[Price]) -> Table:
@@ -119,11 +122,13 @@ class _Bench:
     Attributes:
         document: params.yaml, valid.
         plan: of all starts.
+        pending: rungs and cells that are due, of all starts.
         work: a folder that is removed at the end.
     """
 
     document: Mapping[str, Any]
     plan: Plan
+    pending: Set[str]
     start: str
     steps: int
     work: Path
@@ -135,8 +140,13 @@ class _Bench:
         """Rungs by step and text: all of a step on one text have one price."""
         for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER):
             for key, entry in getattr(self.plan, stage).items():
-                if entry.start == self.start and not _is_trained(f"{stage}/{key}"):
+                if entry.start == self.start and f"{stage}/{key}" in self.pending:
                     self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
+        self.due_cells: dict[tuple[str, str], list[Any]] = {}
+        """Cells of a task have one price; those of an arm with values of its own another."""
+        for key, cell in self.plan.finetune.items():
+            if cell.start == self.start and f"{FINETUNE}/{key}" in self.pending:
+                self.due_cells.setdefault((cell.task, cell.of_arm), []).append(cell)
         needed = [
             *(self.tokenized / kind / GENERAL for kind in ("heldout", "corpora")),
             *(text for _, text in self.due),
@@ -146,6 +156,11 @@ class _Bench:
             raise BadData(
                 Code.NO_TOKENIZED_TEXT, self.tokenized, problem, f"run `dvc repro tokenize@{self.start}` first"
             )
+        for task, _ in self.due_cells:
+            folder = VALIDATED / "tasks" / task
+            if not all((folder / name).is_file() for name in (FILE, "train.parquet", "dev.parquet")):
+                problem = "the rows of this task are not validated, or not all of them"
+                raise BadData(Code.NO_TOKENIZED_TEXT, folder, problem, "run `dvc repro validate` first")
         self.checkpoint = self._checkpoint()
 
     def rungs(self) -> Iterator[Price]:
@@ -163,13 +178,9 @@ class _Bench:
             yield Price(key[0], key[1].name, self.start, trainings, trainings * tokens, tflop, tflop / speed)
 
     def cells(self) -> Iterator[Price]:
-        """Cells of a task have one price; those of an arm with values of its own another."""
-        alike: dict[tuple[str, str], list[Any]] = {}
-        for key, cell in self.plan.finetune.items():
-            if cell.start == self.start and not _is_trained(f"{FINETUNE}/{key}"):
-                alike.setdefault((cell.task, cell.of_arm), []).append(cell)
+        """Each task, and each arm with values of its own."""
         speed = None
-        for (task, arm), cells in alike.items():
+        for (task, arm), cells in self.due_cells.items():
             values = self._values(FINETUNE, cells[0])
             values = values.model_copy(update={"precision": precision_of(values.precision)})
             request, labels = self._request(task, values)
@@ -197,9 +208,9 @@ class _Bench:
         return self.tokenized / "corpora" / (GENERAL if stage == PRETRAIN else str(entry.corpus))
 
     def _checkpoint(self) -> Checkpoint:
-        """The general rung of the start if it is there, else what `pretrain` begins with."""
+        """The general rung of the start if it is up to date, else what `pretrain` begins with."""
         rung = Path("models") / PRETRAIN / self.start
-        if _is_trained(f"{PRETRAIN}/{self.start}") and rung.is_dir():
+        if f"{PRETRAIN}/{self.start}" not in self.pending and rung.is_dir():
             return Checkpoint.load(rung)
         weights: StartConfig = self._parsed(StartConfig, f"ladder.starts.{self.start}")
         words = Path("data/tokenizer") / self.start
@@ -207,8 +218,8 @@ class _Bench:
         if weights.encoder is not None:
             config = weights.encoder.hugging_face(tokenizer.size, tokenizer.pad)
             untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.start}", params={}, init=None)
-            save(self.work / SCRATCH, config, tokenizer, untrained)
-            return Checkpoint.load(self.work / SCRATCH)
+            save(self.work / self.start, config, tokenizer, untrained)
+            return Checkpoint.load(self.work / self.start)
         init = Path(self.plan.pretrain[self.start].init)
         public = Checkpoint.load(init) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
         return public.extended(tokenizer, words)
@@ -273,9 +284,20 @@ class _Bench:
         return flop_of(request.params, trained.model.config, counts) / 1e12 / minutes
 
 
-def _is_trained(output: str) -> bool:
-    """Whether a rung or cell, `<stage>/<key>`, has its metrics, which its stage writes last."""
-    return Path(f"metrics/{output}.json").is_file()
+def _pending(plan: Plan) -> Set[str]:
+    """Rungs and cells, `<stage>/<key>`, that DVC would train: changed, without metrics, or upon another such rung."""
+    told = subprocess.run([sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True)
+    if told.returncode:
+        problem = f"DVC cannot say what is due: {' '.join(told.stderr.split())}"
+        raise BadData(Code.NOT_RECORDED, "dvc status", problem, "mend that, then ask for the price again")
+    changed, pending = json.loads(told.stdout), set[str]()
+    for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
+        for key, entry in getattr(plan, stage).items():
+            # `pretrain` writes the random weights of a start, too.
+            below = getattr(entry, "rung", "").replace(f"{SCRATCH}/", f"{PRETRAIN}/")
+            if f"{stage}@{key}" in changed or below in pending or not Path(f"metrics/{stage}/{key}.json").is_file():
+                pending.add(f"{stage}/{key}")
+    return pending
 
 
 def _runs(values: CellConfig, labels: int) -> tuple[int, float]:

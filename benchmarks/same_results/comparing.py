@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 Kinds = dict[str, dict[str, Any]]
 """Kind -> path -> value."""
 
 NAMES = Path(__file__).with_name("names.yaml")
+SECTIONS = ("renamed", "reworded", "gone", "new", "changed")
 SHOWN = 20
 """Differences that are shown of each kind."""
+
+
+class BadTable(Exception):
+    """A table of names that cannot be used."""
 
 
 @dataclass
@@ -80,10 +86,10 @@ class Comparison:
             to = f" -> {entry.to}" if entry.section in ("renamed", "reworded") else ""
             yield f"{entry.section:9}{entry.values:7,}  {entry.kind or 'all kinds'}: {entry.pattern}{to}  ({entry.why})"
         columns = ("compared", "equal", "mapped", "gone", "new", "changed")
-        yield f"\n{'kind':18}" + "".join(f"{column:>10}" for column in (*columns, "unexplained"))
+        yield f"\n{'kind':18}" + "".join(f"{column:>12}" for column in (*columns, "unexplained"))
         for kind, counts in self.counts.items():
             numbers = [*(counts[column] for column in columns), len(self.unexplained[kind])]
-            yield f"{kind:18}" + "".join(f"{number:10,}" for number in numbers)
+            yield f"{kind:18}" + "".join(f"{number:12,}" for number in numbers)
         for kind, found in self.unexplained.items():
             if found:
                 yield f"\n{kind}: {len(found):,} values that no entry explains"
@@ -93,9 +99,27 @@ class Comparison:
 
 
 def table(path: Path = NAMES) -> list[Entry]:
-    """The entries of a file; see its head."""
-    sections = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
-    return [Entry(section, **values) for section, entries in sections.items() for values in entries or []]
+    """The entries of a file; see its head.
+
+    Raises:
+        BadTable: it cannot be read, or has another section, key or pattern.
+    """
+    try:
+        sections = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
+        if not isinstance(sections, dict) or not sections.keys() <= set(SECTIONS):
+            raise BadTable(
+                f"{path}: expected the sections {', '.join(SECTIONS)}, found {', '.join(map(str, sections))}"
+            )
+        entries = [Entry(section, **values) for section, entries in sections.items() for values in entries or []]
+    except (OSError, ValueError, TypeError, YAMLError) as error:
+        raise BadTable(f"{path}: {error}") from None
+    for entry in entries:
+        try:
+            re.sub(entry.pattern, entry.to, "")
+            re.compile(entry.where)
+        except (re.error, LookupError, TypeError) as error:
+            raise BadTable(f"{path}: {entry.section}: {entry.pattern}: {error}") from None
+    return entries
 
 
 def compared(old: Kinds, new: Kinds, entries: list[Entry]) -> Comparison:

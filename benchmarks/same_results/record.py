@@ -46,6 +46,11 @@ def commit(revision: str) -> str:
     return _git("rev-parse", "--verify", f"{revision}^{{commit}}").strip()
 
 
+def is_dirty() -> bool:
+    """Whether there is something that no commit has."""
+    return bool(_git("status", "--porcelain"))
+
+
 def record(sha: str, work: Path, again: bool = False) -> dict[str, Any]:
     """Values by kind and path, and the seconds of each part.
 
@@ -56,8 +61,12 @@ def record(sha: str, work: Path, again: bool = False) -> dict[str, Any]:
     preset = work / f"{sha[:12]}-smoke.yaml"
     work.mkdir(parents=True, exist_ok=True)
     preset.write_text(_git("show", f"{sha}:presets/smoke.yaml"), encoding="utf-8")
-    files = {part: work / f"{sha[:12]}-{part}-{decided}.json" for part, decided in _decided_by(preset).items()}
-    preset.unlink()
+    try:
+        files = {part: work / f"{sha[:12]}-{part}-{decided}.json" for part, decided in _decided_by(preset).items()}
+    except LookupError as error:
+        raise Failed(f"{sha[:12]}: presets/smoke.yaml: {error}") from None
+    finally:
+        preset.unlink()
     if again or not files[SMOKE].is_file():
         root = clone(sha, work, SMOKE)
         _keep(files[SMOKE], SMOKE, lambda: smoke(root))

@@ -15,7 +15,8 @@ from safetensors.numpy import load_file, save_file
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from benchmarks.same_results import comparing, messages, outputs, recipes, record, tiny_sets
+from benchmarks import machine
+from benchmarks.same_results import __main__, comparing, messages, outputs, record, tiny_sets
 from tests.support.imports import ROOT
 
 WEIGHTS, TOKENS = "models/pretrain/small/model.safetensors", "data/tokenized/small/corpora/general/ids.bin"
@@ -197,8 +198,71 @@ def test_two_values_under_one_name_are_an_error(tmp_path: Path) -> None:
 
 def test_the_table_of_this_project_can_be_read() -> None:
     entries = comparing.table()
-    assert {entry.section for entry in entries} <= {"renamed", "reworded", "gone", "new", "changed"}
     assert all(entry.why and entry.kind in ("", "messages", *outputs.KINDS) for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file"),
+        ("gone: [", "while parsing"),
+        ("- gone", "expected the sections renamed, reworded, gone, new, changed, found gone"),
+        ("gonne: []", "found gonne"),
+        ("gone: [{patern: a, why: b}]", "unexpected keyword argument 'patern'"),
+        ("gone: [{pattern: a}]", "missing 1 required positional argument: 'why'"),
+        ("gone: [{pattern: (, why: b}]", "gone: (: missing ), unterminated subpattern"),
+        ("renamed: [{pattern: a, to: '\\1', why: b}]", "renamed: a: invalid group reference 1"),
+    ],
+)
+def test_a_bad_table_is_refused_before_anything_is_run(
+    content: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if content is not None:
+        (tmp_path / "names.yaml").write_text(content)
+    monkeypatch.delattr(record, "record")
+    with pytest.raises(SystemExit, match=r"error: .*names\.yaml") as ended:
+        command(monkeypatch, "HEAD", "HEAD~1", "--table", str(tmp_path / "names.yaml"))
+    assert words in str(ended.value)
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["same_results", *arguments])
+    return __main__.main()
+
+
+@pytest.mark.parametrize("is_dirty", [False, True])
+def test_equal_commits(
+    is_dirty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing may differ, so no entry of the table is idle; the result is kept only on demand."""
+    found = {"values": kinds(project(tmp_path / "project")), "seconds": {}}
+    monkeypatch.setattr(record, "commit", lambda revision: f"sha of {revision}")
+    monkeypatch.setattr(record, "record", lambda *_, **__: found)
+    monkeypatch.setattr(record, "is_dirty", lambda: is_dirty)
+    monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
+    assert command(monkeypatch, "one", "one") == 0
+    said = capsys.readouterr().out
+    assert ("what is not committed here is not run" in said) == is_dirty
+    assert " changed unexplained\n" in said
+    assert not (tmp_path / "results").exists()
+    assert command(monkeypatch, "one", "one", "--keep") == 0
+    assert (tmp_path / "results/same_results.json").is_file()
+    (tmp_path / "names.yaml").write_text("gone: [{pattern: nothing, why: idle}]")
+    assert command(monkeypatch, "one", "one", "--table", str(tmp_path / "names.yaml")) == 0
+    assert command(monkeypatch, "one", "another", "--table", str(tmp_path / "names.yaml")) == 1
+
+
+def test_the_help_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command(monkeypatch, "--help")
+    assert "Two commits give the same results" in capsys.readouterr().out
+
+
+def test_a_commit_of_a_schema_that_nobody_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "_git", lambda *_: "bases: {}\n")
+    with pytest.raises(record.Failed, match=r"^sha: presets/smoke\.yaml: no file in .*: add one for its schema"):
+        record.record("sha", tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_tiny_sets_and_the_recipe_do_not_change_by_themselves(tmp_path: Path) -> None:
@@ -214,11 +278,6 @@ def test_the_tiny_sets_and_the_recipe_do_not_change_by_themselves(tmp_path: Path
     one, other = ({file.name: file.read_bytes() for file in (tmp_path / seed).iterdir()} for seed in ("1", "2"))
     assert one == other
     assert len(one) == 1 + 2 + 4 * len(tiny_sets.SIZES)
-
-
-def test_a_schema_that_nobody_wrote_is_an_error() -> None:
-    with pytest.raises(LookupError, match="add one for its schema"):
-        recipes.schema_of({"bases": {}})
 
 
 def test_there_are_forty_bad_inputs() -> None:

@@ -1,6 +1,7 @@
 """The examples run, on tiny checkpoints and sets, and their measures are what they say."""
 
 import csv
+import runpy
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from adaptbert.errors import BadParams
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
 from examples import cross_lingual, dna_control, probes, what_is_learned_when
@@ -15,6 +17,7 @@ from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 
 pytestmark = pytest.mark.slow
+EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem != "__init__")
 
 
 @pytest.fixture
@@ -64,8 +67,8 @@ def test_dna(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stages").symlink_to(ROOT / "stages")
     shutil.copy(ROOT / "presets/demo.yaml", "demo.yaml")
-    files = dna_control.write_rows(dna_control.FOLDER)
-    dna_control.write_params(Path("demo.yaml"), files)
+    dna_control.main(Path("demo.yaml"))
+    files = {split: f"data/own/dna.{split}.csv" for split in dna_control.ROWS}
     document = params.read(Path("params.yaml"))
     check_all(document, Path("params.yaml"))
     assert list(document["ladder"]["arms"]) == ["scratch", "general"]
@@ -80,6 +83,62 @@ def test_dna(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert (len(letters), row["label"] == "motif") == (dna_control.LENGTH, dna_control.MOTIF in letters)
     assert len({word for text in texts for word in text.split()}) == 4
     assert len(set(texts)) > 0.99 * len(texts)
+
+
+def test_params_that_exist_nowhere_else_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("stages", "presets"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "params.yaml").write_text("mine: 1\n")
+    with pytest.raises(BadParams, match="neither committed nor a preset"):
+        dna_control.main(Path("presets/smoke.yaml"))
+    with pytest.raises(BadParams, match="file not found"):
+        dna_control.main(Path("presets/smok.yaml"), force=True)
+    assert (tmp_path / "params.yaml").read_text() == "mine: 1\n"
+    assert not (tmp_path / "data").exists()
+    dna_control.main(Path("presets/smoke.yaml"), force=True)
+    assert (tmp_path / "params.yaml").read_text() != "mine: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        *((f"{name} --help", 0, f"usage: python -m examples.{name} ") for name in EXAMPLES),
+        *((name, 2, "the following arguments are required: ") for name in EXAMPLES),
+        ("probes task", 2, "the following arguments are required: CHECKPOINT"),
+        ("probes nowhere scratch", 65, "AB-050 nowhere/task.json: no such file\n  name a folder that `dvc repro val"),
+        ("probes tags scratch", 65, "AB-111 tags: a set of the type sequence_labelling with the target spans\n  name"),
+        ("probes task nowhere", 65, "AB-128 nowhere: "),
+        ("cross_lingual nowhere scratch", 65, "AB-050 nowhere: cannot be read: No such file or directory\n"),
+        ("cross_lingual bytes scratch", 65, "AB-001 bytes: byte 0 is not UTF-8\n"),
+        ("cross_lingual few scratch", 65, "AB-056 few:1: expected two words with a tab between them\n"),
+        ("dna_control nowhere", 78, "AB-108 nowhere: file not found\n"),
+        ("what_is_learned_when nowhere", 65, "AB-050 nowhere: cannot be read: "),
+        ("what_is_learned_when few", 65, "AB-019 few: 2 lines with text, expected 21 or more\n"),
+        ("what_is_learned_when few many", 2, "argument STEPS: invalid positive value: 'many'"),
+        ("what_is_learned_when few 0", 2, "argument STEPS: invalid positive value: '0'"),
+    ],
+)
+def test_what_cannot_be_used(
+    arguments: str,
+    code: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny_tasks.task(tmp_path / "task", "single_sentence", (8, 8, 8), "class")
+    tiny_tasks.task(tmp_path / "tags", "sequence_labelling", (8, 8, 8), "spans")
+    Path("few").write_text("a word\n\nanother\n")
+    Path("bytes").write_bytes(b"\xff\n")
+    name, *rest = arguments.split()
+    monkeypatch.setattr("sys.argv", [f"{name}.py", *rest])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / f"examples/{name}.py"), run_name="__main__")
+    said = capsys.readouterr()
+    assert (ended.value.code or 0) == code
+    assert words in (said.err if code else said.out)
 
 
 def test_what_is_learned_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,6 +35,7 @@ ONCE, SEARCH = {"patience": 1}, {"trials": 4, "learning_rate": [1e-9, 1e-2], "se
         ),
         ({"search": {**SEARCH, "learning_rate": [1e-3]}}, "the lowest and the highest"),
         ({"search": {**SEARCH, "learning_rate": [1e-3, 1e-4]}}, "the lowest and the highest"),
+        ({"search": {**SEARCH, "trials": 1, "epochs": [3.0, 4.0]}}, "trials 1 < 2 values of epochs"),
         ({"search": {**SEARCH, "epochs": [1.0, 2.0]}, "early_stopping": ONCE}, "early_stopping and epochs 1.0"),
         ({"label_counts": [20, 10]}, "the fewest first"),
         ({"label_counts": []}, "the fewest first"),

@@ -1,4 +1,4 @@
-"""`adaptbert price`: the price of each step that is not trained yet, one table, and nothing written."""
+"""`adaptbert price`: the price of each step that is due, one table, and nothing written."""
 
 import json
 import re
@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from adaptbert.base import plan as planning
-from adaptbert.base.files import write_json
+from adaptbert.errors import BadData
 from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, flop_of
 from adaptbert.finetuning.seed_run import train_seed
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
+from adaptbert.project import price
 from adaptbert.project.price import Price, prices
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
@@ -26,6 +27,7 @@ from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_tasks
 from tests.support.commands import run
 from tests.support.imports import ROOT
+from tests.support.small_graph import dvc
 
 TOKENS = 20 * 2048
 """Of a rung: 40,000 tokens in steps of 2,048."""
@@ -39,11 +41,25 @@ ARMS: dict[str, dict[str, str]] = {
 }
 
 
+SECTIONS = ("pretrain", "domain_transfer", "task_transfer", "finetune")
+GRAPH = "vars: [plan.json]\nstages:" + "".join(
+    f"""
+  {stage}:
+    foreach: ${{plan.{stage}}}
+    do:
+      cmd: echo {{}} > metrics/{stage}/${{key}}.json
+      params: [{stage}.all]
+      outs: ["metrics/{stage}/${{key}}.json"]"""
+    for stage in SECTIONS
+)
+"""The stages alone: which rung a rung or cell starts from stands in plan.json."""
+
+
 def document(**ladder: Any) -> dict[str, Any]:
     """The preset `smoke` with other arms, in one precision, and with these keys of the section `ladder`."""
     smoke = params.read(ROOT / "presets/smoke.yaml")
     smoke["ladder"] |= {"arms": ARMS, "draws": 2, **ladder}
-    for section in ("pretrain", "domain_transfer", "task_transfer", "finetune"):
+    for section in SECTIONS:
         smoke[section]["all"]["precision"] = "32-true"
     return smoke
 
@@ -57,6 +73,11 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
     (root / "stages").symlink_to(ROOT / "stages")
     (root / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
     plan_file.write(plan_file.plan(values, root / "params.yaml"), root / "plan.json")
+    (root / "dvc.yaml").write_text(GRAPH, encoding="utf-8")
+    (root / ".dvc").mkdir()
+    (root / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n", encoding="utf-8")
+    for stage in SECTIONS:
+        (root / "metrics" / stage).mkdir(parents=True)
     tokenized = root / "data/tokenized/small"
     for kind in tiny.WORDS:
         tiny.corpus(tokenized / "corpora" / kind, kind, 120)
@@ -69,10 +90,20 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
     tiny.tokenizer().save(root / "data/tokenizer/small")
 
 
+@pytest.fixture(autouse=True)
+def _nothing_of_dvc_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+
+
+def train(*entries: str) -> None:
+    """As far as DVC knows."""
+    done = dvc("repro", "--single-item", *entries)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     tokenized_project(tmp_path, document())
     return tmp_path
 
@@ -82,9 +113,9 @@ def priced() -> dict[tuple[str, str], Price]:
 
 
 def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
-    """The price of a rung is that of its budget, and what is trained already has none."""
+    """The price of a rung is that of its budget; what is up to date has none, and has one again after a change."""
     tiny.pretrained(project / "models/pretrain/small")
-    write_json(project / "metrics/pretrain/small.json", {})
+    train("pretrain@small")
     before = {folder: tiny.folder_bytes(project / folder) for folder in ("models", "data", "metrics")}
     first = priced()
     assert {folder: tiny.folder_bytes(project / folder) for folder in before} == before
@@ -108,14 +139,20 @@ def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
     rungs = [each for key, each in first.items() if key[0] != "finetune"]
     assert len({round(each.minutes / each.tflop, 9) for each in rungs}) == 1, "one speed for all rungs"
 
-    for draw in (1, 2):
-        write_json(project / f"metrics/domain_transfer/domain-small-{draw}.json", {})
-    write_json(project / "metrics/finetune/section-general-small.json", {})
+    domain_rungs = [f"domain_transfer@domain-small-{draw}" for draw in (1, 2)]
+    train(*domain_rungs, "finetune@section-general-small", "finetune@section-domain-small-1")
     second = priced()
     assert first.keys() - second.keys() == {("domain_transfer", "domain")}
-    assert second["finetune", "section"].trainings == 2 * 6
     one, other = second["finetune", "section"], first["finetune", "section"]
-    assert one.tflop == pytest.approx(other.tflop * 6 / 7)
+    assert one.trainings == 2 * 5
+    assert one.tflop == pytest.approx(other.tflop * 5 / 7)
+
+    values = params.read(project / "params.yaml")
+    values["domain_transfer"]["all"]["budget"] = {"tokens": 2 * TOKENS}
+    (project / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
+    third = priced()
+    assert third["domain_transfer", "domain"].tokens == 2 * domain.tokens
+    assert third["finetune", "section"].trainings == 2 * 6, "the cell upon the changed rung is due again"
 
 
 def test_before_the_first_rung_general_pre_training_has_a_price(project: Path) -> None:
@@ -124,7 +161,8 @@ def test_before_the_first_rung_general_pre_training_has_a_price(project: Path) -
     assert not (project / "models").exists()
 
 
-def test_the_table_ends_with_sums(project: Path) -> None:
+def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
     done = run("price", "--steps", "10")
     assert done.exit_code == 0, done.output
     lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
@@ -137,18 +175,38 @@ def test_the_table_ends_with_sums(project: Path) -> None:
     assert "Minutes are those of one device" in done.output
 
 
-def test_text_that_is_not_tokenised_yet(project: Path) -> None:
-    shutil.rmtree(project / "data/tokenized/small/tasks/mention")
+@pytest.mark.parametrize(
+    ("gone", "problem", "stage"),
+    [
+        ("tokenized/small/tasks/mention/corpus.json", "small: the text of this start is not tok", "tokenize@small"),
+        ("validated/tasks/mention/task.json", "tasks/mention: the rows of this task are not validated", "validate"),
+        ("validated/tasks/mention/train.parquet", "tasks/mention: the rows of this task are not", "validate"),
+    ],
+)
+def test_inputs_that_are_not_there_yet(project: Path, gone: str, problem: str, stage: str) -> None:
+    (project / "data" / gone).unlink()
     done = run("price")
     assert (done.exit_code, done.stderr.count("AB-")) == (65, 1)
-    assert "AB-218 data/tokenized/small: the text of this start is not tokenised" in done.stderr
-    assert "dvc repro tokenize@small" in done.stderr
+    assert f"AB-218 data/{gone.partition('/')[0]}/{problem}" in done.stderr
+    assert f"dvc repro {stage}`" in done.stderr
+
+
+def test_what_dvc_says_where_it_fails(project: Path) -> None:
+    (project / "dvc.yaml").write_text("stages: 1", encoding="utf-8")
+    done = run("price")
+    assert done.exit_code == 65
+    assert "AB-198 dvc status: DVC cannot say what is due: './dvc.yaml' validation failed." in done.stderr
 
 
 def test_every_start_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none is timed before the inputs of all are there."""
     monkeypatch.chdir(tmp_path)
     one = document()["ladder"]["starts"]["small"]
     tokenized_project(tmp_path, document(starts={"small": one, "other": one}))
+    with monkeypatch.context() as patched:
+        patched.setattr(price, "train_rung", lambda *_: pytest.fail("timed"))
+        with pytest.raises(BadData, match="AB-218 data/tokenized/other: the text of this start is not tokenised"):
+            prices(steps=3)
     for kind in ("tokenized", "tokenizer"):
         shutil.copytree(tmp_path / f"data/{kind}/small", tmp_path / f"data/{kind}/other")
     of = {start: [each[:2] for each in prices(steps=3) if each.start == start] for start in ("small", "other")}
@@ -158,7 +216,7 @@ def test_every_start_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) -> None:
     """What is counted without training against what the trainer of a cell counts."""
     tiny.pretrained(project / "models/pretrain/small")
-    write_json(project / "metrics/pretrain/small.json", {})
+    train("pretrain@small")
     start, folder = Checkpoint.load(project / "models/pretrain/small"), project / "data/validated/tasks/mention"
     cell = next(cell for cell in planning.read().finetune.values() if cell.task == "mention")
     values = import_module("stages.finetune").STAGE.params_of(

@@ -59,12 +59,19 @@ class SearchConfig(Config):
 
     @model_validator(mode="after")
     def _agree(self) -> "SearchConfig":
-        for name, values in (("global_batch_size", self.global_batch_size), ("epochs", self.epochs)):
+        for name, values, example in (
+            ("global_batch_size", self.global_batch_size, [16, 32]),
+            ("epochs", self.epochs, [3, 5]),
+        ):
             if values is not None and (not values or len(set(values)) != len(values)):
-                raise contradiction(f"{name} {values}: give at least one value, each once")
+                raise contradiction(f"{name} {values}: give at least one value, each once", f"write e.g. {example}")
         rates = self.learning_rate
         if len(rates) != 2 or rates[0] >= rates[1]:
-            raise contradiction(f"learning_rate {rates}: it takes the lowest and the highest")
+            problem = f"learning_rate {rates}: it takes the lowest and the highest"
+            raise contradiction(problem, "write e.g. [1.0e-5, 2.0e-4]")
+        if self.epochs is not None and self.trials < len(self.epochs):
+            problem = f"trials {self.trials} < {len(self.epochs)} values of epochs, and each is to be tried"
+            raise contradiction(problem, "raise trials, or take values of epochs out")
         return self
 
 

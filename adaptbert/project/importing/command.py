@@ -1,6 +1,7 @@
 """`adaptbert import`: a public checkpoint -> models/init/<start>, and the lines of params.yaml that make it a start."""
 
 import os
+import re
 import shutil
 import string
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
+INDICES, _PART = (f"{WEIGHTS}.index.json", f"{PICKLED}.index.json"), re.compile(r"-\d+-of-\d+\.")
+NAME_ONE = "name a folder, or a model as the hub does: hfl/chinese-macbert-base"
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 
@@ -40,9 +43,11 @@ def import_checkpoint(name: str, revision: str | None, start: str | None) -> lis
         BadData: it cannot be used, or there is something in the folder.
         BadParams: options that do not fit.
     """
+    if not name:  # as a path it would be this folder
+        raise BadData(Code.NOT_A_CHECKPOINT, "SOURCE", "the name is empty", NAME_ONE)
     if is_folder := Path(name).is_dir():
         name = str(Path(name))
-    start = start or name_of(Path(name).resolve().name if is_folder else name)
+    start = name_of(Path(name).resolve().name if is_folder else name) if start is None else start
     if not is_name(start):
         raise BadParams(Code.BAD_NAME, f"--start {start}", *why_no_name(start))
     if not PARAMS.is_file():
@@ -92,6 +97,12 @@ def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterato
     if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
         raise BadData(Code.NOT_A_CHECKPOINT, name, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
     file = _file(folder, WEIGHTS) or _file(folder, PICKLED)
+    if file is None and (parts := [each for each in there if each in INDICES or _PART.search(each)]):
+        problem = f"weights in several parts ({parts[0]}) are not read"
+        remedy = (
+            'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
+        )
+        raise BadData(Code.CHECKPOINT_INCOMPLETE, name, problem, remedy)
     if file is None:
         known = "neither model.safetensors nor pytorch_model.bin"
         problem = f"no weights of torch: {known} (those of TensorFlow or Flax are not read)"
@@ -124,8 +135,7 @@ def _downloaded(name: str, revision: str) -> Path:
         problem = "is a file, and a checkpoint is a folder"
         raise BadData(Code.NOT_A_CHECKPOINT, name, problem, f"unpack it, or name its folder: {Path(name).parent}")
     if not is_hub_name(name):
-        remedy = "name a folder, or a model as the hub does: hfl/chinese-macbert-base"
-        raise BadData(Code.NOT_A_CHECKPOINT, name, "no such folder, and no name of a model on the hub", remedy)
+        raise BadData(Code.NOT_A_CHECKPOINT, name, "no such folder, and no name of a model on the hub", NAME_ONE)
     first = downloaded(name, revision, CONFIG)
     assert first is not None
     with _speaking_of(first.parent, name):
@@ -133,7 +143,8 @@ def _downloaded(name: str, revision: str) -> Path:
     for file in (*TOKENIZER, CARD):
         downloaded(name, first.parent.name, file, required=False)
     if downloaded(name, first.parent.name, WEIGHTS, required=False) is None:
-        downloaded(name, first.parent.name, PICKLED, required=False)
+        for file in (PICKLED, *INDICES):
+            downloaded(name, first.parent.name, file, required=False)
     return first.parent
 
 

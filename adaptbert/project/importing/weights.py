@@ -48,7 +48,8 @@ def write(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
     if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
         stored.pop("cls.predictions.decoder.weight", None)
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
-    dtype = reduce(torch.promote_types, [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()])
+    dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
+    dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
     with quiet(), checkpoint.readable():
         model, info = BertForPreTraining.from_pretrained(
             None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
@@ -107,12 +108,18 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
         raise _refused(file, str(error).strip() or type(error).__name__) from None
     entries = loaded if isinstance(loaded, Mapping) else {}
     tensors = {str(name): value for name, value in entries.items() if torch.is_tensor(value)}
-    if not any(tensor.is_floating_point() for tensor in tensors.values()):
-        problem = f"holds no tensors by name; found a {type(loaded).__name__}"
+    if not tensors:
+        inside = [str(name) for name, value in entries.items() if isinstance(value, Mapping) and value]
+        found = f"a {type(loaded).__name__}" + (f" with {', '.join(map(shortened, inside))} inside" if inside else "")
+        problem = f"holds no tensors by name; found {found}"
         remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
         raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, remedy)
+    floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
     for name, tensor in tensors.items():
-        if tensor.layout != torch.strided or not (tensor.is_floating_point() or name.endswith("_ids")):
+        if tensor.dtype not in floats and not name.endswith("_ids"):
+            problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
+            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
+        if tensor.layout != torch.strided:
             problem = f"{shortened(name)} is no plain tensor of floating-point numbers"
             raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, COPY)
     return tensors, [str(name) for name in entries if str(name) not in tensors]

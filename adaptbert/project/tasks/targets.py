@@ -14,6 +14,8 @@ from adaptbert.errors import BadData
 from adaptbert.project.tasks.sight import BY_HAND, Sight
 from adaptbert.rows import tag_schemes
 
+_SEPARATORS = (";", "|", ",", "、", "，", "；")
+_MOST_CLASSES = 200
 _SHOWN = 6
 
 
@@ -77,13 +79,26 @@ def _target(sight: Sight, values: Sequence[Any], column: str, separator: str | N
     if separator is not None or lists:
         return "labels"
     if not all(_number(value) is not None for value in values):
-        return "class"
+        return _of_words(sight, different, len(values), column)
     if not all(float(str(value)).is_integer() for value in values):
         return "number"
     if len(different) <= 2:
         return "class"
     problem = f"column '{column}' has {len(different):,} different whole numbers: classes, or numbers?"
     raise BadData(Code.UNCLEAR_FILE, sight.path, problem, "choose: --target class, or --target number")
+
+
+def _of_words(sight: Sight, different: set[str], rows: int, column: str) -> Target:
+    for parted in _SEPARATORS:
+        if sum(parted in value for value in different) > len(different) / 3:
+            problem = f"column '{column}' has labels with '{parted}': several labels in one text, or one label?"
+            remedy = f"choose: --target labels --separator '{parted}', or --target class"
+            raise BadData(Code.UNCLEAR_FILE, sight.path, problem, remedy)
+    if len(different) > _MOST_CLASSES or (rows >= 50 and len(different) > rows / 2):
+        problem = f"column '{column}' has {len(different):,} different values in {rows:,} rows: is it the label?"
+        remedy = "name another: --columns label=COLUMN; if it is, say --target class"
+        raise BadData(Code.UNCLEAR_FILE, sight.path, problem, remedy)
+    return "class"
 
 
 def _several(sight: Sight, values: Sequence[Any], column: str, separator: str | None) -> Labels:

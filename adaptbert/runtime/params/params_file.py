@@ -207,7 +207,8 @@ def _remedy(kind: str, value: object, expected: str, known: list[str]) -> str:
     if known:
         return f"its keys are {', '.join(known)}"
     if kind.startswith("list") and isinstance(value, int | float | str):
-        return f"write it in brackets: [{shortened(str(value))}]"
+        more = "" if isinstance(value, str) else ", ..."  # a name can stand alone, a list of numbers may need two
+        return f"write it in brackets: [{shortened(str(value))}{more}]"
     return _REMEDIES.get(kind.partition("_")[0], "see docs/parameters.md")
 
 

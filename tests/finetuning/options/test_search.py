@@ -158,7 +158,7 @@ def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(
 
 
 def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    values = config(trials=1, seeds=1)
+    values = config(trials=1, epochs=None, seeds=1)
     diverge(monkeypatch, values, 1)
     with pytest.raises(Diverged, match="AB-158 section-general: search: all 1 trials diverged"):
         Project(tmp_path, KINDS).finetune("section", "general", seeds=[1], search=values)

@@ -82,7 +82,7 @@ def test_a_pointer_of_git_lfs(name: str) -> None:
     ("content", "shown"),
     [
         ({"model": {}, "epoch": 3}, "dict"),
-        ({"a": torch.ones(2).int()}, "dict"),
+        ({"state_dict": {"a": torch.ones(2)}, "epoch": 3}, "dict with state_dict inside"),
         ([torch.ones(2)], "list"),
         (torch.ones(2), "Tensor"),
     ],
@@ -93,3 +93,8 @@ def test_a_file_without_tensors_by_name(content: Any, shown: str) -> None:
         f"AB-133 source/pytorch_model.bin: holds no tensors by name; found a {shown}\n"
         "  take the file of the model alone, as `model.save_pretrained` writes it"
     )
+
+
+def test_integers_alone() -> None:
+    torch.save({name: tensor.to(torch.int8) for name, tensor in whole().items()}, BIN)
+    assert "AB-132 source/pytorch_model.bin: bert.embeddings.word_embeddings.weight holds int8: the w" in refused()

@@ -73,6 +73,11 @@ def test_a_model_of_the_hub(source: Path) -> None:
         shutil.rmtree(INIT)
     (source / "pytorch_model.bin").unlink()
     in_cache("no-weights", source)
+    for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
+        (source / index).touch()
+        in_cache("parts", source)
+        assert refused("acme/parts").startswith(f"AB-137 acme/parts: weights in several parts ({index}) are not read\n")
+        (source / index).unlink()
     torch.save({"weights": Runs()}, source / "pytorch_model.bin")
     in_cache("code", source)
     (source / "config.json").write_text(json.dumps({"model_type": "roberta"}))
@@ -139,6 +144,12 @@ def test_a_vocabulary_without_special_tokens() -> None:
             "AB-137 source: no weights of torch: neither model.safetensors nor pytorch_model.bin (those of TensorFlow "
             "or Flax are not read)\n  there are config.json, tf_model.h5, vocab.txt",
         ),
+        (
+            BIN,
+            "source/model-00001-of-00003.safetensors",
+            "AB-137 source: weights in several parts (model-00001-of-00003.safetensors) are not read\n"
+            '  load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100G',
+        ),
     ],
 )
 def test_a_file_that_is_missing(missing: str, beside: str | None, words: str) -> None:
@@ -167,6 +178,8 @@ def test_something_else_in_place_of_a_file(name: str) -> None:
             65,
             "AB-128 https://huggingface.co/a/b: no such folder, and no name of a model",
         ),
+        ([""], 65, "AB-128 SOURCE: the name is empty\n  name a folder, or a model as the hub does: "),
+        (["source", "--start", ""], 78, "AB-112 --start : '' cannot be the name of a"),
         ([BIN], 65, f"AB-128 {BIN}: is a file, and a checkpoint is a folder\n  unpack it, or name its folder: source"),
         (
             ["source", "--revision", "main"],

@@ -15,6 +15,7 @@ from tests.support import tiny
 from tests.support.public_checkpoints import (
     BIN,
     CONFIG,
+    DECODER,
     INIT,
     MODEL,
     State,
@@ -34,6 +35,7 @@ from tests.support.public_checkpoints import (
 )
 
 QUERY = "bert.encoder.layer.0.attention.self.query.weight"
+E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
 ODDITIES: dict[str, tuple[Callable[[State], State], bool, bool]] = {
     "tied": (tied, True, True),
@@ -152,7 +154,17 @@ def test_whoever_may_read_the_config_may_read_the_weights() -> None:
             f"AB-133 {BIN}: {QUERY} is no plain tensor of float",
         ),
         (lambda: {**whole(), QUERY: torch.ones(1).expand(10**9, 32)}, f"weights and config.json disagree: {QUERY}\n"),
-        (lambda: {**whole(), QUERY: torch.ones(32, 32).int()}, f"AB-133 {BIN}: {QUERY} is no plain tensor of float"),
+        (lambda: {**whole(), QUERY: torch.ones(32, 32).int()}, f"AB-132 {BIN}: {QUERY} holds int32: the weights are q"),
+        (lambda: {**whole(), QUERY: torch.ones(32, 32).to(E4M3)}, f"AB-132 {BIN}: {QUERY} holds float8_e4m3fn: the w"),
+        (
+            lambda: {name: value.to(E5M2 if name == QUERY else E4M3) for name, value in whole().items()},
+            f"AB-132 {BIN}: bert.embeddings.word_embeddings.weight holds float8_e4m3fn: the weights are quantized\n",
+        ),
+        (
+            lambda: {name: value.to(E4M3) for name, value in whole().items()},
+            "holds float8_e4m3fn: the weights are quantized\n  name the checkpoint that they were made from",
+        ),
+        (lambda: {DECODER: whole()[DECODER]}, "AB-133 source: weights and config.json disagree: bert.embeddings."),
         (lambda: {**whole(), QUERY: torch.full((32, 32), torch.nan)}, f"AB-125 {BIN}: {QUERY} holds NaN or Inf\n"),
         (lambda: {name: value for name, value in whole().items() if name != QUERY}, f"disagree: {QUERY}\n"),
         (lambda: {**whole(), "bert.adapter.weight": torch.ones(3)}, "disagree: bert.adapter.weight\n"),
@@ -165,7 +177,21 @@ def test_whoever_may_read_the_config_may_read_the_weights() -> None:
             "AB-133 source: weights and config.json disagree: bert.pooler.dense.weight\n",
         ),
     ],
-    ids=["shape", "sparse", "huge", "integers", "nan", "missing", "more", "head", "pooler"],
+    ids=[
+        "shape",
+        "sparse",
+        "huge",
+        "integers",
+        "float8",
+        "two of float8",
+        "all of float8",
+        "decoder alone",
+        "nan",
+        "missing",
+        "more",
+        "head",
+        "pooler",
+    ],
 )
 def test_tensors_that_are_none_of_this_bert(weights: Callable[[], State], words: str) -> None:
     torch.save(weights(), BIN)

@@ -136,6 +136,17 @@ GUESSES = [
         "  choose: --target class, or --target number",
     ),
     (
+        labelled(["['food', 'service']", "['food']"] * 9),
+        "x.jsonl",
+        "column 'label' has labels with ',': several labels in one text, or one label?\n"
+        "  choose: --target labels --separator ',', or --target class",
+    ),
+    (
+        labelled([f"label {n}" for n in range(60)]),
+        "x.jsonl",
+        "column 'label' has 60 different values in 60 rows: is it the label?\n  name another: --columns label=COLUMN; ",
+    ),
+    (
         lines({"tokens": ["a", "b"], "tags": ["PER", "O"]}),
         "x.jsonl",
         "column 'tags' has tags such as PER beside O: spans, or tags?\n  choose: --target spans, or --target tags",

@@ -156,8 +156,20 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         ),
         pytest.param(
             demo("betas: [0.9, 0.98]", "betas: 0.9", "pretrain"),
-            [r"AB-100 .*pretrain.all.optim.betas: expected a list, found a number 0.9\n  .* in brackets: \[0.9\]"],
+            [r"AB-100 .*optim.betas: expected a list, found a number 0.9\n  .* in brackets: \[0.9, \.\.\.\]"],
             id="100 a number for a list",
+        ),
+        *(
+            pytest.param(
+                demo("labels: 600 ", f"search: {{trials: 4, seeds: 1, {search}}}\n    labels: 600 ", "finetune"),
+                [rf"AB-111 .*search: {problem}.*\n  write e.g. \[{remedy}\]"],
+                id=f"111 {search}",
+            )
+            for search, problem, remedy in (
+                ("learning_rate: [1e-5, 1e-4], epochs: []", r"epochs \[\]", "3, 5"),
+                ("learning_rate: [1e-5, 1e-4], global_batch_size: [8, 8]", r"global_batch_size \[8, 8\]", "16, 32"),
+                ("learning_rate: [2e-5, 1e-5]", r"learning_rate \[2e-05, 1e-05\]", "1.0e-5, 2.0e-4"),
+            )
         ),
         pytest.param(
             demo("labels: 600 ", "early_stopping: true\n    labels: 600 ", "finetune"),

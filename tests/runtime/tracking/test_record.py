@@ -210,6 +210,11 @@ def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: 
     assert all(info.end_time is not None for info in ended)
     assert not list(inside.glob(".work/mlflow/*/*.run")), "ended once"
 
+    with open_run("finetune", {}, {}, Path("params.yaml"), 20.0) as run, run.child("seed 1", {}) as child:
+        child.go_on(Path("work"))
+    (resumed,) = [run for run in runs(inside) if "resumed" in run.data.tags]
+    assert (resumed.info.status, resumed.data.tags["record"]) == ("FINISHED", "incomplete"), "points may be missing"
+
 
 @pytest.mark.slow
 def test_the_run_of_a_killed_process_is_ended_and_a_living_one_is_left(inside: Path, mlflow_tables: bytes) -> None:
