@@ -53,6 +53,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_tokenizer(validated: Path, root: Path, values: Mapping[str, Any], weights: StartConfig = RANDOM) -> Tokenizer:
     """What the stage `tokenizer` leaves."""
+    root.mkdir(parents=True, exist_ok=True)
     with chdir(root):  # params.yaml names models/init/small
         tokenizer(
             TokenizerParams(**values),
