@@ -107,6 +107,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
     """
     interruption.insist()
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
+    logging.getLogger("prefect.task_runs").addFilter(in_short)
     plan_and_check()
     graph = Graph.read()
     upstream = graph.needed(until)
@@ -125,6 +126,15 @@ def without_traceback(record: logging.LogRecord) -> bool:
     if record.exc_info and isinstance(record.exc_info[1], StageFailed | UserError):
         record.exc_info = None
     return True
+
+
+def in_short(record: logging.LogRecord) -> bool:
+    """One line where Prefect tries again because of a lock, however often: two stages of the flow meet there, too."""
+    if not any(isinstance(each, DvcLocked) for each in record.args or ()):
+        return True
+    is_first = 1 in (record.args or ())
+    record.msg, record.args = "waits for a lock of DVC", ()
+    return is_first
 
 
 def run_stages(upstream: dict[str, list[str]], places: Mapping[str, Place], jobs: int) -> None:

@@ -78,24 +78,30 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
 
 
 def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
-    """Pass the lines of a stage on as they come.
+    """Pass the lines of a stage on as they come; those of a lock are no error to the user, because a retry follows.
 
     Raises:
         DvcLocked: they end with a lock of another process.
         StageFailed: they end with another failure.
     """
     tail: deque[str] = deque(maxlen=20)  # errors have two lines each
+    locked: list[str] = []
+    failed = False
     try:
-        for line in lines:
-            if line.strip():
+        for line in filter(str.strip, lines):
+            tail.append(line)
+            if locked or (line.startswith("ERROR:") and any(sign in line for sign in LOCKED)):
+                locked.append(line)  # DVC ends with it
+            else:
                 say(line.rstrip())
-                tail.append(line)
     except CommandFailed:
-        text = "".join(tail)
-    else:
-        return
+        failed = True
+    text = "".join(tail)
     ended = re.findall(r"exited with (-?\d+)", text)
-    if not ended and any(sign in text for sign in LOCKED):
+    if failed and not ended and any(sign in text for sign in LOCKED):
         raise DvcLocked(f"{stage}: another DVC process is at work here; run again when it is done\n{text}")
-    reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
-    raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)
+    for line in locked:
+        say(line.rstrip())
+    if failed:
+        reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
+        raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)

@@ -39,8 +39,8 @@ def add_task(
 ) -> None:
     """Add a labelled set as a task.
 
-    The command looks at its files, shows what it concludes, and writes a block into params.yaml. On a terminal it asks
-    first, without --yes. What is not clear is an error that names the option.
+    The command looks at its files, shows what it concludes, and writes a block into params.yaml. Without --yes it asks
+    first, and writes nothing where there is no terminal to ask on. What is not clear is an error that names the option.
     """
     from adaptbert.project.tasks.adding import prepare
     from adaptbert.project.tasks.conclusion import said
@@ -49,7 +49,10 @@ def add_task(
     with user_errors():
         task = prepare(files, name, said(columns or [], shape, target, kind, encoding, separator), PARAMS)
         print(task)
-        if not yes and sys.stdin.isatty() and not typer.confirm(f"write this into {PARAMS}?", default=True):
+        if not yes and not sys.stdin.isatty():
+            print("nothing written: --yes writes it")
+            raise typer.Exit(1)
+        if not yes and not typer.confirm(f"write this into {PARAMS}?", default=True):
             print("nothing was written")
             raise typer.Exit(1)
         print("\n".join(task.write()))

@@ -117,8 +117,8 @@ class Step:
 
     Attributes:
         name: of the question, with the arm behind it where that is not called by its role.
-        draws: how often that in which the two arms differ was trained; None where they differ in nothing that was
-            trained before fine-tuning. General pre-training is done once.
+        draws: how often the steps by which the two arms differ were trained; None where they differ in none that comes
+            before fine-tuning. General pre-training is done once.
         primary: whether it is one of the questions of params.yaml for which there are verdicts.
         p_holm: p-value adjusted for the primary questions of all tasks that have a verdict; None for others.
         detectable: under Holm's rule for a primary question; None without an interval.

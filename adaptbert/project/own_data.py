@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,17 +82,39 @@ def bring(folder: Path, *, force: bool) -> CopySummary:
         BadData: a file cannot be read or would overwrite another one, or there is none.
         NotWritten: there is no room, or data/own cannot be written.
     """
-    return _bring(*_survey(folder), force=force)
+    files, left_out = _survey(folder)
+    return _bring([(source, OWN / source.name) for source in files], left_out, force=force)
 
 
-def bring_files(files: Sequence[Path]) -> CopySummary:
-    """The same for single files, of which none is replaced that is not in DVC's cache."""
-    for file in files:
+def bring_files(places: Mapping[Path, Path]) -> CopySummary:
+    """The same for single files, each with its place (`free_place`)."""
+    for file in places:
         check_regular(file, str(file))
-    return _bring(list(files), [], force=False)
+    return _bring([*places.items()], [], force=False)
 
 
-def _bring(sources: list[Path], left_out: list[str], *, force: bool) -> CopySummary:
+def free_place(source: Path, task: str, taken: Collection[Path]) -> Path:
+    """Where a file of a task is copied to: by its own name, or behind that of the task where another file has its name.
+
+    A file that DVC has recorded keeps its name also where it is not there, as in a clone before `dvc pull`.
+
+    Args:
+        taken: places of other files of the task.
+
+    Raises:
+        BadData: both names are those of other files.
+    """
+    for target in (OWN / source.name, OWN / f"{task}.{source.name}"):
+        # Unpacked files may have one size and one time without being equal, so the bytes are read.
+        is_equal = target.is_file() and source.is_file() and filecmp.cmp(source, target, shallow=False)
+        is_free = not os.path.lexists(target) and not os.path.lexists(f"{target}.dvc")
+        if target not in taken and (is_equal or is_free):
+            return target
+    problem = f"holds other bytes than {source}, and so does {OWN / source.name}"
+    raise BadData(Code.OTHER_FILE_THERE, target, problem, f"rename {source.name}, or the task: --name NAME")
+
+
+def _bring(pairs: list[tuple[Path, Path]], left_out: list[str], *, force: bool) -> CopySummary:
     if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
         problem = "is, or lies behind, a link, and DVC records no files behind a link"
         remedy = "remove the link (the files stay where they are)"
@@ -102,7 +124,6 @@ def _bring(sources: list[Path], left_out: list[str], *, force: bool) -> CopySumm
         for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others
             left.unlink()
         cache = Path(repo.cache.local.path)
-        pairs = [(source, OWN / source.name) for source in sources]
         copies = [(source, target) for source, target in pairs if not _is_copy(source, target)]
         if not force:
             raise_all(

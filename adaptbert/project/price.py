@@ -53,6 +53,8 @@ from adaptbert.training.savepoints import Savepoints
 
 WARM_UP = 5
 """Steps that do not count, because kernels are compiled and memory is taken in them."""
+SAMPLED = 50
+"""About so many micro-batches of a rung are read, evenly over it, to count what is masked."""
 FINETUNE = "finetune"
 TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated")
 
@@ -172,9 +174,9 @@ class _Bench:
             return
         *_, (stage, text) = planned
         speed = self._speed(text, values[stage, text])
-        for key, (tokens, row) in planned.items():
+        for key, (tokens, row, masked) in planned.items():
             trainings = len(self.due[key])
-            tflop = trainings * self._tflop(tokens, row, values[key].masking.probability)
+            tflop = trainings * self._tflop(tokens, row, masked)
             yield Price(key[0], key[1].name, self.start, trainings, trainings * tokens, tflop, tflop / speed)
 
     def cells(self) -> Iterator[Price]:
@@ -228,15 +230,19 @@ class _Bench:
         decoded = round(tokens * masked)
         return training_flop(self.checkpoint.config(), tokens, row, decoded, decoded) / 1e12
 
-    def _planned(self, stage: str, text: Path, values: Any) -> tuple[int, float]:
-        """Tokens of the whole budget of a rung, and of a packed row."""
+    def _planned(self, stage: str, text: Path, values: Any) -> tuple[int, float, float]:
+        """Tokens of the whole budget of a rung, those of a packed row, and the share of all that is masked."""
         corpus = TokenizedCorpus.load(text)
-        if stage == DOMAIN_TRANSFER and text.name != GENERAL and values.budget.passes is not None:
+        if stage == DOMAIN_TRANSFER and text.name != GENERAL:
             replay = TokenizedCorpus.load(self.tokenized / "corpora" / GENERAL)
             corpus = corpus.mixed_with(replay, values.replay_fraction, self.seed)
         room = min(values.block_size, self.checkpoint.config().max_position_embeddings)
         schedule = BatchSchedule.of(corpus, values, self.checkpoint.tokenizer, room, self.seed)
-        return schedule.steps * values.global_batch_tokens, schedule.row
+        tokens = schedule.steps * values.global_batch_tokens
+        # [CLS] and [SEP] are never masked, which short texts have many of: the share is that of some micro-batches.
+        count = schedule.steps * schedule.accumulate
+        read = [schedule.batches(k).counts for k in range(0, count, max(1, count // SAMPLED))]
+        return tokens, schedule.row, sum(each["chosen"] for each in read) / max(1, sum(each["tokens"] for each in read))
 
     def _speed(self, text: Path, values: Any) -> float:
         """TFLOP that a device does in a minute of a rung."""

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from prefect.states import exception_to_failed_state
 from adaptbert.base.processes import cores
 from flows.devices import cuda_ids
 from flows.recipe import DvcLocked, StageFailed, may_pass
+from flows.stage_process import CommandFailed, heard
 from tests.support.project import alive, free_port, stopped_at_the_end, wait_until
 from tests.support.toy_flow import Toy
 
@@ -102,8 +103,8 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
         wait_until(lambda: toy.began("left"), 30)
         ran = toy.run("flows.recipe", "--until", "left")
         assert ran.returncode == 0, ran.stdout
-        assert "is busy, it is being blocked by" in ran.stdout
-        assert "Retry 1/5 will start" in ran.stdout
+        assert ran.stdout.count("waits for a lock of DVC\n") == 1
+        assert [word for word in ("ERROR", "is busy", "DvcLocked", "Retry") if word in ran.stdout] == []
         assert foreign.wait(30) == 0
     assert not toy.began("right")
 
@@ -192,6 +193,33 @@ def test_what_is_tried_again(error: Exception, retried: bool) -> None:
         return await may_pass(unused, unused, await exception_to_failed_state(error))
 
     assert asyncio.run(answer()) is retried
+
+
+@pytest.mark.parametrize(
+    ("printed", "kind", "shown"),
+    [
+        ("ERROR: failed to reproduce 'a': Unable to acquire lock. Most likely", DvcLocked, 1),
+        ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", DvcLocked, 1),
+        ("ERROR: failed to reproduce 'a': exited with 65", StageFailed, 2),
+        (
+            "ERROR: the disk is busy, it is being blocked by x\nERROR: failed to reproduce: exited with 65",
+            StageFailed,
+            3,
+        ),
+    ],
+)
+def test_a_lock_is_not_shown_as_an_error(printed: str, kind: type[StageFailed], shown: int) -> None:
+    """It is tried again; when no try is left, the message has the lines."""
+
+    def lines() -> Iterator[str]:
+        yield from f"Running stage 'a':\n{printed}\n".splitlines(keepends=True)
+        raise CommandFailed("dvc")
+
+    said: list[str] = []
+    with pytest.raises(kind) as caught:
+        heard("a", lines(), said.append)
+    assert (type(caught.value), len(said)) == (kind, shown)
+    assert printed in str(caught.value)
 
 
 @pytest.mark.slow

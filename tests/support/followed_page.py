@@ -55,7 +55,8 @@ def read(project: Project) -> dict[str, Any]:
 
 
 def command(line: str, places: Mapping[str, Path]) -> str:
-    """The line as it runs here; `places` says what a word in capital letters stands for."""
+    """The line as it runs here, where nobody is asked; `places` says what a word in capital letters stands for."""
+    line = re.sub(r"\badaptbert add-task\b", r"\g<0> --yes", line)
     line = re.sub(r"^(\.venv/bin/)?adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
     for name, place in places.items():
         line = re.sub(rf"\b{name}\b", str(place), line)

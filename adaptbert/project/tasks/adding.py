@@ -1,7 +1,7 @@
 """`adaptbert add-task`: files -> a block in `collect_task`, the options of its type in `finetune`, and plan.json."""
 
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class NewTask:
         text: the new one.
         document: its values.
         cells: how many it has.
-        to_copy: the user's files that are not in the project.
+        to_copy: the user's files that are not in the project -> their places there.
         shown: what was concluded.
         notices: of its first rows.
     """
@@ -48,7 +48,7 @@ class NewTask:
     text: str
     document: Mapping[str, Any]
     cells: int
-    to_copy: Sequence[Path]
+    to_copy: Mapping[Path, Path]
     shown: list[str]
     notices: list[str]
 
@@ -71,7 +71,7 @@ class NewTask:
             BadParams: params.yaml was changed since it was read, as by an editor while the command waited.
         """
         self._check_unchanged()
-        there = [path for source in self.to_copy if (path := own_data.OWN / source.name).exists()]
+        there = [path for path in self.to_copy.values() if path.exists()]
         summary = own_data.bring_files(self.to_copy) if self.to_copy else None
         try:
             if summary is not None:
@@ -120,7 +120,9 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     seen = conclusion.of_files(files, said)
     called = name or splits.name_of(files.files["train"])
     _check_name(called, document, file)
-    places = {path: _place(path) for path in files.files.values()}
+    places: dict[Path, Path] = {}
+    for path in files.files.values():
+        places[path] = _place(path, called, places.values())
     values = {**seen.values, **conclusion.paths_of(files, places)}
     shape = seen.values["shape"]
     example = SHAPES[shape].options.example(document["finetune"][ALL]["max_length"])  # as `adaptbert check` proposes
@@ -134,8 +136,10 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     cells = sum(cell.task == called for cell in plan_file.names(new, file).finetune.values())
     notices = _check_rows(called, seen, files, new, file)
     text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)
-    to_copy = [path for path, place in places.items() if not _is_there(path, place)]
-    return NewTask(called, file, read, text, new, cells, to_copy, [f"task {called}", *seen.shown], notices)
+    to_copy = {path: place for path, place in places.items() if not _is_there(path, place)}
+    renamed = [f"{old} is copied as {new}: its name is taken" for old, new in to_copy.items() if old.name != new.name]
+    shown = [f"task {called}", *seen.shown, *renamed]
+    return NewTask(called, file, read, text, new, cells, to_copy, shown, notices)
 
 
 def _check_name(name: str, document: Mapping[str, Any], file: Path) -> None:
@@ -148,14 +152,14 @@ def _check_name(name: str, document: Mapping[str, Any], file: Path) -> None:
         raise BadParams(Code.BAD_NAME, f"--name {name}", *why_no_name(name))
 
 
-def _place(path: Path) -> Path:
+def _place(path: Path, task: str, taken: Collection[Path]) -> Path:
     """Where a file lies in the project, once it is there."""
     here, real = Path.cwd().resolve(), path.resolve()
     named = path.parent.resolve() / path.name
     if here in named.parents and Path(f"{named}.dvc").is_file():  # DVC may keep it as a link to its cache
         return named.relative_to(here)
     # A path through `..` or a link is that of its file: what lies outside is not in another clone.
-    return real.relative_to(here) if here in real.parents else own_data.OWN / path.name
+    return real.relative_to(here) if here in real.parents else own_data.free_place(path, task, taken)
 
 
 def _is_there(path: Path, place: Path) -> bool:

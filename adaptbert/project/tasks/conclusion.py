@@ -125,7 +125,7 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
         [
             *_files(sights, splits, grouped="group" in mapped),
             *_fields(row, mapped, unread),
-            f"labels of {len(sight.rows):,} rows: {labels.shown}",
+            labels.shown if shape == "extractive_answer" else f"labels of {len(sight.rows):,} rows: {labels.shown}",
         ],
     )
 

@@ -131,14 +131,23 @@ def _tags(sight: Sight, values: Sequence[Any], column: str, chosen: Target | Non
     if scheme == "io" and all(tag_schemes.fits(row, "iob1") for row in rows):
         scheme = "iob1"  # reads these rows alike, and also those in which two spans touch
     fitting = sum(tag_schemes.fits(row, scheme) for row in rows)
-    kinds = Counter(tag[2:] if tag in prefixed else tag for tag in counts.elements() if tag != tag_schemes.OUTSIDE)
+    kinds = Counter(kind for row in rows for kind in _kinds(row, scheme))
     shown = f"{_counts(kinds, 'types of spans')}; {fitting:,} of {len(rows):,} rows are written as {scheme}"
     return Labels("spans", {"tag_scheme": scheme}, shown)
 
 
+def _kinds(tags: Sequence[str], scheme: tag_schemes.Scheme) -> list[str]:
+    """The type of each span of a row; a row with tags of another scheme has none."""
+    try:
+        return [kind for _, _, kind in tag_schemes.spans(tag_schemes.legal(tags, scheme), scheme)]
+    except ValueError:
+        return []
+
+
 def _answers(sight: Sight, column: str) -> Labels:
     empty = sum(_is_empty(row, column) for row in sight.rows)
-    shown = f"{empty:,} of {len(sight.rows):,} questions have no answer"
+    questions = f"{len(sight.rows):,} questions"
+    shown = f"{empty:,} of {questions} have no answer" if empty else f"all {questions} have an answer"
     return Labels("answer", {"no_answer": empty > 0}, shown)
 
 

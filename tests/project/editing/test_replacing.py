@@ -12,7 +12,7 @@ from tests.project.tasks.conftest import rows
 from tests.support.commands import run
 
 PARAMS = Path("params.yaml")
-ADD = ["add-task", "data/rooms.jsonl"]
+ADD = ["add-task", "data/rooms.jsonl", "--yes"]
 COMMANDS = [["plan"], ADD, ["use", "smoke", "--force"]]
 
 

@@ -1,5 +1,6 @@
 """`adaptbert add-task`: one block, its options, its files and plan.json, all of it or nothing."""
 
+import os
 from collections.abc import Callable
 from difflib import ndiff
 from pathlib import Path
@@ -22,7 +23,7 @@ PARAMS, OWN = Path("params.yaml"), Path("data/own")
 
 
 def add(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["add-task", *arguments])
+    return CliRunner().invoke(app, ["add-task", "--yes", *arguments])
 
 
 def state(project: Path) -> dict[Path, bytes]:
@@ -107,6 +108,31 @@ def test_a_link_that_dvc_has_put_there_is_its_file(project: Path) -> None:
     assert (OWN / "a.jsonl").is_symlink()
 
 
+@pytest.mark.parametrize("missing", [False, True], ids=["there", "recorded only"])
+def test_sets_whose_files_have_one_name(missing: bool, project: Path) -> None:
+    """Also where files of equal size have one time, as from an archive, and in a clone before `dvc pull`."""
+    contents = {}
+    for task, begin in (("one", 100), ("two", 300)):
+        (project.parent / task).mkdir()
+        for split, first in (("train", 0), ("dev", 100)):
+            path = project.parent / task / f"{split}.jsonl"
+            contents[task, split] = rows(30, begin + first)
+            path.write_text(contents[task, split])
+            os.utime(path, (1e9, 1e9))
+        done = add(*(str(project.parent / task / f"{split}.jsonl") for split in ("train", "dev")), "--name", task)
+        assert done.exit_code == 0, done.output
+        if missing:
+            for path in OWN.glob("*.jsonl"):
+                path.unlink()
+    assert f"{project.parent}/two/dev.jsonl is copied as data/own/two.dev.jsonl: its name is taken" in (
+        done.output.partition("for params.yaml")[0].splitlines()
+    )
+    with open_repository() as repo:
+        repo.checkout()
+    for (task, split), content in contents.items():
+        assert Path(params.read(PARAMS)["collect_task"][task][split]).read_text() == content
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -139,9 +165,10 @@ def test_nothing_is_written_where_an_option_does_not_fit(
     assert state(project) == before
 
 
-def another_in_data_own(path: Path) -> None:
+def others_in_data_own(path: Path) -> None:
     OWN.mkdir()
-    (OWN / path.name).write_text("mine")
+    for name in (path.name, f"reviews.{path.name}"):
+        (OWN / name).write_text("mine")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +177,7 @@ def another_in_data_own(path: Path) -> None:
         pytest.param(lambda path: path.write_text(rows(20)), "AB-070", id="dev rows that train has"),
         pytest.param(lambda path: path.write_text('{"sentence": "x y"}\n' * 9), "AB-098", id="no labels"),
         pytest.param(lambda path: path.unlink(), "AB-050", id="no file"),
-        pytest.param(another_in_data_own, "AB-197 data/own/Reviews.dev.jsonl: holds other bytes", id="name taken"),
+        pytest.param(others_in_data_own, "AB-197 data/own/reviews.Reviews.dev.jsonl: holds other", id="names taken"),
     ],
 )
 def test_the_files_are_checked_before_anything_is_written(
@@ -193,14 +220,18 @@ def test_a_project_whose_arms_all_name_their_tasks(project: Path, reviews: list[
     assert done.exit_code == 0, done.output
 
 
-def test_a_terminal_is_asked(project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("terminal", "words"), [(True, "nothing was written"), (False, "nothing written: --yes writes it")]
+)
+def test_nothing_is_written_unasked(
+    terminal: bool, words: str, project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = state(project)
-    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: terminal)
+    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: terminal, raising=False)
     done = CliRunner().invoke(app, ["add-task", *reviews], input="n\n")
-    assert (done.exit_code, done.output.splitlines()[-1]) == (1, "nothing was written")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (1, words)
     assert state(project) == before
-    assert add(*reviews, "--yes").exit_code == 0
 
 
 @pytest.mark.parametrize("moment", ["at the prompt", "while files are copied"])

@@ -103,9 +103,17 @@ def test_what_the_rows_and_the_user_tell(
 
 def test_one_question_without_an_answer(tmp_path: Path) -> None:
     rows = [{"context": "Ada wrote.", "question": "Who?", "answers": {"text": ["Ada"], "answer_start": [0]}}] * 3
-    assert seen(tmp_path / "x.jsonl", lines(*rows)).values["no_answer"] is False
+    answered = seen(tmp_path / "x.jsonl", lines(*rows))
+    assert (answered.values["no_answer"], answered.shown[-1]) == (False, "all 3 questions have an answer")
     rows.append({**rows[0], "answers": {"text": [], "answer_start": []}})
-    assert seen(tmp_path / "x.jsonl", lines(*rows)).values["no_answer"] is True
+    one_not = seen(tmp_path / "x.jsonl", lines(*rows))
+    assert (one_not.values["no_answer"], one_not.shown[-1]) == (True, "1 of 4 questions have no answer")
+
+
+def test_spans_are_counted_and_not_their_tags(tmp_path: Path) -> None:
+    content = tagged("B-ORG", "I-ORG", "I-ORG") + tagged("B-ORG", "B-ORG", "O") + tagged("O", "I-PER", "I-PER")
+    shown = seen(tmp_path / "x.jsonl", content, columns={"tags": "ner_tags"}).shown[-1]
+    assert shown.endswith("types of spans (2): ORG (3), PER (1); 2 of 3 rows are written as bio")
 
 
 def test_groups_are_chosen_whole(tmp_path: Path) -> None:

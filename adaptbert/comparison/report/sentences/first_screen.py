@@ -6,8 +6,8 @@ from adaptbert.comparison.report.sentences import repetition
 from adaptbert.comparison.report.sentences.trust import degenerate
 from adaptbert.comparison.report.terms import Words, baseline_name, listed, millions, same, within
 
-MAJORITY = "majority"
-"""The baseline that gives one answer to all rows."""
+TRIVIAL = ("majority", "word_majority", "question_overlap")
+"""The baselines below which an arm has learned nothing; of those that a task has, the first counts."""
 LEAKS = ("dev_or_test_text", "in_dev", "in_test")
 """Reasons for which `validate` left a row out because dev or test text would have been seen in training."""
 
@@ -44,17 +44,18 @@ def facts(comparison: Comparison) -> list[Words]:
 
 
 def nothing_learned(task: Task) -> Words | None:
-    """Primary questions between arms that do no better than one answer for all rows, so that they say nothing."""
-    trivial = task.baselines.get(MAJORITY)
+    """Primary questions between arms that do no better than a trivial baseline, so that they say nothing."""
+    trivial = next((name for name in TRIVIAL if name in task.baselines), None)
     if trivial is None:
         return None
-    learned = {arm.name for arm in task.arms if arm.interval is not None and arm.interval.mean > trivial.mean}
+    least = task.baselines[trivial].mean
+    learned = {arm.name for arm in task.arms if arm.interval is not None and arm.interval.mean > least}
     primary = [step for step in task.steps if step.primary and step.difference is not None]
     empty = [step for step in primary if not {step.arm, step.other} & learned]
     if not empty:
         return None
     names = listed([same(name) for name in dict.fromkeys(name for step in empty for name in (step.arm, step.other))])
-    one = within(baseline_name(MAJORITY, task.target))
+    one = within(baseline_name(trivial, task.target))
     return Words(
         f"{task.name}: {names.en} do no better than the baseline “{one.en}”. A verdict between arms that learned "
         "nothing says nothing of the step.",

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import get_args
 
+import pytest
+
 from adaptbert.comparison.records import Comparison, Needed
 from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.markdown import in_markdown
@@ -77,7 +79,15 @@ def test_what_adding_draws_after_a_verdict_does_to_the_level_stands_once(repeate
         assert repetition.looking_again(needing(other)) is None, "no draws or seeds are advised"
 
 
-def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Comparison) -> None:
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("majority", "most frequent label"),
+        ("word_majority", "most frequent tag of each word"),
+        ("question_overlap", "sentence most similar to the question"),
+    ],
+)
+def test_a_verdict_between_arms_that_learned_nothing_is_marked(name: str, shown: str, comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert task.baselines["majority"].mean < min(arm.interval.mean for arm in task.arms if arm.interval is not None)
     assert first_screen.nothing_learned(task) is None
@@ -87,15 +97,17 @@ def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Compa
 
     def beside(mean: float) -> str | None:
         trivial = dataclasses.replace(task.baselines["majority"], mean=mean)
-        fact = first_screen.nothing_learned(dataclasses.replace(task, baselines={"majority": trivial}))
+        better = dataclasses.replace(trivial, mean=1.0)
+        baselines = {"tfidf_logistic": better, name: trivial}
+        fact = first_screen.nothing_learned(dataclasses.replace(task, baselines=baselines))
         return None if fact is None else fact.en
 
     assert beside(min(scores[name] for name in primary) - 1e-6) is None
     said = known(beside(max(scores.values())))
     assert all(name in said for name in primary)
     assert said.endswith(
-        "do no better than the baseline “most frequent label”. A verdict between arms that learned nothing says "
-        "nothing of the step."
+        f"do no better than the baseline “{shown}”. A verdict between arms that learned nothing says nothing of the "
+        "step."
     )
 
 
