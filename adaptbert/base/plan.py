@@ -38,10 +38,6 @@ def seed_of_draw(seed: int, draw: int) -> int:
     return seed if draw <= 1 else seed_of(seed, f"draw {draw}")
 
 
-_NO_NAMES = ("rung", "init", "dictionary")
-"""Fields that are paths."""
-
-
 class Corpus(Config):
     """Unlabelled text that is collected.
 
@@ -61,84 +57,34 @@ class LabelledSet(Config):
 
 
 class Entry(Config):
-    """What DVC makes a stage of for a start."""
+    """A stage that DVC makes of names: a start's vocabulary or text, a rung, its measures, or a cell.
+
+    A cell is task x arm x start x draw; its seeds are repeated inside. Fields beginning with `of_` name a block of the
+    stage's section, `all` where there is no own one: DVC stops at a key of params.yaml that is missing.
+    """
 
     start: str
+    of_start: str = ""
+    init: str = ""
+    """What DVC watches of the weights of a start: the folder of a checkpoint, or a file that never changes."""
+    dictionary: str = ""
+    """Of the words of a start, which DVC watches."""
+    draw: int = 0
+    """From 1; 0: a rung, or a cell on a rung, that has no draws."""
+    rung: Annotated[str, Field(alias="from")] = ""
+    """The rung that it starts from or measures: its folder below models/."""
+    corpus: str = ""
+    of_corpus: str = ""
+    task: str = ""
+    arm: str = ""
+    of_task: str = ""
+    of_arm: str = ""
 
     def names(self) -> dict[str, str]:
         """What it is made of: start, draw, corpus, task, arm."""
-        return {name: str(value) for name, value in self if name not in _NO_NAMES and not name.startswith("of_")}
-
-
-class OfStart(Entry):
-    """What is made once for each start.
-
-    Attributes beginning with `of_` name a block of the stage's section, `all` where there is no own one: DVC stops at a
-    key of params.yaml that is missing.
-    """
-
-    of_start: str
-
-
-class OfWeights(OfStart):
-    """What reads the weights of a start.
-
-    Attributes:
-        init: what DVC watches: the folder of a checkpoint, or a file that never changes.
-    """
-
-    init: str
-
-
-class OfText(OfStart):
-    """What reads text.
-
-    Attributes:
-        dictionary: of the words of this start, which DVC watches.
-    """
-
-    dictionary: str
-
-
-class OfDraw(OfStart):
-    """What is trained once for each draw."""
-
-    draw: int
-    """From 1; 0: a cell whose rung has no draws."""
-    rung: Annotated[str, Field(alias="from")]
-    """The rung that it starts from: its folder below models/."""
-
-
-class Measured(Entry):
-    """A rung that is measured on all held-out text."""
-
-    draw: int
-    """0: a rung without draws."""
-    rung: Annotated[str, Field(alias="from")]
-    """Its folder below models/."""
-
-
-class DomainRung(OfDraw):
-    """A rung of domain transfer."""
-
-    corpus: str
-    of_corpus: str
-
-
-class TaskRung(OfDraw):
-    """A rung of task transfer."""
-
-    task: str
-    of_task: str
-
-
-class Cell(OfDraw):
-    """Task x arm x start x draw; its seeds are repeated inside."""
-
-    task: str
-    arm: str
-    of_task: str
-    of_arm: str
+        names = {name: getattr(self, name) for name in ("start", "corpus", "task", "arm")}
+        draw = {"draw": str(self.draw)} if self.rung else {}
+        return {name: value for name, value in names.items() if value} | draw
 
 
 class Plan(Config):
@@ -148,13 +94,13 @@ class Plan(Config):
     """Stage -> a digest of the code that decides what it writes (adaptbert.runtime.code_digest)."""
     collect: dict[str, Corpus] = Field(default_factory=dict)
     collect_task: dict[str, LabelledSet] = Field(default_factory=dict)
-    tokenizer: dict[str, OfWeights] = Field(default_factory=dict)
-    tokenize: dict[str, OfText] = Field(default_factory=dict)
-    pretrain: dict[str, OfWeights] = Field(default_factory=dict)
-    domain_transfer: dict[str, DomainRung] = Field(default_factory=dict)
-    task_transfer: dict[str, TaskRung] = Field(default_factory=dict)
-    measure: dict[str, Measured] = Field(default_factory=dict)
-    finetune: dict[str, Cell] = Field(default_factory=dict)
+    tokenizer: dict[str, Entry] = Field(default_factory=dict)
+    tokenize: dict[str, Entry] = Field(default_factory=dict)
+    pretrain: dict[str, Entry] = Field(default_factory=dict)
+    domain_transfer: dict[str, Entry] = Field(default_factory=dict)
+    task_transfer: dict[str, Entry] = Field(default_factory=dict)
+    measure: dict[str, Entry] = Field(default_factory=dict)
+    finetune: dict[str, Entry] = Field(default_factory=dict)
 
     def starts_of_rungs(self) -> dict[str, str | None]:
         """Every rung by its folder below models/ -> the rung that it starts from; in the order of training."""
@@ -174,8 +120,9 @@ class Plan(Config):
             if stage in (SCRATCH, PRETRAIN):
                 names[folder] = folder if several_starts else stage
                 continue
-            *path, start, draw = key.split("-")
-            parts = [*path, *([start] if several_starts else []), *([draw] if len(draws) > 1 else [])]
+            rung = self.domain_transfer[key] if stage == DOMAIN_TRANSFER else self.task_transfer[key]
+            path = key.removesuffix(f"-{rung.start}-{rung.draw}")
+            parts = [path, *([rung.start] if several_starts else []), *([str(rung.draw)] if len(draws) > 1 else [])]
             names[folder] = f"{stage}/{'-'.join(parts)}"
         return names
 
@@ -232,16 +179,17 @@ class _Tables:
 
     def __init__(self, ladder: LadderConfig, blocks: Blocks) -> None:
         self._ladder, self._blocks = ladder, blocks
-        self._domain: dict[str, DomainRung] = {}
-        self._task: dict[str, TaskRung] = {}
+        self._domain: dict[str, Entry] = {}
+        self._task: dict[str, Entry] = {}
         self._random: dict[str, None] = {}
 
     def filled(self, tasks: Sequence[str], dictionaries: Mapping[str, str]) -> Plan:
         cells = {key: cell for task in tasks for start in self._ladder.starts for key, cell in self._cells(task, start)}
         return Plan(
+            code={},
             tokenizer={start: self._weights("tokenizer", start) for start in self._ladder.starts},
             tokenize={
-                start: OfText(start=start, of_start=self._of("tokenize", start), dictionary=dictionaries[start])
+                start: Entry(start=start, of_start=self._of("tokenize", start), dictionary=dictionaries[start])
                 for start in self._ladder.starts
             },
             pretrain={start: self._weights(PRETRAIN, start) for start in self._ladder.starts},
@@ -251,7 +199,7 @@ class _Tables:
             finetune=cells,
         )
 
-    def _cells(self, task: str, start: str) -> Iterator[tuple[str, Cell]]:
+    def _cells(self, task: str, start: str) -> Iterator[tuple[str, Entry]]:
         for arm, config in self._ladder.arms_of(task, start).items():
             climb = config.climb
             first = self._ladder.draws + 1 if config.again is not None else 1  # an A/A arm has the draws after
@@ -260,7 +208,7 @@ class _Tables:
                 rung = self._rung(climb, task, start, draw)
                 names = {"task": task, "arm": arm, **self._made_of("finetune", start=start, task=task, arm=arm)}
                 key = "-".join([task, arm, start, *([str(draw)] if draw else [])])
-                yield key, Cell.model_validate({**names, "start": start, "draw": draw, "from": rung})
+                yield key, Entry.model_validate({**names, "start": start, "draw": draw, "from": rung})
 
     def _rung(self, climb: Climb, task: str, start: str, draw: int) -> str:
         """The folder of the rung; it and those below it are added to the tables."""
@@ -268,19 +216,19 @@ class _Tables:
             below = self._rung(Climb(climb.is_random, climb.corpora), task, start, draw)
             key = rung_key(climb, task, start, draw)
             names = {"task": task, **self._made_of(TASK_TRANSFER, start=start, task=task)}
-            self._task[key] = TaskRung.model_validate({**names, "start": start, "draw": draw, "from": below})
+            self._task[key] = Entry.model_validate({**names, "start": start, "draw": draw, "from": below})
             return f"{TASK_TRANSFER}/{key}"
         if climb.corpora:
             below = self._rung(Climb(climb.is_random, climb.corpora[:-1]), task, start, draw)
             key, corpus = rung_key(climb, task, start, draw), climb.corpora[-1]
             names = {"corpus": corpus, **self._made_of(DOMAIN_TRANSFER, start=start, corpus=corpus)}
-            self._domain[key] = DomainRung.model_validate({**names, "start": start, "draw": draw, "from": below})
+            self._domain[key] = Entry.model_validate({**names, "start": start, "draw": draw, "from": below})
             return f"{DOMAIN_TRANSFER}/{key}"
         if climb.is_random:
             self._random.setdefault(start)
         return f"{SCRATCH if climb.is_random else PRETRAIN}/{start}"
 
-    def _measured(self) -> dict[str, Measured]:
+    def _measured(self) -> dict[str, Entry]:
         """Every rung that an arm needs, and every start.
 
         Starts, corpora and tasks have different names, so the keys of two stages are never equal.
@@ -290,14 +238,13 @@ class _Tables:
         rungs += [(key, f"{DOMAIN_TRANSFER}/{key}", rung.start, rung.draw) for key, rung in self._domain.items()]
         rungs += [(key, f"{TASK_TRANSFER}/{key}", rung.start, rung.draw) for key, rung in self._task.items()]
         return {
-            key: Measured.model_validate({"start": start, "draw": draw, "from": rung})
-            for key, rung, start, draw in rungs
+            key: Entry.model_validate({"start": start, "draw": draw, "from": rung}) for key, rung, start, draw in rungs
         }
 
-    def _weights(self, stage: str, start: str) -> OfWeights:
+    def _weights(self, stage: str, start: str) -> Entry:
         folder = f"{FOLDERS}{start}"
         init = folder if self._ladder.starts[start].get("init") == folder else f"{FOLDERS}README.md"
-        return OfWeights(start=start, of_start=self._of(stage, start), init=init)
+        return Entry(start=start, of_start=self._of(stage, start), init=init)
 
     def _made_of(self, stage: str, **names: str) -> dict[str, str]:
         return {f"of_{kind}": self._of(stage, name) for kind, name in names.items()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from adaptbert.base.plan import Cell, Plan
+from adaptbert.base.plan import Entry, Plan
 from adaptbert.comparison.records import Arm, LearningPoint, Search
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.statistics.intervals import mean_interval
@@ -20,7 +20,7 @@ class Cells:
 
     task: str
     start: str
-    planned: dict[str, Cell]
+    planned: dict[str, Entry]
     trained: dict[str, CellMetrics]
 
     @property

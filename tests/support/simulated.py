@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from adaptbert.base.files import read_json, write_json
 from adaptbert.base.ladder import LadderConfig
-from adaptbert.base.plan import Cell, Plan, expand
+from adaptbert.base.plan import Entry, Plan, expand
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison
@@ -193,7 +193,7 @@ def rearmed(made: Simulated, arms: Mapping[str, tuple[str, Mapping[str, Any]]], 
 
 
 def _cell(
-    root: Path, key: str, cell: Cell, test: Sequence[dict[str, Any]], chances: Mapping[int, float], dice: random.Random
+    root: Path, key: str, cell: Entry, test: Sequence[dict[str, Any]], chances: Mapping[int, float], dice: random.Random
 ) -> None:
     shape, target, *_ = KINDS[cell.task]
     single = target == "class"

@@ -69,7 +69,7 @@ def text(planned: Plan) -> str:
     JSON, because DVC reads the file for every stage: of 400 entries, `dvc status` took four times as long with YAML.
     """
     tables = []
-    for table, entries in planned.model_dump(by_alias=True).items():
+    for table, entries in planned.model_dump(by_alias=True, exclude_unset=True).items():
         lines = ",".join(f"\n   {_in_a_line(key)}: {_in_a_line(entry)}" for key, entry in entries.items())
         tables.append(f"\n  {_in_a_line(table)}: {{{lines}}}")
     return f'{{"plan": {{{",".join(tables)}\n}}}}\n'
