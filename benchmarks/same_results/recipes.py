@@ -1,6 +1,6 @@
 """The recipe of four task types, from a commit's own smoke preset: a file in schemas/ for each schema of params.yaml.
 
-schemas/plan.json explains its keys. A commit gets the file whose `has` its preset has; a new schema needs a new file.
+schemas/ladder.yaml explains its keys. A commit gets the file whose `has` its preset has; a new schema needs a new file.
 """
 
 from functools import reduce
@@ -36,6 +36,11 @@ def schema_of(preset: Any) -> Schema:
         if _has(preset, schema["has"]):
             return schema
     raise LookupError("no file in benchmarks/same_results/schemas fits this preset: add one for its schema")
+
+
+def plan_of(root: Path, schema: Schema) -> str:
+    """The file of a commit that names every stage."""
+    return next(name for name in schema["plans"] if (root / name).is_file())
 
 
 def make_four_types(preset: Any, schema: Schema) -> None:
