@@ -26,14 +26,13 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 
-.PHONY: help install recipe test lint test-slow test-browser accept
+.PHONY: help install recipe test lint test-slow test-browser
 
 help:
 	@echo 'make recipe        run all stages with the values of params.yaml; print the table, write the report'
 	@echo 'make test          linters, type checks and quick tests'
 	@echo 'make test-slow     tests that train for minutes'
 	@echo 'make test-browser  tests that open pages in Chromium'
-	@echo 'make accept        after edits of comments, docstrings and error messages: update dvc.lock, run nothing'
 
 install: $(installed)
 
@@ -65,7 +64,3 @@ test-slow: $(installed)
 
 test-browser: $(installed)
 	@$(PYTHON) -m pytest -m browser
-
-# dvc.lock takes the new digests of code in which only words have changed (tests/accept.py).
-accept: $(installed)
-	@$(PYTHON) -m tests.accept

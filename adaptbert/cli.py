@@ -4,6 +4,7 @@
     adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
     adaptbert import MODEL               bring a public checkpoint into the project as a start
     adaptbert add-task FILE...           add a labelled set as a task
+    adaptbert plan                       write plan.json: all that would run
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert price                      say what each step would cost, before it is trained
     adaptbert doctor                     check versions, disk space, device, environment
@@ -21,7 +22,7 @@ import typer
 
 from adaptbert.commands.checkpoint import import_
 from adaptbert.commands.machine import doctor
-from adaptbert.commands.params import check, ladder
+from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
 from adaptbert.commands.preset import use
 from adaptbert.commands.price import price
@@ -51,7 +52,7 @@ def about(
 
 app.command()(use)
 app.command("import")(import_)
-app.command()(ladder)
+app.command()(plan)
 app.command("add-task")(add_task)
 app.command()(check)
 app.command()(price)

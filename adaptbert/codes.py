@@ -182,11 +182,7 @@ class Code(IntEnum):
     NOT_RECORDED = 198, "DVC cannot record files, or say what is due: no repository, or what DVC itself says"
     OWN_DATA_IS_A_LINK = 199, "`data/own` is a link, or lies behind one"
     LOCK_FILE_VERSION = 200, "dvc.lock of another version of DVC"
-    LADDER_NOT_EXPANDED = (
-        210,
-        "ladder.yaml is missing, not readable, or older than the names of params.yaml",
-        _BAD_PARAMS,
-    )
+    PLAN_IS_OLD = 210, "plan.json is missing, not readable, or older than params.yaml or the code", _BAD_PARAMS
     START_NOT_WATCHED = 211, "a start from a folder that DVC does not watch: it belongs in models/init", _BAD_PARAMS
     PICKLE_WITH_CODE = 201, "a pickle that holds more than tensors and could run code; nothing of it was run"
     OTHER_CHECKPOINT_THERE = 202, "the folder that an import would write holds something already"

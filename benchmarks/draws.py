@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from ruamel.yaml import YAML
 
-from adaptbert.base import expansion
+from adaptbert.base import plan as planning
 from adaptbert.comparison.cells import cells_of
 from adaptbert.comparison.statistics.intervals import mean_interval
 from adaptbert.comparison.statistics.spread import Spread
@@ -29,14 +29,14 @@ CONFIDENCE, WORTH = 0.95, 0.01
 
 def measure(project: Path, arm: str) -> dict[str, Any]:
     """By task, of the first start."""
-    ladder = expansion.read(project / "ladder.yaml")
-    start = next(iter(ladder.pretrain))
+    plan = planning.read(project / "plan.json")
+    start = next(iter(plan.pretrain))
     results = {}
-    for task in dict.fromkeys(cell.task for cell in ladder.finetune.values()):
+    for task in dict.fromkeys(cell.task for cell in plan.finetune.values()):
         data = project / "data/validated/tasks" / task
         rows = ResampledRows(TaskDescription.read(data), data, {})
         metric = COMPARED_BY[rows.target]
-        cells = cells_of(ladder, project / "metrics", task, start)
+        cells = cells_of(plan, project / "metrics", task, start)
         study = task_study(cells, metric, rows, project / "predictions", CONFIDENCE)
         results[task] = {"metric": metric, **spreads(study, arm), **equal_arms(study, arm, metric)}
     return results

@@ -26,7 +26,7 @@ from typing import Any
 from adaptbert.base.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.libraries import QUIET
-from adaptbert.runtime.params import blocks, expanded_ladder
+from adaptbert.runtime.params import blocks, plan_file
 from adaptbert.runtime.params import params_file as params
 from benchmarks import machine
 
@@ -125,17 +125,17 @@ def files(name: str, data: Path) -> list[Path]:
 def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
     """A recipe in a scratch copy of the project: the values and scores of its cell, and the seconds of all seeds."""
     document = params.read(RECIPES / f"{name}.yaml")
-    ladder = expanded_ladder.expanded(document, RECIPES / f"{name}.yaml")
-    (cell,) = ladder.finetune
+    plan = plan_file.plan(document, RECIPES / f"{name}.yaml")
+    (cell,) = plan.finetune
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder, "project")
         for needed in NEEDED:
             (project / needed).parent.mkdir(parents=True, exist_ok=True)
             copy = shutil.copytree if (ROOT / needed).is_dir() else shutil.copy
             copy(ROOT / needed, project / needed)
-        shutil.copytree(encoder, project / ladder.pretrain["encoder"].init)
+        shutil.copytree(encoder, project / plan.pretrain["encoder"].init)
         shutil.copy(RECIPES / f"{name}.yaml", project / "params.yaml")
-        expanded_ladder.write(ladder, project / "ladder.yaml")
+        plan_file.write(plan, project / "plan.json")
         (project / DATA).parent.resolve().mkdir()
         (project / DATA).resolve().symlink_to(data.resolve())
         dvc(project, "config", "--local", "core.no_scm", "true")

@@ -1,7 +1,7 @@
 """Does pre-training help where its language cannot: on DNA, whose four letters are written as four words?
 
     python -m examples.dna_control presets/demo.yaml
-    adaptbert ladder
+    adaptbert plan
     make recipe
 
 The first line writes the labelled set into data/own (dna.train.csv, dna.dev.csv, dna.test.csv), and params.yaml: the

@@ -108,7 +108,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
     interruption.insist()
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
     logging.getLogger("prefect.task_runs").addFilter(in_short)
-    check_params()
+    plan_and_check()
     graph = Graph.read()
     upstream = graph.needed(until)
     stale = graph.out_of_date(upstream)
@@ -163,15 +163,17 @@ def run_stages(upstream: dict[str, list[str]], places: Mapping[str, Place], jobs
         wait(list(running))
 
 
-def check_params() -> None:
-    """Refuse a bad params.yaml before any stage starts; in a process of its own, because it imports the stages."""
-    done = subprocess.run(
-        [sys.executable, "-m", "adaptbert.cli", "check"], capture_output=True, text=True, env=environment()
-    )
-    for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
-        get_run_logger().info(line)
-    if done.returncode:
-        raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
+def plan_and_check() -> None:
+    """Write the plan, and refuse a bad params.yaml before any stage starts; in processes of their own, because they
+    import the stages."""
+    for command in ("plan", "check"):
+        done = subprocess.run(
+            [sys.executable, "-m", "adaptbert.cli", command], capture_output=True, text=True, env=environment()
+        )
+        for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
+            get_run_logger().info(line)
+        if done.returncode:
+            raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -30,13 +30,14 @@ class CollectParams(SourceConfig):
         return self
 
 
-def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: Run) -> None:
+def collect(params: CollectParams, *, corpus: str, out: Path, run: Run) -> None:
     """Read a corpus of unlabelled text into data/raw."""
     from adaptbert.collection.hub import HubDataset
     from adaptbert.collection.installed_docs import InstalledDocs
     from adaptbert.collection.raw_writer import RawWriter
     from adaptbert.collection.user_files import Files
 
+    path = Path(params.path)
     if params.source == "installed_docs":
         source: InstalledDocs | Files | HubDataset = InstalledDocs(path)
     elif params.source == "files":
@@ -60,7 +61,7 @@ def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: R
     run.log_artifact(out / "manifest.json")
 
 
-STAGE = Stage(collect, keyed_by="corpus", foreach="collect")
+STAGE = Stage(collect, keyed_by="corpus")
 
 if __name__ == "__main__":
     STAGE.run()

@@ -149,13 +149,13 @@ class CollectTaskParams(SourceConfig):
             raise contradiction("dev and test name the same file", "give each a file of its own")
 
 
-def collect_task(
-    params: CollectTaskParams, *, task: str, train: Path, dev: Path, test: Path, out: Path, run: Run
-) -> None:
+def collect_task(params: CollectTaskParams, *, task: str, out: Path, run: Run) -> None:
     """Read a labelled set (train, dev, test) into data/raw."""
     with atomic_write(out) as folder:
         folder.mkdir()
-        manifest = read_into(folder, params, {"train": train, "dev": dev, "test": test})
+        manifest = read_into(
+            folder, params, {split: Path(getattr(params, split)) for split in ("train", "dev", "test")}
+        )
 
     counts = ", ".join(f"{count:,} {split}" for split, count in manifest["rows"].items())
     logging.info(f"{task}: {counts} rows")
@@ -203,7 +203,7 @@ def about(params: CollectTaskParams) -> dict[str, Any]:
     return known | params.model_dump(include=set(keys), exclude_none=True)
 
 
-STAGE = Stage(collect_task, keyed_by="task", foreach="collect_task")
+STAGE = Stage(collect_task, keyed_by="task")
 
 if __name__ == "__main__":
     STAGE.run()

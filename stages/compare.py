@@ -41,7 +41,7 @@ def compare(
     params: CompareParams,
     *,
     ladder: LadderConfig,
-    expanded: Path,
+    plan: Path,
     data: Path,
     manifests: Path,
     cells: Path,
@@ -56,7 +56,7 @@ def compare(
     run: Run,
 ) -> None:
     """Compare all cells and rungs: one table, one report, one sentence per step."""
-    from adaptbert.base import expansion
+    from adaptbert.base import plan as planning
     from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
     from adaptbert.comparison.report.charts.figure import write_figures
     from adaptbert.comparison.report.markdown import in_markdown
@@ -71,7 +71,7 @@ def compare(
     options = Options(
         params.confidence, params.worth / 100, params.primary, params.questions, params.baseline_seed, ladder.again
     )
-    compared = compare_all(expansion.read(expanded), outputs, options)
+    compared = compare_all(planning.read(plan), outputs, options)
     values, page = summary(compared), render(compared)
     write_plots(compared, plots)
     write_figures(figures_of(compared), figures)

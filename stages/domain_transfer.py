@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from adaptbert.base.expansion import seed_of_draw
 from adaptbert.base.ladder import GENERAL
+from adaptbert.base.plan import seed_of_draw
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
@@ -58,19 +58,7 @@ def domain_transfer(
     keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
-STAGE = Stage(
-    domain_transfer,
-    foreach="stages.domain_transfer",
-    blocks=("start", "corpus"),
-    code=(
-        "adaptbert/base",
-        "adaptbert/tokenization/store",
-        "adaptbert/model",
-        "adaptbert/training",
-        "adaptbert/pretraining",
-        "stages/domain_transfer.py",
-    ),
-)
+STAGE = Stage(domain_transfer, blocks=("start", "corpus"))
 
 if __name__ == "__main__":
     STAGE.run()

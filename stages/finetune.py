@@ -39,20 +39,7 @@ def finetune(
     keep_cell(trained, out, predictions, metrics, work, run)
 
 
-STAGE = Stage(
-    finetune,
-    foreach="stages.finetune",
-    blocks=("start", "task", "arm"),
-    code=(
-        "adaptbert/base",
-        "adaptbert/rows",
-        "adaptbert/tokenization/store",
-        "adaptbert/model",
-        "adaptbert/training",
-        "adaptbert/finetuning",
-        "stages/finetune.py",
-    ),
-)
+STAGE = Stage(finetune, blocks=("start", "task", "arm"))
 
 if __name__ == "__main__":
     STAGE.run()

@@ -35,7 +35,7 @@ def measure(
     print(f"{rung}: bits per character: {bits}")
 
 
-STAGE = Stage(measure, foreach="stages.measure")
+STAGE = Stage(measure)
 
 if __name__ == "__main__":
     STAGE.run()

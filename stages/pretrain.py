@@ -26,7 +26,6 @@ def pretrain(
     weights: StartConfig,
     seed: int,
     measure: MeasureConfig,
-    init: Path,
     tokenizer: Path,
     text: Path,
     heldout: Path,
@@ -50,7 +49,11 @@ def pretrain(
         vocabulary = Tokenizer.load(tokenizer)
         config = weights.encoder.hugging_face(vocabulary.size, vocabulary.pad)
     else:
-        public = Checkpoint.load(init) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
+        public = (
+            Checkpoint.load(Path(weights.init))
+            if weights.is_folder
+            else Checkpoint.from_hub(weights.init, weights.hub_revision)
+        )
         public = public.extended(Tokenizer.load(tokenizer), tokenizer)
         if public.base:
             sizes = f"{public.base.size:,} -> {public.tokenizer.size:,} tokens"
@@ -64,20 +67,7 @@ def pretrain(
         keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
-STAGE = Stage(
-    pretrain,
-    foreach="stages.pretrain",
-    blocks=("start",),
-    at={"weights": "ladder.starts.{start}"},
-    code=(
-        "adaptbert/base",
-        "adaptbert/tokenization/store",
-        "adaptbert/model",
-        "adaptbert/training",
-        "adaptbert/pretraining",
-        "stages/pretrain.py",
-    ),
-)
+STAGE = Stage(pretrain, blocks=("start",), at={"weights": "ladder.starts.{start}"})
 
 if __name__ == "__main__":
     STAGE.run()

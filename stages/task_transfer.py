@@ -5,8 +5,8 @@ Masked-language modelling on the task's own text, many passes with fresh masks (
 
 from pathlib import Path
 
-from adaptbert.base.expansion import seed_of_draw
 from adaptbert.base.ladder import GENERAL
+from adaptbert.base.plan import seed_of_draw
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
@@ -47,19 +47,7 @@ def task_transfer(
     keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
-STAGE = Stage(
-    task_transfer,
-    foreach="stages.task_transfer",
-    blocks=("start", "task"),
-    code=(
-        "adaptbert/base",
-        "adaptbert/tokenization/store",
-        "adaptbert/model",
-        "adaptbert/training",
-        "adaptbert/pretraining",
-        "stages/task_transfer.py",
-    ),
-)
+STAGE = Stage(task_transfer, blocks=("start", "task"))
 
 if __name__ == "__main__":
     STAGE.run()

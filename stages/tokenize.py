@@ -33,7 +33,6 @@ def tokenize(
     start: str,
     validated: Path,
     tokenizer: Path,
-    dictionary: Path,
     out: Path,
     metrics: Path,
     run: Run,
@@ -41,7 +40,7 @@ def tokenize(
     """Tokenise every corpus and every task's text once, for all rungs."""
     # adaptbert.runtime.worker_pool uses processes; threads within each would compete for the same cores.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    vocabulary, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, dictionary)
+    vocabulary, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, Path(params.words.dictionary))
     facts: dict[str, dict[str, Any]] = {}
 
     def store(folder: Path, rows: Iterator[tuple[str, str]]) -> None:
@@ -65,7 +64,7 @@ def tokenize(
         run.log_metrics({f"{name}/segmentation/misaligned": counts["segmentation"]["misaligned"]})
 
 
-STAGE = Stage(tokenize, foreach="stages.tokenize", blocks=("start",))
+STAGE = Stage(tokenize, blocks=("start",))
 
 if __name__ == "__main__":
     STAGE.run()

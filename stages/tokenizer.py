@@ -35,7 +35,6 @@ def tokenizer(
     start: str,
     weights: StartConfig,
     corpora: Path,
-    init: Path,
     out: Path,
     metrics: Path,
     run: Run,
@@ -55,7 +54,7 @@ def tokenizer(
         )
         vocabulary = Tokenizer.train(lambda: read(params.corpora), config)
     elif weights.is_folder:
-        vocabulary = Tokenizer.load(init)
+        vocabulary = Tokenizer.load(Path(weights.init))
     else:
         vocabulary = Tokenizer.load(weights.init, weights.hub_revision)
 
@@ -79,7 +78,7 @@ def tokenizer(
     print(f"tokenizer: {vocabulary.size:,} subword tokens from {source}")
 
 
-STAGE = Stage(tokenizer, foreach="stages.tokenizer", blocks=("start",), at={"weights": "ladder.starts.{start}"})
+STAGE = Stage(tokenizer, blocks=("start",), at={"weights": "ladder.starts.{start}"})
 
 if __name__ == "__main__":
     STAGE.run()

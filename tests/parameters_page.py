@@ -45,7 +45,7 @@ finetune:
   mention: {epochs: 8, optim: {learning_rate: 2.0e-4}}
 ```
 
-`ladder.yaml` is written from the names of this file: run `adaptbert ladder` after you have changed one, also the name
+`plan.json` is written from the names of this file: run `adaptbert plan` after you have changed one, also the name
 of a block.
 
 In `finetune` stand the options of four task types (`shape`); a task has only those of its own type.

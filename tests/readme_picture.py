@@ -11,8 +11,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from adaptbert.base.expansion import SCRATCH
 from adaptbert.base.files import atomic_write, read_json
+from adaptbert.base.plan import SCRATCH
 from adaptbert.comparison.report.charts import rows as charts
 from adaptbert.comparison.report.charts.svg import ROW, style_sheet
 from adaptbert.comparison.report.terms import BASELINES, METRICS

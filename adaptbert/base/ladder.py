@@ -1,4 +1,4 @@
-"""The section `ladder` of params.yaml: starts, arms and draws by name; adaptbert.base.expansion makes rungs and cells.
+"""The section `ladder` of params.yaml: starts, arms and draws by name; adaptbert.base.plan makes rungs and cells.
 
 A start is what all arms climb from. An arm says what is trained on top of it, and a draw repeats that with other seeds.
 """

@@ -32,7 +32,7 @@ def use(
 ) -> None:
     """Write params.yaml from a preset.
 
-    ladder.yaml is written with it. With --data, your files are copied into the project first. Without a preset, only
+    plan.json is written with it. With --data, your files are copied into the project first. Without a preset, only
     the files are copied.
     """
     from adaptbert.project import own_data, presets
@@ -54,11 +54,11 @@ def use(
 
 
 def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
-    from adaptbert.base.expansion import LADDER
+    from adaptbert.base.plan import PLAN
     from adaptbert.project import named_files, own_data, presets
     from adaptbert.project.editing import replacing
-    from adaptbert.runtime.params import expanded_ladder
     from adaptbert.runtime.params import params_file as params
+    from adaptbert.runtime.params import plan_file
     from adaptbert.runtime.params.all_sections import check_all
     from adaptbert.runtime.stage import PARAMS
 
@@ -69,10 +69,10 @@ def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
     with replacing.replaced(PARAMS, text):
         document = params.read(PARAMS)
         check_all(document, PARAMS)
-        with replacing.replaced(LADDER, expanded_ladder.text(expanded_ladder.expanded(document, PARAMS))):
+        with replacing.replaced(PLAN, plan_file.text(plan_file.plan(document, PARAMS))):
             if summary is not None:
                 own_data.record(summary.files)
-    print(f"{PARAMS} is now the preset '{name}', and {LADDER} has its rungs and cells")
+    print(f"{PARAMS} is now the preset '{name}', and {PLAN} has its rungs and cells")
     if summary is not None:
         print(summary)
     for _, error in named_files.check(document, PARAMS):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptbert.base.expansion import Expansion
 from adaptbert.base.files import read_json
 from adaptbert.base.ladder import GENERAL
+from adaptbert.base.plan import Plan
 from adaptbert.comparison.cells import Cells, cells_of, read_arm
 from adaptbert.comparison.evaluation.baselines import on_the_labels_of
 from adaptbert.comparison.evaluation.embeddings import Embeddings
@@ -75,15 +75,15 @@ class Options:
     again: Mapping[str, str] = field(default_factory=dict)
 
 
-def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> Comparison:
+def compare_all(plan: Plan, outputs: StageOutputs, options: Options) -> Comparison:
     """Read the outputs of every planned rung and cell, and compare the arms of each task within each start."""
-    cells, rungs = outputs.cells, read_rungs(ladder, outputs.cells)
-    several = len(ladder.pretrain) > 1
-    arms = {cell.arm: rungs[cell.rung].climb for cell in ladder.finetune.values() if cell.arm not in options.again}
+    cells, rungs = outputs.cells, read_rungs(plan, outputs.cells)
+    several = len(plan.pretrain) > 1
+    arms = {cell.arm: rungs[cell.rung].climb for cell in plan.finetune.values() if cell.arm not in options.again}
     tasks, studies, trained = [], dict[tuple[str, str], TaskStudy](), dict[str, CellMetrics]()
     rows: dict[str, ResampledRows] = {}
-    for task, start in dict.fromkeys((cell.task, cell.start) for cell in ladder.finetune.values()):
-        own = cells_of(ladder, outputs.cells, task, start)
+    for task, start in dict.fromkeys((cell.task, cell.start) for cell in plan.finetune.values()):
+        own = cells_of(plan, outputs.cells, task, start)
         trained |= own.trained
         if task not in rows:
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
@@ -93,7 +93,7 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
         )
         name = f"{task}/{start}" if several else task
         tasks.append(_task(name, own, studies[task, start], rows[task], arms, outputs, rungs, options))
-    first_draw = _first_draw(ladder, rungs, trained)
+    first_draw = _first_draw(plan, rungs, trained)
     tasks = judged(tasks, studies, options.worth, options.confidence, first_draw)
     sources = _sources(outputs.manifests, read_json(cells / "validate.json"))
     measured = {name for rung in rungs.values() for name in rung.after}
@@ -105,8 +105,8 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
         rungs=list(rungs.values()),
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
-        began_from=public_checkpoints(ladder, cells),
-        rankings=_rankings(tasks, studies, on_checkpoints(ladder, rungs, cells), options),
+        began_from=public_checkpoints(plan, cells),
+        rankings=_rankings(tasks, studies, on_checkpoints(plan, rungs, cells), options),
         spent=_spent(rungs, trained),
         one_more_draw=first_draw,
         on_several=on_several(tasks, 1 - options.confidence),
@@ -139,16 +139,16 @@ def _spent(rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cos
     return Cost(tokens, sum(rung.tflop for rung in rungs.values()) + sum(cost.tflop for cost in costs))
 
 
-def _first_draw(ladder: Expansion, rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost | None:
+def _first_draw(plan: Plan, rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost | None:
     """What the first draw of every arm cost: the rungs above general pre-training and the fine-tuning of their cells.
 
     An A/A arm begins with a later draw of a rung than the arm that it repeats.
     """
     of_arms: dict[tuple[str, str, str], int] = {}
-    for cell in ladder.finetune.values():
+    for cell in plan.finetune.values():
         of_arms.setdefault((cell.task, cell.start, cell.arm), cell.draw)
     firsts = set(of_arms.values()) - {0} or {1}
-    cells = [key for key, cell in ladder.finetune.items() if cell.draw in firsts]
+    cells = [key for key, cell in plan.finetune.items() if cell.draw in firsts]
     first = [rung for rung in rungs.values() if rung.draw in firsts]
     if not first or any(rung.missing for rung in first) or any(key not in trained for key in cells):
         return None

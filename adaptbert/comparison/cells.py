@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from adaptbert.base.expansion import Cell, Expansion
+from adaptbert.base.plan import Entry, Plan
 from adaptbert.comparison.records import Arm, LearningPoint, Search
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.statistics.intervals import mean_interval
@@ -20,7 +20,7 @@ class Cells:
 
     task: str
     start: str
-    planned: dict[str, Cell]
+    planned: dict[str, Entry]
     trained: dict[str, CellMetrics]
 
     @property
@@ -33,11 +33,11 @@ class Cells:
         return {cell.draw: key for key, cell in self.planned.items() if cell.arm == arm}
 
 
-def cells_of(ladder: Expansion, metrics: Path, task: str, start: str) -> Cells:
+def cells_of(plan: Plan, metrics: Path, task: str, start: str) -> Cells:
     """Args:
     metrics: folder of the metrics.
     """
-    planned = {key: cell for key, cell in ladder.finetune.items() if (cell.task, cell.start) == (task, start)}
+    planned = {key: cell for key, cell in plan.finetune.items() if (cell.task, cell.start) == (task, start)}
     paths = {key: metrics / "finetune" / f"{key}.json" for key in planned}
     trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
     return Cells(task, start, planned, trained)

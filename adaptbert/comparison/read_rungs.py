@@ -1,51 +1,51 @@
-"""ladder.yaml and the metrics of rungs -> `Rung`s."""
+"""plan.json and the metrics of rungs -> `Rung`s."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from adaptbert.base.expansion import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Expansion
 from adaptbert.base.ladder import NONE, Climb
+from adaptbert.base.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.comparison.rungs import Cost, Masks, Rung
 from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
 
 
-def read_rungs(ladder: Expansion, cells: Path) -> dict[str, Rung]:
+def read_rungs(plan: Plan, cells: Path) -> dict[str, Rung]:
     """Folder below models/ -> the rung; every draw is one.
 
     Args:
         cells: folder of the metrics.
     """
     rungs: dict[str, Rung] = {}
-    for folder, below in ladder.starts_of_rungs().items():
-        rungs[folder] = _rung(folder, ladder, rungs[below] if below is not None else None, cells)
+    for folder, below in plan.starts_of_rungs().items():
+        rungs[folder] = _rung(folder, plan, rungs[below] if below is not None else None, cells)
     return rungs
 
 
-def public_checkpoints(ladder: Expansion, cells: Path) -> dict[str, str]:
+def public_checkpoints(plan: Plan, cells: Path) -> dict[str, str]:
     """Start -> the checkpoint that it began from, for those that did not begin with random weights."""
-    began = {start: cells / PRETRAIN / f"{start}.json" for start in ladder.pretrain}
+    began = {start: cells / PRETRAIN / f"{start}.json" for start in plan.pretrain}
     checkpoints = {start: RungMetrics.read(path).start for start, path in began.items() if path.is_file()}
     return {start: name for start, name in checkpoints.items() if name != f"{SCRATCH}/{start}"}
 
 
-def on_checkpoints(ladder: Expansion, rungs: Mapping[str, Rung], cells: Path) -> set[str]:
+def on_checkpoints(plan: Plan, rungs: Mapping[str, Rung], cells: Path) -> set[str]:
     """The `group`s of rungs that are public checkpoints as they were published, or stand on them."""
     trained = {rung.start for rung in rungs.values() if rung.climb == Climb() and rung.tokens}
-    published = public_checkpoints(ladder, cells).keys() - trained
+    published = public_checkpoints(plan, cells).keys() - trained
     return {rung.group for rung in rungs.values() if rung.start in published and not rung.climb.is_random}
 
 
-def _rung(folder: str, ladder: Expansion, below: Rung | None, cells: Path) -> Rung:
+def _rung(folder: str, plan: Plan, below: Rung | None, cells: Path) -> Rung:
     stage, _, key = folder.partition("/")
     path = cells / PRETRAIN / f"{key}.json" if stage == SCRATCH else cells / f"{folder}.json"
     start, task, draw = key, None, 0
     if stage == DOMAIN_TRANSFER:
-        start, draw = ladder.domain_transfer[key].start, ladder.domain_transfer[key].draw
+        start, draw = plan.domain_transfer[key].start, plan.domain_transfer[key].draw
     elif stage == TASK_TRANSFER:
-        of_task = ladder.task_transfer[key]
+        of_task = plan.task_transfer[key]
         start, task, draw = of_task.start, of_task.task, of_task.draw
-    name = ladder.shown()[folder]
+    name = plan.shown()[folder]
     group = name.removesuffix(f"-{draw}")  # no other part of a name is a number
     rung = Rung(
         name=name,
@@ -55,7 +55,7 @@ def _rung(folder: str, ladder: Expansion, below: Rung | None, cells: Path) -> Ru
         task=task,
         draw=draw,
         below=below.group if below is not None else None,
-        climb=ladder.climb(folder),
+        climb=plan.climb(folder),
         missing=True,
         tokens=0,
         tflop=0.0,

@@ -15,9 +15,6 @@ from adaptbert.comparison.statistics.multiplicity import adjusted_p
 from adaptbert.comparison.statistics.study import Study
 from adaptbert.comparison.statistics.verdicts import Verdict, verdicts
 
-SAME_TFLOP = 0.005
-"""Relative difference below which two amounts of computing count as equal."""
-
 
 @dataclass(frozen=True)
 class Scored:
@@ -77,12 +74,6 @@ class ArmFromStarts:
     def same_tokens(self) -> bool:
         """Whether all starts were trained on the same number of tokens."""
         return len({cost.tokens for cost in self.costs.values()}) <= 1
-
-    @property
-    def same_tflop(self) -> bool:
-        """Whether training took the same computing."""
-        spent = [cost.tflop for cost in self.costs.values()]
-        return not spent or max(spent) - min(spent) <= SAME_TFLOP * max(spent)
 
 
 @dataclass(frozen=True)

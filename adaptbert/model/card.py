@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
-from adaptbert.base.expansion import SCRATCH
 from adaptbert.base.files import file_digest
+from adaptbert.base.plan import SCRATCH
 from adaptbert.base.record import Number, Record, validated
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from rich import box
 from rich.table import Table
 
-from adaptbert.base import expansion
-from adaptbert.base.expansion import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Expansion
+from adaptbert.base import plan as planning
 from adaptbert.base.files import make_folder
 from adaptbert.base.ladder import ALL, GENERAL
+from adaptbert.base.plan import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.base.start import StartConfig
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import amount
@@ -40,7 +40,7 @@ from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import FILE, TaskDescription
 from adaptbert.runtime.locks import ROOT
-from adaptbert.runtime.params import expanded_ladder, params_file
+from adaptbert.runtime.params import params_file, plan_file
 from adaptbert.runtime.params.all_sections import check_all
 from adaptbert.runtime.stage import PARAMS
 from adaptbert.runtime.tracking.run import Run
@@ -81,17 +81,17 @@ def prices(steps: int) -> list[Price]:
         steps: optimizer steps that a speed is measured on.
 
     Raises:
-        BadParams: params.yaml is wrong or ladder.yaml older.
+        BadParams: params.yaml is wrong or plan.json older.
         BadData: a text is not tokenised yet, a task not validated, or DVC cannot say what is due.
     """
     document = params_file.read(PARAMS)
     check_all(document, PARAMS)
-    expanded_ladder.check(document, PARAMS)
+    plan_file.check(document, PARAMS)
     make_folder(ROOT)
-    ladder, starts = expansion.read(), document["ladder"]["starts"]
-    pending = _pending(ladder)
+    plan, starts = planning.read(), document["ladder"]["starts"]
+    pending = _pending(plan)
     with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
-        benches = [_Bench(document, ladder, pending, start, steps, Path(folder)) for start in starts]
+        benches = [_Bench(document, plan, pending, start, steps, Path(folder)) for start in starts]
         # All have checked their inputs.
         return [price for bench in benches for price in (*bench.rungs(), *bench.cells())]
 
@@ -123,13 +123,13 @@ class _Bench:
 
     Attributes:
         document: params.yaml, valid.
-        ladder: of all starts.
+        plan: of all starts.
         pending: rungs and cells that are due, of all starts.
         work: a folder that is removed at the end.
     """
 
     document: Mapping[str, Any]
-    ladder: Expansion
+    plan: Plan
     pending: Set[str]
     start: str
     steps: int
@@ -141,12 +141,12 @@ class _Bench:
         self.due: dict[tuple[str, Path], list[Any]] = {}
         """Rungs by step and text: all of a step on one text have one price."""
         for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER):
-            for key, entry in getattr(self.ladder, stage).items():
+            for key, entry in getattr(self.plan, stage).items():
                 if entry.start == self.start and f"{stage}/{key}" in self.pending:
                     self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
         self.due_cells: dict[tuple[str, str], list[Any]] = {}
         """Cells of a task have one price; those of an arm with values of its own another."""
-        for key, cell in self.ladder.finetune.items():
+        for key, cell in self.plan.finetune.items():
             if cell.start == self.start and f"{FINETUNE}/{key}" in self.pending:
                 self.due_cells.setdefault((cell.task, cell.of_arm), []).append(cell)
         needed = [
@@ -197,7 +197,7 @@ class _Bench:
             yield Price(FINETUNE, name, self.start, len(cells) * runs, passes * sizes["tokens"], tflop, tflop / speed)
 
     def _values(self, stage: str, entry: Any) -> Any:
-        """Those in force for an entry of ladder.yaml, typed as the stage has them."""
+        """Those in force for an entry of plan.json, typed as the stage has them."""
         return import_module(f"stages.{stage}").STAGE.params_of(self.document, entry.names(), PARAMS)
 
     def _parsed(self, kind: type[Any], place: str) -> Any:
@@ -222,7 +222,7 @@ class _Bench:
             untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.start}", params={}, init=None)
             save(self.work / self.start, config, tokenizer, untrained)
             return Checkpoint.load(self.work / self.start)
-        init = Path(self.ladder.pretrain[self.start].init)
+        init = Path(self.plan.pretrain[self.start].init)
         public = Checkpoint.load(init) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
         return public.extended(tokenizer, words)
 
@@ -255,7 +255,7 @@ class _Bench:
             names = DOMAIN_TRANSFER, f"trial of {text.name}"
             trial = RungRun(*names, self.checkpoint, corpus, short, measure, self.seed, heldout)
             with TemporaryDirectory(dir=self.work) as folder:
-                trained = train_rung(trial, Work(Path(folder), ()), speed)
+                trained = train_rung(trial, Work(Path(folder), ""), speed)
         counts = trained.fitted.counts
         world = distributed.count(values.global_batch_tokens // values.micro_batch_tokens)
         minutes = world * counts["tokens"] / speed.tokens_per_second / 60
@@ -290,7 +290,7 @@ class _Bench:
         return flop_of(request.params, trained.model.config, counts) / 1e12 / minutes
 
 
-def _pending(ladder: Expansion) -> Set[str]:
+def _pending(plan: Plan) -> Set[str]:
     """Rungs and cells, `<stage>/<key>`, that DVC would train: changed, without metrics, or upon another such rung."""
     told = subprocess.run([sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True)
     if told.returncode:
@@ -298,7 +298,7 @@ def _pending(ladder: Expansion) -> Set[str]:
         raise BadData(Code.NOT_RECORDED, "dvc status", problem, "mend that, then ask for the price again")
     changed, pending = json.loads(told.stdout), set[str]()
     for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
-        for key, entry in getattr(ladder, stage).items():
+        for key, entry in getattr(plan, stage).items():
             # `pretrain` writes the random weights of a start, too.
             below = getattr(entry, "rung", "").replace(f"{SCRATCH}/", f"{PRETRAIN}/")
             if f"{stage}@{key}" in changed or below in pending or not Path(f"metrics/{stage}/{key}.json").is_file():

@@ -8,8 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.expansion import rung_key
 from adaptbert.base.ladder import ALL, GENERAL, LadderConfig
+from adaptbert.base.plan import rung_key
 from adaptbert.base.start import RANDOM
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import advice, role, uncompared, without_variants

@@ -1,13 +1,13 @@
 """From a command line in dvc.yaml to a call of a stage function.
 
-Paths and names travel by argv (`--out models/pretrain`, with placeholders for what differs from key to key, see
-adaptbert.runtime.params.placeholders), values by params.yaml; the signature of a stage function says which is which:
+Paths of outputs and names travel by argv (`--out models/pretrain`), values and paths of the user's files by
+params.yaml; the signature of a stage function says which is which:
 
     def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
                         init: Path, out: Path, metrics: Path, run: Run) -> None:
 
-- `params`: the section of the stage's own name: below `keyed_by`, the sub-section that this
-  argument names; with `blocks`, the values in force for these arguments (adaptbert.runtime.params.blocks);
+- `params`: the section of the stage's own name, or `section`: below `keyed_by`, the sub-section that this argument
+  names; with `blocks`, the values in force for these arguments (adaptbert.runtime.params.blocks);
 - `seed` and every other `Config`: the top-level section of that name, or the place in `at`;
 - `Path` and `str`: required options; `run`: the stage's MLflow run; `work`: its work folder.
 """
@@ -25,17 +25,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base import expansion
+from adaptbert.base import plan as planning
 from adaptbert.base.config import Config
-from adaptbert.base.expansion import Expansion
 from adaptbert.base.full_disk import full_disk
+from adaptbert.base.plan import Plan
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError, shortened
 from adaptbert.runtime import signals
+from adaptbert.runtime.code_digest import code_digest
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.libraries import prepare_libraries
 from adaptbert.runtime.locks import remove_finished, stage_lock
-from adaptbert.runtime.params import blocks, expanded_ladder, params_file, placeholders
+from adaptbert.runtime.params import blocks, params_file, plan_file
 from adaptbert.runtime.params.all_sections import check_all, collect
 from adaptbert.runtime.params.planned_tokens import planned_tokens
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
@@ -43,6 +44,8 @@ from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.tracking.run import open_run
 
 PARAMS = Path("params.yaml")
+UNDER_DVC = "DVC_STAGE"
+"""Which DVC sets: `finetune@section-domain-small-1`."""
 
 
 @dataclass(frozen=True)
@@ -51,25 +54,26 @@ class Stage:
 
     Attributes:
         function: named like its module, its DVC stage and its section.
+        section: of params.yaml; left out, the one of its name.
         keyed_by: the argument that picks a sub-section, e.g. `corpus` for `collect.general`.
-        foreach: the part of params.yaml or ladder.yaml of which dvc.yaml makes a stage each: `collect`,
-            `stages.finetune`.
         blocks: arguments whose values name blocks of the section that differ from `all`; later ones win.
         at: argument -> its place in params.yaml, with `{name}` for the value of another argument.
-        code: the folders and files of code that dvc.yaml has among its deps. A stage with a work folder names them,
-            because an unfinished run goes on only with the code that it began with (adaptbert.training.resume).
     """
 
     function: Callable[..., None]
+    section: str = ""
     keyed_by: str | None = None
-    foreach: str | None = None
     blocks: tuple[str, ...] = ()
     at: Mapping[str, str] = field(default_factory=dict)
-    code: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return self.function.__name__
+
+    @property
+    def own(self) -> str:
+        """The section of `params`."""
+        return self.section or self.name
 
     def hints(self) -> dict[str, Any]:
         """Argument name -> type."""
@@ -85,27 +89,27 @@ class Stage:
             if name != "params" and (kind is int or (isinstance(kind, type) and issubclass(kind, Config)))
         }
 
-    def check(self, document: Mapping[str, Any], file: Path, ladder: Expansion) -> list[UserError]:
+    def check(self, document: Mapping[str, Any], file: Path, plan: Plan) -> list[UserError]:
         """Every error in the sections that this stage reads; a stage without an entry needs none.
 
         Args:
-            ladder: all rungs and cells; empty where their names are wrong.
+            plan: all entries; empty where their names are wrong.
         """
         errors: list[UserError] = []
-        for names in self._all_names(document, ladder):
+        for names in self._all_names(document, plan):
             collect(errors, lambda names=names: self.params_of(document, names, file))  # type: ignore[misc]
             for name in self.sections():
                 collect(errors, lambda name=name, names=names: self._section(document, name, names, file))  # type: ignore[misc]
         return errors
 
-    def _all_names(self, document: Mapping[str, Any], ladder: Expansion) -> list[dict[str, str]]:
-        """The names of each entry of `foreach`, by argument; of a stage without one no names, once."""
-        if self.foreach is not None and self.foreach.startswith(expanded_ladder.PREFIX):
-            return [entry.names() for entry in getattr(ladder, self.name).values()]
-        if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
+    def _all_names(self, document: Mapping[str, Any], plan: Plan) -> list[dict[str, str]]:
+        """The names of each entry of the plan, by argument; of a stage without entries no names, once."""
+        if self.keyed_by is not None:
             # A key with a dot cannot be addressed; section_rules refuses it.
-            return [{self.keyed_by: str(key)} for key in document[self.name]]
-        return [{}]
+            section = document.get(self.name)
+            return [{self.keyed_by: str(key)} for key in section] if isinstance(section, Mapping) else [{}]
+        entries = dict(plan).get(self.name)
+        return [{}] if entries is None else [entry.names() for entry in entries.values()]
 
     def params_of(self, document: Mapping[str, Any], names: Mapping[str, str], file: Path) -> Any:
         """The values of the section that are in force for these names.
@@ -114,15 +118,15 @@ class Stage:
             BadParams: values that are wrong.
         """
         kind = self.hints()["params"]
-        section = params_file.section(document, self.name, file)
+        section = params_file.section(document, self.own, file)
         if self.blocks:
-            return blocks.parse(kind, section, [names[name] for name in self.blocks], self.name, file)
+            return blocks.parse(kind, section, [names[name] for name in self.blocks], self.own, file)
         if self.keyed_by is not None and isinstance(section, Mapping):
             key = names[self.keyed_by]
             place = f"{self.name}.{key}"
             values = section[key] if key in section else params_file.section(document, place, file)
             return params_file.parse(kind, values, place, file)
-        return params_file.parse(kind, section, self.name, file)
+        return params_file.parse(kind, section, self.own, file)
 
     def _section(self, document: Mapping[str, Any], name: str, names: Mapping[str, str], file: Path) -> Any:
         return self._parse(document, self._place(name, names), self.sections()[name], file)
@@ -139,7 +143,7 @@ class Stage:
         sys.exit(_exit_code(lambda: self._run(argv)))
 
     def _run(self, argv: Sequence[str] | None) -> None:
-        is_under_dvc = placeholders.STAGE in os.environ
+        is_under_dvc = UNDER_DVC in os.environ
         if is_under_dvc:
             signals.die_with_parent()
         quieten()
@@ -158,10 +162,8 @@ class Stage:
         remove_finished()
         document = params_file.read(PARAMS)
         check_all(document, PARAMS)
-        if is_under_dvc:  # in all stages: one of them alone (`dvc repro -s`) does not pass the stage `ladder`
-            expanded_ladder.check(document, PARAMS)
-        if placeholders.present(words):
-            words = placeholders.fill(words, self.entry(document), PARAMS)
+        if is_under_dvc:  # in all stages: one of them alone (`dvc repro -s`) does not pass the stage `plan`
+            plan_file.check(document, PARAMS, [self.name] if "work" in hints else [])
         arguments = {name: hints[name](word) for name, word in words.items()}
         names = {name: word for name, word in words.items() if hints[name] is str}
         values = {name: self._section(document, name, names, PARAMS) for name in self.sections()}
@@ -171,26 +173,15 @@ class Stage:
             written = arguments.get("out", Path(self.name))
             folder = stack.enter_context(stage_lock("-".join(part for part in written.parts if part != "/")))
             if "work" in hints:
-                values["work"] = hints["work"](folder, self.code)
+                values["work"] = hints["work"](folder, code_digest(self.name))
             if "run" in hints:
                 logged = self._logged(document, names)
                 values["run"] = stack.enter_context(open_run(self.name, names, logged, params_path=PARAMS))
             self.function(**values, **arguments)
 
-    def entry(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """What the placeholders of the command stand for: the values of the section, and of its entry."""
-        section = params_file.section(document, self.name, PARAMS)
-        if self.foreach is None:
-            return dict(section)
-        if not self.foreach.startswith(expanded_ladder.PREFIX):
-            return placeholders.entry(document, self.name, self.foreach, PARAMS)
-        tables = {"stages": expansion.read().model_dump(by_alias=True)}
-        entry = placeholders.entry(tables, self.name, self.foreach, expansion.LADDER)
-        return {**blocks.in_force(section, [str(entry[name]) for name in self.blocks]), **entry}
-
     def _logged(self, document: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         """The values in force, by dotted key."""
-        own = {self.name: document[self.name]}
+        own = {self.own: document[self.own]}
         if self.blocks:
             own[self.name] = blocks.in_force(own[self.name], [names[name] for name in self.blocks])
         elif self.keyed_by is not None:
@@ -205,9 +196,9 @@ class Stage:
         """Of a cell: the tokens that its rung and those below it are trained on, where their budgets say so."""
         if "arm" not in names:
             return {}
-        ladder = expansion.read() if expansion.LADDER.is_file() else Expansion()  # a stage run by hand needs none
-        cell = next((cell for cell in ladder.finetune.values() if cell.names() == names), None)
-        tokens = None if cell is None else planned_tokens(document, ladder, cell.rung)
+        plan = planning.read() if planning.PLAN.is_file() else Plan()  # a stage run by hand needs none
+        cell = next((cell for cell in plan.finetune.values() if cell.names() == names), None)
+        tokens = None if cell is None else planned_tokens(document, plan, cell.rung)
         return {} if tokens is None else {"pretraining_tokens": tokens}
 
     @staticmethod

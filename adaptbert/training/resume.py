@@ -2,12 +2,12 @@
 
 DVC removes outputs before it runs a command, so resume state is stored here, in a folder named by a fingerprint of
 everything that decides the result: with other values, inputs, code or threads a stage starts anew and runs never mix.
-The fingerprint covers the code folders that the stage depends on in dvc.yaml: an edit that makes DVC run a finished
-stage again makes an unfinished one start anew.
+The fingerprint holds the digest of the stage's code: an edit that makes DVC run a finished stage again makes an
+unfinished one start anew.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -18,8 +18,6 @@ from adaptbert.runtime.locks import finish
 from adaptbert.training.savepoints import Savepoints
 
 KEY = "key.json"
-ROOT = Path(__file__).parents[2]
-"""The folder of adaptbert/ and stages/."""
 
 
 class Work:
@@ -29,11 +27,11 @@ class Work:
         run: folder of the run that `begin` named.
     """
 
-    def __init__(self, folder: Path, code: Sequence[str]) -> None:
+    def __init__(self, folder: Path, code: str) -> None:
         """Take the work folder of a stage.
 
         Args:
-            code: the folders and files of code that decide what the stage writes, relative to the project's folder.
+            code: a digest of the code that decides what the stage writes (adaptbert.runtime.code_digest).
         """
         self.folder = self.run = folder
         self._code = code
@@ -67,7 +65,7 @@ class Work:
 
     def _full_key(self, key: Mapping[str, Any]) -> dict[str, Any]:
         """The caller's key with code and environment added, as JSON values."""
-        full_key: dict[str, Any] = json.loads(json.dumps({**key, "code": dict(_digests(self._code)), **_environment()}))
+        full_key: dict[str, Any] = json.loads(json.dumps({**key, "code": self._code, **_environment()}))
         return full_key
 
     def _run_of(self, full_key: Mapping[str, Any]) -> Path:
@@ -88,14 +86,6 @@ def _environment() -> dict[str, Any]:
         "compile": mode(),
         "deterministic": same_bits() or not torch.cuda.is_available(),
     }
-
-
-def _digests(code: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The path in the project and the sha256 of each file, and of each module below each folder."""
-    for path in [ROOT / name for name in code]:
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            if not file.name.startswith("."):  # backup files of editors
-                yield file.relative_to(ROOT).as_posix(), sha256(file.read_bytes()).hexdigest()
 
 
 def _differences(old: Any, new: Any, place: str = "") -> set[str]:

@@ -38,6 +38,11 @@ def schema_of(preset: Any) -> Schema:
     raise LookupError("no file in benchmarks/same_results/schemas fits this preset: add one for its schema")
 
 
+def plan_of(root: Path, schema: Schema) -> str:
+    """The file of a commit that names every stage."""
+    return next(name for name in schema["plans"] if (root / name).is_file())
+
+
 def make_four_types(preset: Any, schema: Schema) -> None:
     """Turn a smoke preset into the recipe of four task types, in place."""
     older = schema.get("older")

@@ -115,7 +115,7 @@ def _four_types(root: Path) -> dict[str, outputs.Values]:
     recipes.make_four_types(document, schema)
     recipes.dump(document, root / "params.yaml")
     tiny_sets.write(root / recipes.OWN)
-    _run(root, "adaptbert.cli", *schema["prepare"])
+    _run(root, "adaptbert.cli", schema["plans"][recipes.plan_of(root, schema)])
     _run(root, "dvc", "repro")
     return outputs.read(root)
 
@@ -123,7 +123,8 @@ def _four_types(root: Path) -> dict[str, outputs.Values]:
 def _messages(root: Path) -> dict[str, outputs.Values]:
     """In one process: `messages.py` by its path, so that it imports nothing of this project but the clone's."""
     schema = recipes.schema_of(recipes.load(root / "presets/smoke.yaml"))
-    request = json.dumps({key: schema[key] for key in ("places", "checkpoints", "plan")} | {"own": recipes.OWN})
+    asked = {key: schema[key] for key in ("places", "checkpoints")}
+    request = json.dumps(asked | {"plan": recipes.plan_of(root, schema), "own": recipes.OWN})
     found = _run(root, "-P", str(HERE / "messages.py"), request, module=False)
     return {"messages": json.loads(found.rpartition(messages.BEGIN)[2])}
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from adaptbert.base.expansion import seed_of_draw
-from tests.base.test_expansion import ARMS, expanded, ladder
+from adaptbert.base.plan import seed_of_draw
+from tests.base.test_plan import ARMS, expanded, ladder
 
 BOTH = {"domain_again": {"again": "domain"}, "both_again": {"again": "domain_task"}}
 

@@ -87,4 +87,4 @@ def test_with_one_draw_there_is_no_verdict_even_if_it_is_asked_for(tmp_path: Pat
     assert one.draws == 1
     header = comparison_table(summary(one)).splitlines()[0]
     assert "draws separated by" not in header, "no arm has several"
-    assert "Each rung was trained once" in render(one)
+    assert "Each step before it was trained once (one draw)" in render(one)

@@ -259,7 +259,6 @@ def test_a_named_pair_of_one_rung_needs_no_draws(tmp_path: Path) -> None:
     (step,) = comparison.tasks[0].steps
     assert (step.name, step.draws, step.verdict) == ("thawed", None, "worth_it")
     text = sentences.step(step, comparison.tasks[0], 0.95, comparison.worth)
-    assert "This is about fine-tuning these weights." in text.en
     assert "Fine-tuning differs as well: `finetune.probe` in params.yaml." in text.en
     assert "One run of it takes: general 0.400 TFLOP and probe 0.400 TFLOP." in text.en
     assert "draw" not in text.en

@@ -137,7 +137,7 @@ def test_what_is_missing_is_shown_as_missing(made: Simulated) -> None:
     assert [line.split() for line in table if line.startswith("domain  ")] == [["domain", "missing"]]
     assert any(line.startswith("domain_transfer/general ") and "missing" in line for line in table)
     page = render(comparison)
-    assert "section-domain was planned and has no result." in page
+    assert "Planned and without a result: section-domain" in page
     assert "Not testable: section-domain has no result." in page
     assert "domain_transfer/general has no measurements." in page
 
@@ -163,7 +163,7 @@ def test_degenerate_seeds_are_counted_in_the_mean(made: Simulated) -> None:
     assert arm.degenerate == [(1, 2)]
     assert known(arm.interval).n == 3
     assert known(arm.interval).mean < 0.45
-    assert "task: 1 of 3 seeds predict one class only. They are included in the mean." in render(comparison)
+    assert "Seeds that predict one class only, included in the mean: task (1 of 3)." in render(comparison)
 
 
 def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:

@@ -15,7 +15,7 @@ from dvc.cli.parser import get_main_parser
 from ruamel.yaml import YAML
 from typer.main import get_command
 
-from adaptbert.base import expansion
+from adaptbert.base import plan as planning
 from adaptbert.cli import app
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
@@ -71,7 +71,7 @@ def test_dvc_commands_parse() -> None:
     demo = params.read(Path("presets/demo.yaml"))
     keys = params.flatten(demo)
     stages = set(YAML(typ="safe", pure=True).load(read("dvc.yaml"))["stages"])
-    tables = expansion.read().model_dump()
+    tables = planning.read().model_dump()
     instances = {f"{stage}@{key}" for stage, table in tables.items() for key in table}
     for name, words in shown("dvc"):
         try:

@@ -124,8 +124,8 @@ def test_compare_checkpoints(project: Project, tmp_path: Path) -> None:
         page.write(project, document)
         ran.append(page.stages_run(page.follow(project, page.lines(COMPARE, min(number + 1, 2)))))
     assert {name for name in ran[0] if name.startswith(TRAINING)} == {f"finetune@my_task-probe-{s}" for s in STARTS}
-    assert ran[1] == {"ladder", "compare", *(page.entries(documents[1]).keys() - page.entries(documents[0]).keys())}
-    assert ran[2] == {"ladder", "compare"}
+    assert ran[1] == {"plan", "compare", *(page.entries(documents[1]).keys() - page.entries(documents[0]).keys())}
+    assert ran[2] == {"plan", "compare"}
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_controls(project: Project) -> None:
     document["finetune"]["matched"]["epochs"] = 2
     document["finetune"]["all"]["seeds"] = [1, 2, 3]
     page.write(project, document)
-    printed = page.follow(project, ["adaptbert ladder", "make recipe"])
+    printed = page.follow(project, ["adaptbert plan", "make recipe"])
     assert "(fine-tuned with values of its own: matched, frozen)" in printed
     steps = read_json(project.root / "metrics/comparison.json")["section"]["small"]["steps"]
     assert steps["spent_otherwise"]["own_values"] == ["matched"]
@@ -162,7 +162,7 @@ def test_task_text_only(project: Project, tmp_path: Path) -> None:
     document["ladder"] |= {"starts": {"bert": {"init": "models/init/bert"}}, "draws": 2}
     document["collect"]["general"]["path"] = "data/sources/smoke_general.txt"
     page.write(project, document)
-    printed = page.follow(project, ["adaptbert ladder", *rest])
+    printed = page.follow(project, ["adaptbert plan", *rest])
     cells = {f"finetune@my_task-{arm}-bert{draw}" for arm, draw in (("general", ""), ("task", "-1"), ("task", "-2"))}
     ran = {name for name in page.stages_run(printed) if name.startswith(TRAINING)}
     assert ran == {"task_transfer@my_task-bert-1", "task_transfer@my_task-bert-2", *cells}
@@ -178,7 +178,7 @@ def test_more_text(project: Project, tmp_path: Path) -> None:
     document["tokenizer"]["all"]["vocabulary_size"] = 150
     document["finetune"] = {"all": smoke["finetune"]["all"], "my_task": public["finetune"]["my_task"]}
     page.write(project, page.small(document))
-    page.follow(project, ["adaptbert ladder", "dvc repro"])
+    page.follow(project, ["adaptbert plan", "dvc repro"])
     (tmp_path / "more").mkdir()
     page.corpus(tmp_path / "more/more.txt", "domain", 100, seed=7)
     page.follow(project, page.lines(MORE_TEXT, 0), {"DIR": tmp_path / "more"})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from tests.support import tiny
 from tests.support.followed_page import checkpoint, ran
 from tests.support.markdown import blocks
@@ -83,7 +83,7 @@ def small(folder: Path) -> None:
     document["tokenizer"] = {"all": {}}
     document["ladder"]["starts"] = {"bert": {"init": "models/init/bert"}}
     (folder / "params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    expanded_ladder.write(expanded_ladder.expanded(document, folder / "params.yaml"), folder / "ladder.yaml")
+    plan_file.write(plan_file.plan(document, folder / "params.yaml"), folder / "plan.json")
     checkpoint(folder / "models/init/bert", tiny.tokenizer())
 
 

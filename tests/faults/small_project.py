@@ -9,7 +9,7 @@ from tests.support import tiny, tiny_tasks
 from tests.support.project import ROOT, write_params
 
 COMMANDS = {
-    "pretrain": "--start small --init models/init/README.md --tokenizer data/tokenizer/small"
+    "pretrain": "--start small --tokenizer data/tokenizer/small"
     " --text data/tokenized/small/corpora/general --heldout data/tokenized/small/heldout"
     " --scratch models/scratch/small --out models/pretrain/small --metrics metrics/pretrain/small.json",
     "domain_transfer": "--corpus domain --start small --draw 1 --init models/pretrain/small"

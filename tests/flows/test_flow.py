@@ -125,10 +125,6 @@ IN_DVC_YAML = "error: AB-228 dvc.yaml: "
             UNTIL_START, "params.yaml", lambda text: text.replace("lowercase: true", "lowercas: true"),
             ["unknown key 'lowercas' (did you mean 'lowercase'?)"],
         ),
-        (
-            UNTIL_START, "params.yaml", lambda text: text.replace("draws: 2 ", "draws: 3 "),
-            ["AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-sm"],
-        ),
         ((), "dvc.yaml", lambda _: None, [IN_DVC_YAML, "it names no stage, or is missing"]),
         ((), "dvc.yaml", lambda _: "stages: [\n", [IN_DVC_YAML, "expected node content"]),
         ((), "dvc.yaml", lambda _: "stages: 3\n", [IN_DVC_YAML, "validation failed"]),
@@ -152,6 +148,19 @@ def test_what_is_wrong_is_one_message_before_anything_starts(
     assert [message for message in messages if message not in ran.stdout] == [], ran.stdout
     assert "Traceback" not in ran.stdout
     assert not toy.began("start")
+
+
+def test_the_plan_is_made_first(toy: Toy) -> None:
+    """So a name that is new in params.yaml needs no other command."""
+    before = {path: path.read_text() for path in (toy.root / "params.yaml", toy.root / "plan.json")}
+    params, plan = before
+    params.write_text(before[params].replace("draws: 2 ", "draws: 3 "))
+    try:
+        ran = toy.run("flows.recipe", *UNTIL_START)
+        assert (ran.returncode, '"general-small-3"' in plan.read_text()) == (0, True), ran.stdout
+    finally:
+        for path, text in before.items():
+            path.write_text(text)
 
 
 @pytest.mark.slow

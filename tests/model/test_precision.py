@@ -163,7 +163,7 @@ def test_an_unfinished_run_keeps_its_precision(
     name = BF16 if began is FAST else FLOAT32
     undisturbed, ladder = Ladder(tmp_path / "undisturbed"), Ladder(tmp_path / "ladder")
     undisturbed.pretrain(precision=name)
-    monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work", code=[]))
+    monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work", code=""))
     processor(monkeypatch, began)
     with monkeypatch.context() as broken:
         broken.setattr(rung_outputs, "write_json", lambda *_: 1 / 0)

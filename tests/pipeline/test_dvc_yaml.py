@@ -11,23 +11,23 @@ from typing import Any
 import pytest
 from dvc.repo import Repo
 
-from adaptbert.runtime.params import expanded_ladder, placeholders
+from adaptbert.base import plan as planning
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import PARAMS, Stage
+from adaptbert.runtime.params import plan_file
+from adaptbert.runtime.stage import Stage
 from tests.support.imports import ROOT, is_code
 
 SHARED_SECTIONS = {"seed"}
 
-# In which `ladder` looks for names, without their values.
-MORE_SECTIONS = set(expanded_ladder.SECTIONS)
+# In which `plan` looks for names, without their values.
+MORE_SECTIONS = {"collect", "collect_task", *plan_file.SECTIONS}
 
 # Read by the stage through the installed packages.
 NOT_ARGUMENTS = {"constraints.txt"}
 
-# Made by `ladder`: `checked`, after which stages with a name come, and a file for each entry of ladder.yaml.
-NAMES = "data/names/"
+PLANNED = "data/planned"
 
-SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* (?:[\w./-]+|'[\w./{}-]+'))*)")
+SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* [\w./-]+)*)")
 
 
 @cache
@@ -64,17 +64,17 @@ def files_in_stages() -> set[str]:
 
 
 def arguments(stage: Any) -> dict[str, str]:
-    """Options of the command: `--out models/pretrain` as {"out": "models/pretrain"}, placeholders filled in."""
+    """Options of the command: `--out models/pretrain` as {"out": "models/pretrain"}."""
     words = shlex.split(stage.cmd)[4:]
     pairs = zip(words[::2], words[1::2], strict=True)
-    templates = {option.removeprefix("--").replace("-", "_"): value for option, value in pairs}
-    declared = stage_object(stage.addressing.partition("@")[0])
-    if not placeholders.present(templates):
-        return templates
-    with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(ROOT)
-        patched.setenv(placeholders.STAGE, stage.addressing)
-        return placeholders.fill(templates, declared.entry(params.read(PARAMS)), PARAMS)
+    return {option.removeprefix("--").replace("-", "_"): value for option, value in pairs}
+
+
+def of_the_user(stage: Any) -> set[str]:
+    """What an entry of the plan names: paths of params.yaml, which the stage reads itself."""
+    name, _, key = stage.addressing.partition("@")
+    entry = dict(planning.read(ROOT / planning.PLAN)).get(name, {}).get(key, {})
+    return {str(value) for field, value in entry if field in ("path", "train", "dev", "test", "init", "dictionary")}
 
 
 def related(path: str, others: set[str]) -> bool:
@@ -92,14 +92,15 @@ def all_deps(stage: Any) -> set[str]:
 
 def paths(stage: Any) -> tuple[set[str], set[str], set[str]]:
     """Code deps, data deps, and outs with metrics and plots."""
-    deps = {path for path in all_deps(stage) if not path.startswith(NAMES)}
+    deps = all_deps(stage) - {PLANNED}
     code = {path for path in deps if is_code(path)}
     return code, deps - code, {out.def_path for out in stage.outs}
 
 
 def test_stages_files_sections_and_functions_have_the_same_names() -> None:
     assert set(names()) == files_in_stages()
-    assert set(names()) == set(params.read(ROOT / "params.yaml")) - SHARED_SECTIONS
+    sections = {stage_object(name).own for name in names()}
+    assert sections == set(params.read(ROOT / "params.yaml")) - SHARED_SECTIONS
     assert {name: stage_object(name).name for name in names()} == {name: name for name in names()}
 
 
@@ -123,62 +124,32 @@ def test_paths_in_the_command_are_declared_and_used(stage: Any) -> None:
     in_command = {value for name, value in arguments(stage).items() if hints[name] is Path}
     _, data, outs = paths(stage)
     assert {path for path in in_command if not related(path, data | outs)} == set(), "in the command, not declared"
-    assert {path for path in (data | outs) - NOT_ARGUMENTS if not related(path, in_command)} == set(), (
-        "declared, not used"
-    )
+    needed = (data | outs) - NOT_ARGUMENTS - of_the_user(stage)
+    assert {path for path in needed if not related(path, in_command)} == set(), "declared, not used"
 
 
-@pytest.mark.parametrize("stage", every())
-def test_params_are_the_values_that_are_read(stage: Any) -> None:
-    """Of the sections with blocks those that are there."""
-    name, _, key = stage.addressing.partition("@")
-    code, names = stage_object(name), arguments(stage)
-    declared = {key for dep in stage.deps for key in (getattr(dep, "params", None) or ())}
-    others = {code.at.get(section, section).format(**names) for section in code.sections()}
-    if code.blocks:
-        blocks = {"all", *(names[block] for block in code.blocks)} & set(params.read(ROOT / "params.yaml")[name])
-        own = {f"{name}.{block}" for block in blocks}
-    else:
-        own = {name if code.keyed_by is None else f"{name}.{key}"}
-    assert declared - (MORE_SECTIONS if name == "ladder" else set()) == own | others
-
-
-@pytest.mark.parametrize("stage", every())
-def test_a_stage_comes_after_the_names_and_reads_its_entry(stage: Any) -> None:
-    """DVC removes outputs before it runs a stage; `ladder` refuses names that lead elsewhere. And DVC does not notice
-    that a block of params.yaml is gone, but that an entry of ladder.yaml is another."""
-    name, _, key = stage.addressing.partition("@")
-    is_entry = (stage_object(name).foreach or "").startswith(expanded_ladder.PREFIX)
-    expected = {f"{NAMES}checked"} | ({f"{NAMES}{name}/{key}"} if is_entry else set()) if key else set()
-    assert {path for path in all_deps(stage) if path.startswith(NAMES)} == expected
-
-
-def test_nothing_of_params_stands_in_a_command() -> None:
-    """A shell reads commands: DVC must fill in nothing, neither a value nor a key."""
+def test_only_checked_names_of_the_plan_stand_in_a_command() -> None:
+    """A shell reads commands: DVC may fill in names, which `adaptbert plan` has checked, and no path of the user's."""
     written = params.read(ROOT / "dvc.yaml")["stages"]
     commands = [values.get("do", values)["cmd"] for values in written.values()]
-    assert [command for command in commands if "$" in command] == []
-
-
-def test_each_stage_knows_of_what_it_is_made() -> None:
-    """Its placeholders are values of the part of params.yaml or ladder.yaml that DVC iterates over."""
-    for name, values in params.read(ROOT / "dvc.yaml")["stages"].items():
-        foreach = stage_object(name).foreach
-        assert values.get("foreach") == (f"${{{foreach}}}" if foreach else None)
-        assert "matrix" not in values
+    filled = {each for command in commands for each in re.findall(r"\$\{(.*?)\}", command)}
+    assert filled == {"key", *(f"item.{name}" for name in ("start", "draw", "corpus", "task", "arm", "from"))}
+    assert [values["foreach"] for values in written.values() if "foreach" in values] == [
+        f"${{plan.{name}}}" for name, values in written.items() if "foreach" in values
+    ]
 
 
 def test_the_first_stage_is_the_first() -> None:
-    assert next(iter(params.read(ROOT / "dvc.yaml")["stages"])) == "ladder"
+    assert next(iter(params.read(ROOT / "dvc.yaml")["stages"])) == "plan"
 
 
 def test_a_source_that_is_missing_costs_no_output() -> None:
     """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. A recipe stops at
-    the first stage that reads what no stage makes."""
+    the first stage that reads what no stage makes; without plan.json DVC does not even begin."""
     made = {path for stage in resolved().values() for path in paths(stage)[2]}
     read: set[str] = set()
     for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
-        outside = {path for path in paths(stage)[1] - NOT_ARGUMENTS if not related(path, made)}
+        outside = {path for path in paths(stage)[1] - NOT_ARGUMENTS - {"plan.json"} if not related(path, made)}
         if not outside <= read:
             assert [out.def_path for out in stage.outs if not out.persist] == [], address
         read |= outside

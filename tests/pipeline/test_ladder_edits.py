@@ -28,13 +28,12 @@ from pathlib import Path
 document = json.loads(Path("params.yaml").read_text())
 name, _, key = os.environ["DVC_STAGE"].partition("@")
 stage = json.loads(Path("dvc.yaml").read_text())["stages"][name]
-DICTIONARY = document["tokenize"]["all"]["words"]["dictionary"]
-line = re.search(rf"^  {name}:\\n(?:    .*\\n)*?    {re.escape(key)}: {{(.*)}}$", Path("ladder.yaml").read_text(), re.M)
-entry = dict(pair.split(": ") for pair in line[1].split(", ")) if line else document.get(name, {}).get(key, {})
+tables = json.loads(Path("plan.json").read_text())["plan"]
+entry = tables.get(name, {}).get(key, {})
 
 
 def filled(text):
-    text = text.replace("${key}", key).replace("${tokenize.all.words.dictionary}", DICTIONARY)
+    text = text.replace("${key}", key)
     return re.sub(r"\\$\\{item\\.(\\w+)\\}", lambda match: str(entry[match[1]]), text)
 
 
@@ -67,27 +66,21 @@ def names(folder):
 
 body = stage.get("do", stage)
 values = document.get(name, {})
-if line:
+if "start" in entry and name != "measure":
     blocks, values = values, {}
     for block in ("all", entry.get("start"), entry.get("corpus"), entry.get("task"), entry.get("arm")):
         values = merged(values, blocks.get(block, {}))
-elif key:
+elif key and name != "measure":
     values = values[key]
 read = [path for path in map(Path, map(filled, body["deps"])) if path.parts[0] not in ("adaptbert", "stages")]
 start = document["ladder"]["starts"].get(key) if name in ("tokenizer", "pretrain") else None
 contents = [content(path) for path in read]
 if name == "tokenizer":  # a vocabulary knows no names of corpora
     contents = [sorted(each.values()) if isinstance(each, dict) else each for each in contents]
-made = digest(name, values, entry.get("draw"), start, contents) if name != "ladder" else name
+made = digest(name, values, entry.get("draw"), start, contents) if name != "plan" else name
 outs = [filled(out if isinstance(out, str) else next(iter(out)))
         for kind in ("outs", "metrics", "plots") for out in body.get(kind, [])]
 for out in map(Path, outs):
-    if name == "ladder":
-        write(out / "checked", "")
-        for table, entries in re.findall(r"^  (\\w+):\\n((?:    .*\\n)*)", Path("ladder.yaml").read_text(), re.M):
-            for line in entries.splitlines():
-                write(out / table / line.split(":")[0].strip(), line)
-        continue
     if name == "validate" and out.name == "validated":
         for kind, section in (("corpora", "collect"), ("tasks", "collect_task")):
             for each in document[section]:
@@ -101,7 +94,7 @@ for out in map(Path, outs):
                     rows = content(Path("data/validated") / kind / each)
                     write(out / part / each / "tokens", digest(values, vocabulary, rows))
     else:
-        write(out if out.suffix else out / "made", made)
+        write(out if out.suffix or name == "plan" else out / "made", made)
 """
 
 
@@ -109,7 +102,7 @@ class LadderGraph(Project):
     """A project in which a stage takes no time."""
 
     def write(self, document: Mapping[str, Any]) -> None:
-        """Replace params.yaml and ladder.yaml, and make the files that they name and no stage makes."""
+        """Replace params.yaml and plan.json, and make the files that they name and no stage makes."""
         write_params(self.root, document)
         for path in (self.root / name for name in sources(document)):
             if not path.exists():
@@ -190,9 +183,9 @@ def small() -> dict[str, Any]:
 
 TASKS = ("section", "mention")
 DRAWS = (1, 2)
-DATA = {"ladder", *(f"collect@{name}" for name in ("general", "domain")), *(f"collect_task@{task}" for task in TASKS)}
+DATA = {"plan", *(f"collect@{name}" for name in ("general", "domain")), *(f"collect_task@{task}" for task in TASKS)}
 DATA |= {"validate", "tokenizer@small", "tokenize@small"}
-AFTER = {"ladder", "compare"}
+AFTER = {"plan", "compare"}
 """What runs after every edit: a name can stand in each section that the first stage has among its params."""
 
 
@@ -361,7 +354,7 @@ def test_a_default_that_is_overridden_runs_cells_whose_equal_results_end_it(proj
     project.repro()
     document["finetune"]["all"]["epochs"] = 9
     project.write(document)
-    assert project.repro() == {"ladder", *cells()}
+    assert project.repro() == {"plan", *cells()}
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Packages import downward only; docs/decisions/0017 says why the table is this one."""
+"""Packages import downward only."""
 
 import ast
 import subprocess

@@ -14,7 +14,7 @@ from tests.support.project import Project, clone
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 BEFORE_TRAINING = {
-    "ladder",
+    "plan",
     "collect@general",
     "collect@domain",
     "collect_task@section",
@@ -79,12 +79,12 @@ def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: P
 
 
 def test_a_value_of_one_experiment(project: Project) -> None:
-    """`-S` sets a value of a block, and ladder.yaml stays as it is."""
+    """`-S` sets a value of a block, and plan.json stays as it is."""
     for command in (["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "before the experiment"]):
         subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
     done = project.run("dvc", "exp", "run", "--temp", "-S", "finetune.all.epochs=4", timeout=900)
     assert done.returncode == 0, done.stdout
-    assert set(re.findall(r"Running stage '(.+)':", done.stdout)) == {"ladder", *CELLS, "compare"}
+    assert set(re.findall(r"Running stage '(.+)':", done.stdout)) == {"plan", *CELLS, "compare"}
 
 
 def test_everything_again_gives_the_same_bytes(project: Project) -> None:
@@ -105,7 +105,7 @@ def test_a_ladder_of_one_cell(tmp_path: Path) -> None:
     document = params.read(project.root / "presets/smoke.yaml")
     document["ladder"]["arms"] = {"general": {"tasks": ["section"]}}
     (project.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    assert project.run("adaptbert.cli", "ladder").returncode == 0
+    assert project.run("adaptbert.cli", "plan").returncode == 0
     ran, _ = repro(project)
     assert ran == BEFORE_TRAINING | PRETRAIN - {"measure@none-small"} | {"finetune@section-general-small", "compare"}
     assert "general" in read_json(project.root / "metrics/metrics.json")["section"]["small"]

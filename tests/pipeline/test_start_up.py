@@ -31,7 +31,7 @@ LATER = {"torch", "transformers", "pytorch_lightning", "mlflow", "pandas", "pyar
 
 TRACKED, WITH_TORCH, WITH_LIGHTNING = 3_000, 5_200, 6_200
 WHOLE = {
-    "ladder": BEFORE_WORK,
+    "plan": BEFORE_WORK,
     "collect": TRACKED,
     "collect_task": TRACKED,
     "validate": TRACKED,

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from adaptbert.base.expansion import seed_of_draw
 from adaptbert.base.files import read_json, write_json
+from adaptbert.base.plan import seed_of_draw
 from adaptbert.errors import UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.pretraining.metrics.rung_metrics import RungMetrics

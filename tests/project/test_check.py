@@ -1,4 +1,4 @@
-"""adaptbert check, as a user calls it: params.yaml, ladder.yaml, and the files that are named."""
+"""adaptbert check, as a user calls it: params.yaml, plan.json, and the files that are named."""
 
 import json
 from pathlib import Path
@@ -10,23 +10,26 @@ from tests.support.commands import DEMO, run
 from tests.support.messages import messages_in
 
 
-def test_check_wants_the_ladder_of_the_params(project: Path) -> None:
+def test_check_tells_of_an_older_plan(project: Path) -> None:
+    """A notice: `make recipe` and the flow write it first, and the first stage stops a plain `dvc repro`."""
+    assert "AB-210" not in run("check").stdout
     (project / "params.yaml").write_text(DEMO.replace("draws: 2 ", "draws: 3 "), encoding="utf-8")
     done = run("check")
-    assert (done.exit_code, done.stderr.count("AB-210 ladder.yaml: older than params.yaml: missing: ")) == (78, 1)
-    assert "run `adaptbert ladder`" in done.stderr
-    done = run("ladder")
+    told = "notice: AB-210 plan.json: older than params.yaml: missing: domain_transfer@general-small-3, "
+    assert (done.exit_code, done.stdout.count(told)) == (0, 1)
+    assert "run `adaptbert plan`" in done.stdout
+    done = run("plan")
     assert (done.exit_code, done.output) == (
         0,
-        "ladder.yaml: 19 rungs and 28 cells; `dvc status` lists what will run\n",
+        "plan.json: 19 rungs and 28 cells; `dvc status` lists what will run\n",
     )
-    assert run("check").exit_code == 0
-    (project / "ladder.yaml").unlink()
-    assert "AB-210 ladder.yaml: the file is missing" in run("check").stderr
+    assert "AB-210" not in run("check").stdout
+    (project / "plan.json").unlink()
+    assert "notice: AB-210 plan.json: the file is missing" in run("check").stdout
 
 
 def test_a_folder_in_the_place_of_a_file_stays(project: Path) -> None:
-    for name, commands in (("ladder.yaml", ("check", "ladder")), ("params.yaml", ("check", "ladder", "use"))):
+    for name, commands in (("plan.json", ("plan",)), ("params.yaml", ("check", "plan", "use"))):
         (project / name).rename(project / "before")
         kept = project / name / "inside/kept"
         kept.parent.mkdir(parents=True)
@@ -43,10 +46,10 @@ def test_a_folder_in_the_place_of_a_file_stays(project: Path) -> None:
 
 
 def test_check_reports_the_ladder_last(project: Path) -> None:
-    """`adaptbert ladder` refuses the file as long as it has other errors."""
+    """`adaptbert plan` refuses the file as long as it has other errors."""
     bad = DEMO.replace("draws: 2 ", "draws: 3 ").replace("heads: 4", "heads: 3")
     (project / "params.yaml").write_text(bad, encoding="utf-8")
-    for command in ("check", "ladder"):
+    for command in ("check", "plan"):
         done = run(command)
         assert (done.exit_code, "heads 3" in done.stderr, "AB-210" in done.stderr) == (78, True, False)
 
@@ -72,7 +75,7 @@ def test_check_looks_for_the_files(project: Path) -> None:
     document["collect_task"]["mood"] = {**task, "train": train, "dev": train, "test": "sets/my test.csv"}
     document["finetune"]["mood"] = {"single_sentence": {"long_text": "head"}}
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    run("ladder")
+    run("plan")
     done = run("check")
     assert done.exit_code == 65
     assert messages_in(done.stderr) == [
@@ -91,7 +94,7 @@ def test_check_looks_for_the_checkpoint(project: Path) -> None:
     document["ladder"]["starts"]["small"] = {"init": "models/init/small"}
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     (project / "models/init/small/model.safetensors.dvc").touch()
-    run("ladder")
+    run("plan")
     done = run("check")
     assert (done.exit_code, messages_in(done.stderr)) == (
         65,

@@ -50,12 +50,12 @@ def cached() -> list[Path]:
 
 
 def untouched(done: Result, code: int, message: str) -> None:
-    """One message, and params.yaml and ladder.yaml as they were."""
+    """One message, and params.yaml and plan.json as they were."""
     assert (done.exit_code, message in done.stderr) == (code, True), done.output
     assert len(messages_in(done.stderr)) == 1
     assert "Traceback" not in done.output
     assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
-    assert Path("ladder.yaml").read_bytes() == (ROOT / "ladder.yaml").read_bytes()
+    assert Path("plan.json").read_bytes() == (ROOT / "plan.json").read_bytes()
 
 
 @pytest.mark.parametrize("is_git", [True, False])
@@ -69,7 +69,7 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path, i
     done = use(text)
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
-        "params.yaml is now the preset 'weibo', and ladder.yaml has its rungs and cells",
+        "params.yaml is now the preset 'weibo', and plan.json has its rungs and cells",
         "data/own: 5 files, 142 bytes, 5 of them copied now",
         "left out (a folder, or a name that tells no known format): notes.md, posts/",
         "now correct the names of files and columns in params.yaml, and run: adaptbert check",
@@ -227,7 +227,7 @@ def test_params_and_ladder_are_restored_where_files_are_not_recorded(
 ) -> None:
     def refuse(_: object) -> None:
         assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO
-        assert "ewect_usual" in Path("ladder.yaml").read_text(encoding="utf-8")
+        assert "ewect_usual" in Path("plan.json").read_text(encoding="utf-8")
         raise own_data.Unrecorded(Code.NOT_RECORDED, OWN, "DVC is at odds", "mend it")
 
     monkeypatch.setattr(own_data, "record", refuse)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.imports import ROOT
 
-PARAMS, LADDER = Path("params.yaml"), Path("ladder.yaml")
+PARAMS, PLAN = Path("params.yaml"), Path("plan.json")
 AS_A_USER = (
     ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
     if os.geteuid() == 0
@@ -38,7 +38,7 @@ def run(*arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "command",
     [
-        ["ladder"],
+        ["plan"],
         ["use", "smoke", "--force"],
         ["add-task", "data/all.jsonl", "--yes"],
     ],
@@ -47,11 +47,11 @@ def run(*arguments: str) -> tuple[int, str]:
 def test_a_folder_that_may_not_be_written(command: list[str], project: Path) -> None:
     rows = "".join(f'{{"text": "We waited in room {n}.", "label": "{"ab"[n % 2]}"}}\n' for n in range(100))
     Path("data/all.jsonl").write_text(rows)
-    before = PARAMS.read_bytes(), LADDER.read_bytes()
+    before = PARAMS.read_bytes(), PLAN.read_bytes()
     project.chmod(0o555)
     problem = f"error: AB-184 {project}: you have no permission to write into this folder"
     assert run(*command) == (74, problem + REMEDY)
-    assert (PARAMS.read_bytes(), LADDER.read_bytes()) == before
+    assert (PARAMS.read_bytes(), PLAN.read_bytes()) == before
 
 
 def test_check_only_reads(project: Path) -> None:
@@ -62,5 +62,5 @@ def test_check_only_reads(project: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read() -> None:
-    LADDER.chmod(0)
-    assert run("check") == (74, f"error: AB-184 {LADDER}: you have no permission to read it{REMEDY}")
+    PLAN.chmod(0)
+    assert run("check") == (74, f"error: AB-184 {PLAN}: you have no permission to read it{REMEDY}")

@@ -7,8 +7,8 @@ import pytest
 
 from adaptbert.finetuning.tasks.shapes import SHAPES
 from adaptbert.project import named_files, presets
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params.all_sections import check_all
 from tests.support.commands import run
 from tests.support.imports import ROOT
@@ -33,14 +33,14 @@ def test_valid(name: str) -> None:
 
 
 def test_the_committed_ladder_is_that_of_the_committed_params() -> None:
-    expanded_ladder.check(params.read(ROOT / "params.yaml"), ROOT / "params.yaml")
+    plan_file.check(params.read(ROOT / "params.yaml"), ROOT / "params.yaml", plan_file.stages(), ROOT / "plan.json")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_values_stand_in_a_block_only_where_they_differ(name: str) -> None:
     """And the options of a task type in that of its task, so that a task of another type can be added."""
     document = params.read(ROOT / "presets" / f"{name}.yaml")
-    for section in expanded_ladder.SECTIONS:
+    for section in plan_file.SECTIONS:
         values = params.flatten(document[section])
         every = {key.removeprefix("all."): value for key, value in values.items() if key.startswith("all.")}
         for key, value in values.items():

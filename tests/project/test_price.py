@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base import expansion
+from adaptbert.base import plan as planning
 from adaptbert.errors import BadData
 from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, flop_of
 from adaptbert.finetuning.seed_run import train_seed
@@ -22,8 +22,8 @@ from adaptbert.project import price
 from adaptbert.project.price import Price, prices
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params, tiny_tasks
@@ -44,17 +44,17 @@ ARMS: dict[str, dict[str, str]] = {
 
 
 SECTIONS = ("pretrain", "domain_transfer", "task_transfer", "finetune")
-GRAPH = "vars: [ladder.yaml]\nstages:" + "".join(
+GRAPH = "vars: [plan.json]\nstages:" + "".join(
     f"""
   {stage}:
-    foreach: ${{stages.{stage}}}
+    foreach: ${{plan.{stage}}}
     do:
       cmd: echo {{}} > metrics/{stage}/${{key}}.json
       params: [{stage}.all]
       outs: ["metrics/{stage}/${{key}}.json"]"""
     for stage in SECTIONS
 )
-"""The stages alone: which rung a rung or cell starts from stands in ladder.yaml."""
+"""The stages alone: which rung a rung or cell starts from stands in plan.json."""
 
 
 def document(**ladder: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
     """
     (root / "stages").symlink_to(ROOT / "stages")
     (root / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
-    expanded_ladder.write(expanded_ladder.expanded(values, root / "params.yaml"), root / "ladder.yaml")
+    plan_file.write(plan_file.plan(values, root / "params.yaml"), root / "plan.json")
     (root / "dvc.yaml").write_text(GRAPH, encoding="utf-8")
     (root / ".dvc").mkdir()
     (root / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n", encoding="utf-8")
@@ -214,7 +214,7 @@ def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path) -> No
     """Special tokens are not masked: 15 % of the other tokens are."""
     tiny.pretrained(project / "models/pretrain/small")
     train("pretrain@small")
-    entry = next(each for each in expansion.read().domain_transfer.values() if each.corpus == text)
+    entry = next(each for each in planning.read().domain_transfer.values() if each.corpus == text)
     values = import_module("stages.domain_transfer").STAGE.params_of(
         params.read(Path("params.yaml")), entry.names(), "params.yaml"
     )
@@ -235,7 +235,7 @@ def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) 
     tiny.pretrained(project / "models/pretrain/small")
     train("pretrain@small")
     start, folder = Checkpoint.load(project / "models/pretrain/small"), project / "data/validated/tasks/mention"
-    cell = next(cell for cell in expansion.read().finetune.values() if cell.task == "mention")
+    cell = next(cell for cell in planning.read().finetune.values() if cell.task == "mention")
     values = import_module("stages.finetune").STAGE.params_of(
         params.read(Path("params.yaml")), cell.names(), "params.yaml"
     )

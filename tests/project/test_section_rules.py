@@ -11,8 +11,7 @@ import pytest
 from adaptbert.base.files import write_json
 from adaptbert.errors import BAD_PARAMS
 from adaptbert.project.section_rules import notices
-from adaptbert.runtime.params import blocks, strict_yaml
-from adaptbert.runtime.params.expanded_ladder import expanded
+from adaptbert.runtime.params import blocks, plan_file, strict_yaml
 from stages.finetune import FinetuneParams
 from tests.support.rules import DEMO, FILE, REMOVED, changed, errors, rule_errors
 
@@ -114,7 +113,7 @@ def test_the_key_of_a_rung_fits_into_the_name_of_a_file(tmp_path: Path, is_allow
         f"{key[:80]}... (201 characters)\n  give the corpora shorter names, or name fewer in the list (78)"
     )
     assert rule_errors(**corpora, **{"ladder.arms": arms}) == ([] if is_allowed else [refusal])
-    assert key in expanded(changed(**corpora, **{"ladder.arms": arms}), FILE).domain_transfer
+    assert key in plan_file.names(changed(**corpora, **{"ladder.arms": arms}), FILE).domain_transfer
     write_json(tmp_path / f"{key}.parquet", {})  # whose temporary name is longer
 
 

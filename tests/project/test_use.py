@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.expansion import read
+from adaptbert.base.plan import read
 from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
-IS_NOW = "params.yaml is now the preset '{}', and ladder.yaml has its rungs and cells\n"
+IS_NOW = "params.yaml is now the preset '{}', and plan.json has its rungs and cells\n"
 
 
 def test_use_writes_the_preset(project: Path) -> None:
@@ -18,7 +18,7 @@ def test_use_writes_the_preset(project: Path) -> None:
     done = run("use", "smoke")
     assert (done.exit_code, done.output) == (0, IS_NOW.format("smoke") + "now run: adaptbert check\n")
     assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
-    assert list(read(project / "ladder.yaml").domain_transfer) == ["domain-small-1"]
+    assert list(read(project / "plan.json").domain_transfer) == ["domain-small-1"]
     assert {*project.iterdir()} == before
 
 

@@ -35,12 +35,12 @@ def run(tmp_path: Path, store: str) -> RunStage:
     """Run a stage in a folder of its own, with the real params.yaml in which one section is another."""
     (tmp_path / "stages").symlink_to(ROOT / "stages")
 
-    def call(stage: str, key: str, section: dict[str, Any], **paths: str) -> subprocess.CompletedProcess[str]:
+    def call(stage: str, key: str, section: dict[str, Any], out: str) -> subprocess.CompletedProcess[str]:
         document = params.read(ROOT / "params.yaml")
         document[stage][key] = section
         (tmp_path / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
         named = {"collect": "corpus", "collect_task": "task"}[stage]
-        options = [part for name, value in {named: key, **paths}.items() for part in (f"--{name}", value)]
+        options = [part for name, value in {named: key, "out": out}.items() for part in (f"--{name}", value)]
         command = [sys.executable, "-m", f"stages.{stage}", *options]
         environment = {**os.environ, "MLFLOW_TRACKING_URI": store, "PYTHONWARNINGS": "ignore"}
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
@@ -51,7 +51,7 @@ def run(tmp_path: Path, store: str) -> RunStage:
 def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     (tmp_path / "posts.csv").write_bytes(b"content,n\none,1\nb\xe9d,2\nthree,3\n")
     section = {"source": "files", "path": "posts.csv", "columns": {"text": "content"}}
-    done = run("collect", "domain", section, path="posts.csv", out="data/raw/corpora/domain")
+    done = run("collect", "domain", section, out="data/raw/corpora/domain")
     assert done.returncode == 0, done.stderr
     assert "domain: 2 documents, 8 characters" in done.stdout
     out = tmp_path / "data/raw/corpora/domain"
@@ -78,7 +78,7 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     before.mkdir(parents=True)
     (before / "text.parquet").write_bytes(b"of the run before")
     section = {"source": "files", "path": "posts.csv"}
-    done = run("collect", "domain", section, path="posts.csv", out="data/raw/corpora/domain")
+    done = run("collect", "domain", section, out="data/raw/corpora/domain")
     assert done.returncode == 65
     lines = [line for line in messages_in(done.stderr) if line.startswith("error:")]
     assert lines == [
@@ -98,7 +98,7 @@ def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
     paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
     section = {"source": "files", "shape": "single_sentence", "target": "class", "labels": ["0", "1"], **paths}
     section["replace"] = [["@", ""]]
-    done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
+    done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
     out = tmp_path / "data/raw/tasks/section"
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
@@ -123,7 +123,7 @@ def test_a_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> 
     paths = dict.fromkeys(("train", "dev", "test"), "all.jsonl")
     section = {"source": "files", "shape": "single_sentence", "target": "class", **paths,
                "split": {"dev": 0.2, "test": 0.3}, "columns": {"group": "author"}}  # fmt: skip
-    done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
+    done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
     assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in done.stdout
     out = tmp_path / "data/raw/tasks/section"
@@ -147,14 +147,14 @@ def test_test_rows_of_one_group_are_refused(run: RunStage, tmp_path: Path) -> No
     section = {"source": "files", "shape": "single_sentence", "target": "class", **paths, "columns": {"group": "by"}}
     dev = [{"text": f"dev {n}", "label": n % 2, "by": f"d{n}"} for n in range(9)]
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
-    done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
+    done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 65, done.stdout
     assert "AB-222 params.yaml: collect_task: all 9 test rows are of one group" in done.stderr
     dev[0]["by"] = "  "
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
     rows = [{"text": f"test {n}", "label": n % 2, "by": f" t{n % 2} "} for n in range(9)]
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert run("collect_task", "section", section, **paths, out="data/raw/tasks/section").returncode == 0
+    assert run("collect_task", "section", section, out="data/raw/tasks/section").returncode == 0
     out = tmp_path / "data/raw/tasks/section"
     assert set(labelled_set.test_groups(out).values()) == {"t0", "t1"}, "without the blanks around them"
     (bad,) = pq.read_table(out / "unreadable.parquet").to_pylist()
@@ -164,7 +164,7 @@ def test_test_rows_of_one_group_are_refused(run: RunStage, tmp_path: Path) -> No
 def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) -> None:
     (tmp_path / "set.yaml").write_text("name: org/elsewhere\nrevision: abc\nsplit: train\n", encoding="utf-8")
     section = {"source": "hub", "path": "set.yaml"}
-    done = run("collect", "domain", section, path="set.yaml", out="data/raw/corpora/domain")
+    done = run("collect", "domain", section, out="data/raw/corpora/domain")
     assert done.returncode == 75, done.stderr
     assert "AB-156 set.yaml: name: the hub does not answer for 'org/elsewhere'" in done.stderr
     assert not (tmp_path / "data").exists() or not list((tmp_path / "data").rglob("*.*"))

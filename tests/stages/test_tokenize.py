@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ TRAIN = {"corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": 
 ENCODER = EncoderConfig(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
 RANDOM = StartConfig(init="scratch", encoder=ENCODER)
 FOLDER = StartConfig(init="models/init/small")
-WORDS = SegmentationConfig(segmenter="none", dictionary="data/sources/words.txt")
+WORDS = SegmentationConfig(segmenter="none", dictionary=str(ROOT / "data/sources/words.txt"))
 CUT = TokenizeParams(max_length=24, heldout_fraction=0.1, words=WORDS)
 
 
@@ -50,20 +51,19 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make_tokenizer(
-    validated: Path, root: Path, values: Mapping[str, Any], weights: StartConfig = RANDOM, init: str = "README.md"
-) -> Tokenizer:
+def make_tokenizer(validated: Path, root: Path, values: Mapping[str, Any], weights: StartConfig = RANDOM) -> Tokenizer:
     """What the stage `tokenizer` leaves."""
-    tokenizer(
-        TokenizerParams(**values),
-        start="small",
-        weights=weights,
-        corpora=validated / "corpora",
-        init=root / "models/init" / init,
-        out=root / "tokenizer",
-        metrics=root / "metrics/tokenizer.json",
-        run=tiny.no_record(),
-    )
+    root.mkdir(parents=True, exist_ok=True)
+    with chdir(root):  # params.yaml names models/init/small
+        tokenizer(
+            TokenizerParams(**values),
+            start="small",
+            weights=weights,
+            corpora=validated / "corpora",
+            out=root / "tokenizer",
+            metrics=root / "metrics/tokenizer.json",
+            run=tiny.no_record(),
+        )
     return Tokenizer.load(root / "tokenizer")
 
 
@@ -75,7 +75,6 @@ def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any)
         start="small",
         validated=validated,
         tokenizer=root / "tokenizer",
-        dictionary=ROOT / params.words.dictionary,
         out=root / "tokenized",
         metrics=root / "metrics/tokenize.json",
         run=tiny.no_record(),
@@ -111,7 +110,7 @@ def test_every_set_is_there(outputs: Path) -> None:
 
 
 def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, outputs: Path, tmp_path: Path) -> None:
-    words = SegmentationConfig(segmenter="rjieba", dictionary="data/sources/words.txt")
+    words = SegmentationConfig(segmenter="rjieba", dictionary=str(ROOT / "data/sources/words.txt"))
     facts = run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=0.1, words=words))
     before = read_json(outputs / "metrics/tokenize.json")
     assert {each["segmentation"]["segmenter"][:7] for each in facts.values()} == {"rjieba "}
@@ -168,7 +167,7 @@ def test_equal_bytes_in_other_processes(validated: Path, outputs: Path, tmp_path
 def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
     """What random weights need may stand in the file as well: another start has those."""
     tiny.tokenizer().save(tmp_path / "models/init/small")
-    made = make_tokenizer(validated, tmp_path, TRAIN, FOLDER, "small")
+    made = make_tokenizer(validated, tmp_path, TRAIN, FOLDER)
     assert made.fingerprint == tiny.tokenizer().fingerprint
 
 
@@ -178,7 +177,7 @@ def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path)
     )
     old.save(tmp_path / "models/init/small")
     extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
-    new = make_tokenizer(validated, tmp_path, {"extend": extend}, FOLDER, "small")
+    new = make_tokenizer(validated, tmp_path, {"extend": extend}, FOLDER)
     metrics = read_json(tmp_path / "metrics/tokenizer.json")
     assert extends(new, old)
     assert metrics["new_tokens"] == new.size - old.size == 10

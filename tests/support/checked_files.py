@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -49,7 +49,7 @@ SEEDS = {"train": 0, "dev": 1000, "test": 2000}
 
 
 def write(collect: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, **tasks: Any) -> None:
-    """A params.yaml with these sets beside those of the smoke recipe, and its ladder.yaml.
+    """A params.yaml with these sets beside those of the smoke recipe, and its plan.json.
 
     Args:
         collect: corpora and their paths.
@@ -66,9 +66,9 @@ def write(collect: Mapping[str, Any] | None = None, options: Mapping[str, Any] |
 
 
 def write_document(document: Mapping[str, Any]) -> None:
-    """A params.yaml, and the ladder.yaml that belongs to it."""
+    """A params.yaml, and the plan.json that belongs to it."""
     Path("params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    expanded_ladder.write(expanded_ladder.expanded(document, Path("params.yaml")))
+    plan_file.write(plan_file.plan(document, Path("params.yaml")))
 
 
 def check_errors() -> list[str]:

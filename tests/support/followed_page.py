@@ -14,8 +14,8 @@ from transformers import BertForMaskedLM
 
 from adaptbert.base.start import EncoderConfig
 from adaptbert.model import checkpoint as saved
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 from tests.support import tiny, tiny_tasks
 from tests.support.markdown import blocks
@@ -133,6 +133,6 @@ def checkpoint(folder: Path, pieces: Tokenizer, seed: int = 1) -> None:
 
 
 def entries(document: Mapping[str, Any]) -> dict[str, Any]:
-    """`stage@key` -> what ladder.yaml says of it."""
-    tables = expanded_ladder.expanded(document, PARAMS).model_dump()
+    """`stage@key` -> what plan.json says of it."""
+    tables = plan_file.names(document, PARAMS).model_dump()
     return {f"{stage}@{key}": values for stage, table in tables.items() for key, values in table.items()}

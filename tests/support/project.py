@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from adaptbert.runtime.libraries import QUIET
-from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import plan_file
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,9 +107,9 @@ def clone(target: Path, home: Path) -> Project:
 
 
 def write_params(root: Path, document: Mapping[str, Any]) -> None:
-    """params.yaml, and the ladder.yaml that belongs to it."""
+    """params.yaml, and the plan.json that belongs to it."""
     (root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    expanded_ladder.write(expanded_ladder.expanded(document, root / "params.yaml"), root / "ladder.yaml")
+    plan_file.write(plan_file.plan(document, root / "params.yaml"), root / "plan.json")
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """A small ladder for the tests of rungs: its folders, and the stages with the paths that dvc.yaml gives them."""
 
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -44,22 +45,22 @@ class Ladder:
         weights = {"init": "scratch", "encoder": ENCODER} | {
             name: changes.pop(name) for name in ("init", "encoder", "revision") if name in changes
         }
-        pretrain(
-            PretrainParams(**tiny_params.rung_values(**changes)),
-            start="small",
-            weights=StartConfig(**weights),
-            seed=seed,
-            measure=tiny_params.MEASURE,
-            init=self.root / "models/init/small",
-            tokenizer=self.root / "data/tokenizer",
-            text=self.root / "data/corpora/general",
-            heldout=self.root / "data/heldout",
-            scratch=self.root / "models/scratch/small",
-            out=self.root / "models/pretrain/small",
-            metrics=self.root / "metrics/pretrain/small.json",
-            work=tiny.work(self.root),
-            run=tiny.no_record(),
-        )
+        with chdir(self.root):  # params.yaml names models/init/small
+            pretrain(
+                PretrainParams(**tiny_params.rung_values(**changes)),
+                start="small",
+                weights=StartConfig(**weights),
+                seed=seed,
+                measure=tiny_params.MEASURE,
+                tokenizer=self.root / "data/tokenizer",
+                text=self.root / "data/corpora/general",
+                heldout=self.root / "data/heldout",
+                scratch=self.root / "models/scratch/small",
+                out=self.root / "models/pretrain/small",
+                metrics=self.root / "metrics/pretrain/small.json",
+                work=tiny.work(self.root),
+                run=tiny.no_record(),
+            )
 
     def domain_transfer(
         self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, draw: str = "1", **changes: Any

@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.base.expansion import Cell, Expansion, expand
 from adaptbert.base.files import read_json, write_json
 from adaptbert.base.ladder import LadderConfig
+from adaptbert.base.plan import Entry, Plan, expand
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison
@@ -55,7 +55,7 @@ class Simulated:
     """Where a simulated recipe lies, by the arguments of `compare`."""
 
     root: Path
-    ladder: Expansion
+    ladder: Plan
 
     @property
     def outputs(self) -> StageOutputs:
@@ -100,12 +100,12 @@ def compared(
     return compare_all(made.ladder, made.outputs, options)
 
 
-def expansion(
+def planned(
     tasks: Sequence[str] = ("section", "mention"),
     arms: Mapping[str, Any] = ARMS,
     starts: Sequence[str] = ("small",),
     draws: int = 1,
-) -> Expansion:
+) -> Plan:
     """What params.yaml stands for with these names."""
     ladder = {"draws": draws, "starts": {start: {} for start in starts}, "arms": arms}
     return expand(LadderConfig.model_validate(ladder), tasks, {}, dict.fromkeys(starts, "words.txt"))
@@ -133,7 +133,7 @@ def simulate(
         dice_seed: of everything random here.
     """
     dice = random.Random(dice_seed)
-    ladder = expansion(tasks, arms, starts, draws)
+    ladder = planned(tasks, arms, starts, draws)
     made = Simulated(root, ladder)
     for start in starts:
         write_base(made.outputs.bases / start, {"[UNK]": [0.0, 0.0]})
@@ -178,7 +178,7 @@ def rearmed(made: Simulated, arms: Mapping[str, tuple[str, Mapping[str, Any]]], 
         arms: name -> the arm whose cell it takes, what it is trained on. A rung that is new takes the metrics of domain
             transfer.
     """
-    ladder = expansion([task], {name: config for name, (_, config) in arms.items()})
+    ladder = planned([task], {name: config for name, (_, config) in arms.items()})
     for key in ladder.domain_transfer:
         path = made.root / f"metrics/domain_transfer/{key}.json"
         if not path.exists():
@@ -193,7 +193,7 @@ def rearmed(made: Simulated, arms: Mapping[str, tuple[str, Mapping[str, Any]]], 
 
 
 def _cell(
-    root: Path, key: str, cell: Cell, test: Sequence[dict[str, Any]], chances: Mapping[int, float], dice: random.Random
+    root: Path, key: str, cell: Entry, test: Sequence[dict[str, Any]], chances: Mapping[int, float], dice: random.Random
 ) -> None:
     shape, target, *_ = KINDS[cell.task]
     single = target == "class"

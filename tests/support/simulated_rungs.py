@@ -4,8 +4,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from adaptbert.base.expansion import Expansion
 from adaptbert.base.files import write_json
+from adaptbert.base.plan import Plan
 from adaptbert.pretraining.metrics.rung_metrics import RungMetrics
 
 BITS = {  # after each rung: general, domain, task text
@@ -42,7 +42,7 @@ DRAWS_APART = 0.02
 TOKENS = {"pretrain": 800_000, "domain_transfer": 2_000_000, "task_transfer": 250_000}
 
 
-def write_rung(root: Path, rung: str, below: str, ladder: Expansion, dice: random.Random) -> None:
+def write_rung(root: Path, rung: str, below: str, ladder: Plan, dice: random.Random) -> None:
     """Its metrics, in `root`/metrics."""
     before, after = _bits(below), _bits(rung)
     names = ["general", "domain", *dict.fromkeys(cell.task for cell in ladder.finetune.values())]

@@ -108,7 +108,7 @@ def no_record() -> Run:
 
 def work(beside: Path) -> Work:
     """A work folder that no run has used, so that nothing is resumed."""
-    return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)), code=[])
+    return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)), code="")
 
 
 def folder_bytes(folder: Path, *within: str) -> dict[str, bytes]:

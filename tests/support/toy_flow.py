@@ -95,7 +95,7 @@ def write_project(root: Path, stage: str, pipeline: str) -> None:
     """What the flow reads of this project, with another dvc.yaml."""
     for name in ("flows", "stages", "data/sources", "presets"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("prefect.yaml", "prefect.toml", "params.yaml", "ladder.yaml", ".gitignore"):
+    for name in ("prefect.yaml", "prefect.toml", "params.yaml", "plan.json", ".gitignore"):
         shutil.copy(ROOT / name, root)
     (root / "toy.py").write_text(stage)
     (root / "dvc.yaml").write_text(pipeline)

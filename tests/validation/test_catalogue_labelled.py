@@ -76,8 +76,7 @@ def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix:
     raw, kept, rejected = folder / "raw", folder / "kept", folder / "rejected.parquet"
     try:
         section = params.parse(CollectTaskParams, {"source": "files", **paths, **values}, "collect_task.x", Path("p"))
-        places = {split: Path(path) for split, path in paths.items()}
-        collect_task(section, task="x", **places, out=raw, run=tiny.no_record())
+        collect_task(section, task="x", out=raw, run=tiny.no_record())
     except UserError as error:
         return Outcome([str(error)], [], {}, {})
     manifest = json.loads((raw / "manifest.json").read_text(encoding="utf-8"))

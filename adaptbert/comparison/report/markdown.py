@@ -1,4 +1,4 @@
-"""Comparison -> reports/index.md: the answers, the arms, and what is amiss, as text without figures.
+"""Comparison -> reports/index.md: the answers, what is amiss, and the arms, as text without figures.
 
 In English, then in Chinese; for places that show Markdown: a pull request, Prefect, a terminal.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import overview
-from adaptbert.comparison.report.sentences import captions, first_screen, repetition, trust
+from adaptbert.comparison.report.sentences import captions, first_screen, repetition
 from adaptbert.comparison.report.sentences.steps import verdict_with
 from adaptbert.comparison.report.terms import (
     METRICS,
@@ -50,19 +50,16 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
             [_QUESTION, _TASK, _VERDICT, Words("Difference", "差别"), _INTERVAL, _ADJUSTED, _REPEATED, _PRICE],
             [_question(step, task, comparison.worth) for task, step in primary],
         )
-        if (adjusted := repetition.adjusted(comparison)) is not None:
-            yield adjusted
     if comparison.tasks:
         yield Words("## Arms", "## 各组")
         yield _table(
             [_TASK, Words("Arm", "组"), Words("Score", "得分"), _INTERVAL, _REPEATED, Words("Training", "训练")],
             [row for task in comparison.tasks for row in _arms(task)],
         )
-        yield Words("Scores and differences times 100.", "得分与差别均乘以 100。") + repetition.overlap()
+        yield Words("Scores and differences times 100.", "得分与差别均乘以 100。")
     if comparison.rungs:
         yield Words("## Bits per character on held-out text", "## 留出文本上每字符的比特数")
         yield _table([Words("Rung", "级"), *map(same, comparison.heldout)], list(_bits(comparison)))
-    yield from (_amiss(comparison))
 
 
 _QUESTION, _TASK, _PRICE = Words("Question", "问题"), Words("Task", "任务"), Words("Price", "代价")
@@ -128,18 +125,6 @@ def _training(arm: Arm) -> Words:
         return NONE
     tokens, tflop = millions(arm.cost.tokens), amount(arm.cost.tflop)
     return Words(f"{tokens} M tokens, {tflop} TFLOP", f"{tokens} 百万词元，{tflop} TFLOP")
-
-
-def _amiss(comparison: Comparison) -> Iterator[Words]:
-    """What is missing, degenerate or scattered, task by task."""
-    rows = [
-        Words(f"- {task.name}: {trouble.en}", f"- {task.name}：{trouble.zh}")
-        for task in comparison.tasks
-        for trouble in trust.troubles(task)
-    ]
-    if rows:
-        yield Words("## What is amiss", "## 需要注意")
-        yield _joined(rows)
 
 
 def _joined(lines: Sequence[Words]) -> Words:

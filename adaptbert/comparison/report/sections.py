@@ -8,7 +8,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import figures, overview
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.charts.figure import Figure
-from adaptbert.comparison.report.sentences import repetition, rungs, starts, trust
+from adaptbert.comparison.report.sentences import rungs, starts
 from adaptbert.comparison.report.task_view import view_of
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.rungs import grouped
@@ -39,7 +39,7 @@ class Section:
 def sections(comparison: Comparison) -> Iterator[Section]:
     """Those that this comparison has."""
     views = [view_of(task, comparison) for task in comparison.tasks]
-    matrix, masking = overview.matrix(comparison), rungs.masking(comparison)
+    matrix = overview.matrix(comparison)
     yield Section(
         "overview",
         ("steps", Words("Steps", "步骤")) if matrix else None,
@@ -47,7 +47,6 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             "tasks": views,
             "matrix": matrix,
             "price": overview.price,
-            "adjusted": repetition.adjusted(comparison),
         },
     )
     if comparison.rankings:
@@ -57,11 +56,11 @@ def sections(comparison: Comparison) -> Iterator[Section]:
         yield Section(
             "task",
             (f"task-{task.anchor}", task.name),
-            {"view": view, "overlap": repetition.overlap()},
+            {"view": view},
             task.start,
             view.figures,
         )
-    yield _language_model(comparison, masking)
+    yield _language_model(comparison)
     yield Section("data", ("data", Words("Data", "数据")), {})
     if comparison.tasks:
         yield Section("mlflow", ("mlflow", "MLflow"), {})
@@ -74,18 +73,12 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             "errs": words.percent(1 - comparison.confidence),
             "errs_to_one_side": words.percent((1 - comparison.confidence) / 2),
             "worth": words.points(comparison.worth),
-            "questions": {step.question for task in comparison.tasks for step in task.steps},
-            "choices": trust.choices(comparison.tasks),
-            "masking": masking,
-            "on_embeddings": any(
-                name.startswith("embeddings_") for task in comparison.tasks for name in task.baselines
-            ),
-            "intervals": repetition.intervals(comparison),
+            "questions": any(task.steps for task in comparison.tasks),
         },
     )
 
 
-def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Section:
+def _language_model(comparison: Comparison) -> Section:
     """What rungs learned and forgot."""
     panels = figures.of_curves(comparison)
     return Section(
@@ -93,7 +86,7 @@ def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Section
         ("reading", Words("Language model", "语言模型")),
         {
             "reading": rungs.reading(comparison),
-            "masking": masking,
+            "masking": rungs.masking(comparison),
             "token_classes": _token_classes(comparison),
             # Random weights are not measured where pre-training began from others and no arm starts from them.
             "rungs": [rung for rung in grouped(comparison.rungs) if rung.missing or rung.after],
@@ -106,24 +99,10 @@ def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Section
 
 def _starts(comparison: Comparison) -> dict[str, Any]:
     rankings = [
-        (
-            each,
-            [
-                starts.order(each, comparison.confidence),
-                *_one_answer(each.task, comparison),
-                starts.budgets(each),
-                starts.repeated(each),
-            ],
-        )
+        (each, [starts.order(each, comparison.confidence), starts.budgets(each), starts.made_here(each)])
         for each in comparison.rankings
     ]
     return {"rankings": rankings, "stands": words.STANDS}
-
-
-def _one_answer(task: str, comparison: Comparison) -> list[Words]:
-    """The runs of each start that say the same for every row: such scores order nothing."""
-    of_starts = {each.start: trust.degenerate(each) for each in comparison.tasks if each.task == task}
-    return [Words(f"{start}: {each.en}", f"{start}：{each.zh}") for start, each in of_starts.items() if each]
 
 
 def _token_classes(comparison: Comparison) -> list[str]:

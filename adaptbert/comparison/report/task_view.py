@@ -28,7 +28,6 @@ class TaskView:
     uncompared: Words
     baseline: trust.Baseline | None
     against_baselines: Words
-    troubles: list[Words]
     best_on_dev: Words
     arms: Figure
     differences: Figure | None
@@ -58,7 +57,6 @@ def view_of(task: Task, comparison: Comparison) -> TaskView:
         uncompared=sentences.uncompared(task),
         baseline=trust.baseline(task),
         against_baselines=trust.against_baselines(task, confidence),
-        troubles=trust.troubles(task),
         best_on_dev=captions.best_on_dev(task),
         arms=_arms(task, comparison),
         differences=_differences(task, comparison.worth),

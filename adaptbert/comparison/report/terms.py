@@ -36,11 +36,6 @@ def baseline_name(name: str, target: Target) -> Words:
     return of_target or BASELINES[name]
 
 
-def learns(name: str, target: Target) -> bool:
-    """Whether a baseline is fitted on the training rows."""
-    return name != "question_overlap" and (name, target) != ("majority", "answer")
-
-
 def same(text: str) -> Words:
     """A name that is not translated."""
     return Words(text, text)

@@ -1,1 +1,1 @@
-"""Commands that change params.yaml: its text entry by entry, ladder.yaml with it, and what runs then."""
+"""Commands that change params.yaml: its text entry by entry, plan.json with it, and what runs then."""

@@ -1,4 +1,4 @@
-"""Writes params.yaml and ladder.yaml in the place where the user keeps them: through a link, and with their mode."""
+"""Writes params.yaml and plan.json in the place where the user keeps them: through a link, and with their mode."""
 
 import shutil
 from collections.abc import Iterator

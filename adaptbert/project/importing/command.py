@@ -69,7 +69,7 @@ def import_checkpoint(name: str, revision: str | None, start: str | None) -> lis
             lines += [*_brought(name, folder, part, is_folder=is_folder)]
     return [
         *map(printable, [f"{to}:", *lines]),
-        f"to train from it, write into {PARAMS}, then run `adaptbert ladder` and `adaptbert check`:",
+        f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  below ladder.starts:  {start}: {{init: {to}}}",
         f"  below pretrain:       {start}: {{budget: {{tokens: 0}}}}",
     ]

@@ -1,4 +1,4 @@
-"""`adaptbert add-task`: files -> a block in `collect_task`, the options of its type in `finetune`, and ladder.yaml."""
+"""`adaptbert add-task`: files -> a block in `collect_task`, the options of its type in `finetune`, and plan.json."""
 
 from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from adaptbert.base.expansion import LADDER
 from adaptbert.base.ladder import ALL, is_name, why_no_name
+from adaptbert.base.plan import PLAN
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.finetuning.tasks.shapes import SHAPES
@@ -19,11 +19,11 @@ from adaptbert.project.first_rows import check as first_rows
 from adaptbert.project.tasks import conclusion, splits
 from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params.all_sections import check_all
 
-_BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert ladder`"
+_BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class NewTask:
         return printable("\n".join(lines))
 
     def write(self) -> list[str]:
-        """Copy the files that are not in the project, and write params.yaml and ladder.yaml: all of it, or nothing.
+        """Copy the files that are not in the project, and write params.yaml and plan.json: all of it, or nothing.
 
         Returns:
             A line for each thing done.
@@ -85,16 +85,16 @@ class NewTask:
                     Path(f"{path}.dvc").unlink(missing_ok=True)
             raise
         lines = [] if summary is None else [str(summary)]
-        return [*lines, f"task {self.name} is in {self.file}, and its cells ({self.cells}) in ladder.yaml"]
+        return [*lines, f"task {self.name} is in {self.file}, and its cells ({self.cells}) in plan.json"]
 
     def _write_text(self) -> None:
-        """A kill between the two files leaves an older ladder.yaml, which the first stage refuses with the remedy."""
+        """A kill between the two files leaves an older plan.json, which the first stage refuses with the remedy."""
         text = self.text.replace("\n", "\r\n") if b"\r\n" in self.read else self.text
         if self.read.startswith(BOM_UTF8):
             text = f"{BOM_UTF8.decode()}{text}"
-        ladder = expanded_ladder.text(expanded_ladder.expanded(self.document, self.file))
+        plan = plan_file.text(plan_file.plan(self.document, self.file))
         with replacing.replaced(self.file, text):
-            replacing.write(LADDER, ladder.encode())
+            replacing.write(PLAN, plan.encode())
 
     def _check_unchanged(self) -> None:
         if self.file.read_bytes() != self.read:
@@ -133,8 +133,7 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
         "finetune": {**document["finetune"], called: options},
     }
     check_all(new, file)
-    after = expanded_ladder.expanded(new, file)
-    cells = sum(cell.task == called for cell in after.finetune.values())
+    cells = sum(cell.task == called for cell in plan_file.names(new, file).finetune.values())
     notices = _check_rows(called, seen, files, new, file)
     text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)
     to_copy = {path: place for path, place in places.items() if not _is_there(path, place)}

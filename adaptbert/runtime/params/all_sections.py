@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.expansion import Expansion
+from adaptbert.base.plan import Plan
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError, nearest, raise_all
-from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import plan_file
 
 STAGES = Path("stages")
 
@@ -23,13 +23,13 @@ def check_all(document: Mapping[str, Any], file: Path) -> None:
     known: set[str] = set()
     try:
         once = {**document["ladder"], "draws": 1}  # whose number, right or wrong, changes no value
-        ladder = expanded_ladder.expanded({**document, "ladder": once}, file)
-    except (UserError, LookupError, TypeError, AttributeError):  # which the stage `ladder` reports
-        ladder = Expansion()
+        plan = plan_file.names({**document, "ladder": once}, file)
+    except (UserError, LookupError, TypeError, AttributeError, ValueError):  # which the stage `plan` reports
+        plan = Plan()
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
         stage = importlib.import_module(f"stages.{module}").STAGE
-        errors |= {str(error): error for error in stage.check(document, file, ladder)}
-        known |= {stage.name, *(name for name in stage.sections() if name not in stage.at)}
+        errors |= {str(error): error for error in stage.check(document, file, plan)}
+        known |= {stage.own, *(name for name in stage.sections() if name not in stage.at)}
     raise_all([*errors.values(), *(_unknown(name, sorted(known), file) for name in sorted(set(document) - known))])
     importlib.import_module("adaptbert.project.section_rules").check(document, file)
 

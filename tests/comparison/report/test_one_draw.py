@@ -83,19 +83,12 @@ def test_what_counts_as_a_claim_is_found_where_draws_were_repeated(repeated: Com
     sentences = " ".join(claims(render(repeated)))
     for claim in (
         "worth it",
-        "A gain of more than 1.0 points",
         "On at least 2 of these 2 tasks",
         "Which steps helped?",
     ):
         assert claim in sentences
-    for claim in ("值得", "提升超过 1.0 分", "在这 2 个任务中"):
+    for claim in ("值得", "在这 2 个任务中"):
         assert claim in sentences
-
-
-def test_every_answer_speaks_of_these_weights_alone(sure: Comparison, page: str) -> None:
-    steps = sum(len(task.steps) for task in sure.tasks)
-    assert page.count("This is about these weights: what the arms differ in was trained once") == steps
-    assert "This is about the step with this text and budget." not in page
 
 
 def test_chips_say_that_there_is_no_verdict(sure: Comparison, page: str) -> None:

@@ -112,12 +112,12 @@ def run_stage(simulated: Simulated, folder: Path, params: CompareParams) -> None
     from adaptbert.runtime.tracking.run import Run
 
     folder.mkdir()
-    ladder = folder / "ladder.yaml"
-    ladder.write_text(json.dumps({"stages": simulated.ladder.model_dump(by_alias=True)}))
+    ladder = folder / "plan.json"
+    ladder.write_text(json.dumps({"plan": simulated.ladder.model_dump(by_alias=True)}))
     compare(
         params,
         ladder=LadderConfig.model_validate({"draws": 1, "starts": {"small": {}}, "arms": {"general": {}}}),
-        expanded=ladder,
+        plan=ladder,
         **vars(simulated.outputs),
         report=folder / "reports/index.html",
         markdown=folder / "reports/index.md",

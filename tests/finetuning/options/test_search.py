@@ -216,7 +216,7 @@ def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytes
         return step(self, *arguments)
 
     monkeypatch.setattr(FineTuning, "training_step", counted)
-    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work", code=[]))
+    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work", code=""))
     with pytest.raises(Stop):
         broken.finetune("section", "general", **values)
     before, steps = steps, 100

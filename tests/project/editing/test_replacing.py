@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.expansion import LADDER
+from adaptbert.base.plan import PLAN
 from adaptbert.project.editing import replacing
 from tests.project.tasks.conftest import rows
 from tests.support.commands import run
 
 PARAMS = Path("params.yaml")
 ADD = ["add-task", "data/rooms.jsonl", "--yes"]
-COMMANDS = [["ladder"], ADD, ["use", "smoke", "--force"]]
+COMMANDS = [["plan"], ADD, ["use", "smoke", "--force"]]
 
 
 @pytest.fixture(autouse=True)
@@ -35,15 +35,15 @@ def mode(path: Path) -> int:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_links_and_permissions_stay(command: list[str]) -> None:
-    LADDER.write_text("")
-    real = {path: moved_away(path) for path in (PARAMS, LADDER)}
+    PLAN.write_text("")
+    real = {path: moved_away(path) for path in (PARAMS, PLAN)}
     before = PARAMS.read_bytes()
     for path in real.values():
         path.chmod(0o600)
     done = run(*command)
     assert done.exit_code == 0, done.output
-    assert LADDER.read_text().startswith("# Written by")
-    assert (PARAMS.read_bytes() == before) == (command == ["ladder"])
+    assert PLAN.read_text().startswith('{"plan": ')
+    assert (PARAMS.read_bytes() == before) == (command == ["plan"])
     for path, file in real.items():
         assert path.readlink() == file
         assert mode(file) == 0o600

@@ -1,4 +1,4 @@
-"""`adaptbert add-task`: one block, its options, its files and ladder.yaml, all of it or nothing."""
+"""`adaptbert add-task`: one block, its options, its files and plan.json, all of it or nothing."""
 
 import os
 from collections.abc import Callable
@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from adaptbert.base import expansion
+from adaptbert.base import plan as planning
 from adaptbert.cli import app
 from adaptbert.errors import BadParams
 from adaptbert.project import own_data
 from adaptbert.project.own_data import open_repository
 from adaptbert.project.tasks.adding import prepare
 from adaptbert.project.tasks.conclusion import Said
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from tests.project.tasks.conftest import rows
 
 PARAMS, OWN = Path("params.yaml"), Path("data/own")
@@ -49,14 +49,14 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
         "+   reviews:",
         "+     single_sentence: {long_text: head}",
     ]
-    expanded_ladder.check(params.read(PARAMS), PARAMS)
-    assert sum(cell.task == "reviews" for cell in expansion.read().finetune.values()) == 10
+    plan_file.check(params.read(PARAMS), PARAMS)
+    assert sum(cell.task == "reviews" for cell in planning.read().finetune.values()) == 10
     with open_repository() as repo:
         assert [out.status() for out in repo.index.outs] == [{}] * 3, "DVC has their bytes"
     assert done.output.splitlines()[0] == "task reviews"
     assert done.output.splitlines()[-3:] == [
         "data/own: 3 files, 6.1 kB, 3 of them copied now",
-        "task reviews is in params.yaml, and its cells (10) in ladder.yaml",
+        "task reviews is in params.yaml, and its cells (10) in plan.json",
         "now run: dvc repro",
     ]
 
@@ -198,7 +198,7 @@ def test_a_failure_at_the_end_leaves_nothing(
         raise KeyboardInterrupt
 
     before = state(project)
-    monkeypatch.setattr(expanded_ladder, "text", fail)
+    monkeypatch.setattr(plan_file, "text", fail)
     assert add(*reviews).exit_code != 0
     monkeypatch.undo()
     after = state(project)
@@ -244,11 +244,11 @@ def test_an_edit_meanwhile_is_kept(
         PARAMS.write_text(edited)
     else:
         monkeypatch.setattr(own_data, "record", lambda _: PARAMS.write_text(edited))
-    ladder = expansion.LADDER.read_bytes()
+    ladder = planning.PLAN.read_bytes()
     with pytest.raises(BadParams) as refusal:
         task.write()
     assert str(refusal.value) == (
         "AB-217 params.yaml: was changed while this command was at work; nothing was written\n  run the command again"
     )
-    assert (PARAMS.read_text(), expansion.LADDER.read_bytes()) == (edited, ladder)
+    assert (PARAMS.read_text(), planning.PLAN.read_bytes()) == (edited, ladder)
     assert [*OWN.glob("*")] == []

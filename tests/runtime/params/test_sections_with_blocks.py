@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import plan_file
 from tests.support.rules import errors
 
 
@@ -22,7 +22,7 @@ def test_a_section_that_no_arm_needs_has_no_values(section: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 3, [], "x", {"all": 3}, {"all": {}, "small": None}, {"small": []}])
-@pytest.mark.parametrize("section", expanded_ladder.SECTIONS)
+@pytest.mark.parametrize("section", plan_file.SECTIONS)
 def test_a_section_or_block_that_is_no_mapping(section: str, wrong: object) -> None:
     place = section
     if isinstance(wrong, dict):

@@ -2,8 +2,7 @@
 
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Comparison, Task
-from adaptbert.comparison.report.sentences import repetition
-from adaptbert.comparison.report.sentences.trust import degenerate
+from adaptbert.comparison.report.sentences import repetition, trust
 from adaptbert.comparison.report.terms import Words, baseline_name, listed, millions, same, within
 
 TRIVIAL = ("majority", "word_majority", "question_overlap")
@@ -25,8 +24,9 @@ def facts(comparison: Comparison) -> list[Words]:
         names = listed(lacking)
         known.append(Words(f"Planned and without a result: {names.en}.", f"已计划但没有结果：{names.zh}。"))
     for task in comparison.tasks:
-        if (failed := degenerate(task)) is not None:
-            known.append(Words(f"{task.name}: {failed.en}", f"{task.name}：{failed.zh}"))
+        for amiss in (trust.degenerate(task), trust.scattered(task)):
+            if amiss is not None:
+                known.append(Words(f"{task.name}: {amiss.en}", f"{task.name}：{amiss.zh}"))
     known += [fact for task in comparison.tasks if (fact := nothing_learned(task)) is not None]
     if (again := repetition.looking_again(comparison)) is not None:
         known.append(again)

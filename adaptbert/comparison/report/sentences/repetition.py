@@ -2,10 +2,9 @@
 
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Arm, Comparison, Task
-from adaptbert.comparison.report.terms import Words, listed, millions
+from adaptbert.comparison.report.terms import Words, millions
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.intervals import Difference, Interval
-from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 
 
 def of_difference(difference: Difference, draws: int | None, task: Task) -> Words:
@@ -88,69 +87,6 @@ def _second_draw(cost: Cost | None) -> Words:
     )
 
 
-def intervals(comparison: Comparison) -> Words:
-    """What the intervals cover."""
-    sources = {
-        source for task in comparison.tasks for arm in task.arms if arm.interval for source in arm.interval.sources
-    }
-    named = [words for source, words in SOURCES.items() if source in sources]
-    lead = Words(
-        "An interval needs three seeds and is clipped to the range of the metric.",
-        "区间至少需要三个种子，并截断在指标的取值范围内。",
-    )
-    if named:
-        lead = (
-            Words(f"Intervals cover {listed(named).en}.", f"区间涵盖{listed(named).zh}。")
-            + lead
-            + _pooled("draws" in sources)
-        )
-    if comparison.draws == 1:
-        return lead + Words(
-            "Each rung was trained once, so the spread between trainings of a rung is in no interval.",
-            "每一级只训练了一次，因此各次训练之间的波动不在任何区间之内。",
-        )
-    return lead + Words(
-        "General pre-training was done once for each start: nothing here speaks of another run of it.",
-        "每个起点的通用预训练只做了一次：这里的结果不说明重做会怎样。",
-    )
-
-
-def _pooled(with_draws: bool) -> Words:
-    """Whose spread an interval is made of."""
-    of_one = Words(
-        "The interval of a single arm takes the spread over seeds from that arm.", "单个组的区间取该组自己的种子波动。"
-    )
-    if with_draws:
-        of_one += Words(
-            "Its spread over draws is pooled over the arms of the task.", "各次训练之间的波动则由该任务的各组合并估计。"
-        )
-    return of_one + Words(
-        "That of the difference of two arms pools the spread over the arms of the task, but for arms that scatter.",
-        "两组之差的区间把该任务各组的波动合并估计（明显更分散的组除外）。",
-    )
-
-
-def overlap() -> Words:
-    """How two arms are to be compared, for the places that list arms with their intervals."""
-    return Words(
-        "Whether the intervals of two arms overlap does not say whether the arms differ: their runs are paired by "
-        "seed and test row. The differences of the steps answer that.",
-        "两组的区间是否重叠，并不说明两组是否有差别：各次微调按种子与测试行配对。要看差别，请看各步骤的差值。",
-    )
-
-
-def adjusted(comparison: Comparison) -> Words | None:
-    """Why a verdict and an interval may seem to disagree; None without a verdict."""
-    if all(step.p_holm is None for task in comparison.tasks for step in task.steps):
-        return None
-    return Words(
-        f"A gain or a loss is called so by its {ADJUSTMENT}-adjusted p. The interval is that of its question alone: it "
-        "may leave out 0 where the adjusted p shows neither a gain nor a loss.",
-        f"提升或下降按 {ADJUSTMENT} 校正 p 判定。区间只针对单个问题："
-        "校正 p 既未证实提升也未证实下降时，区间仍可能不含 0。",
-    )
-
-
 def looking_again(comparison: Comparison) -> Words | None:
     """What becomes of the level where draws or seeds are added after a verdict; None where none are advised."""
     advised = [step.needed for task in comparison.tasks for step in task.steps if step.needed is not None]
@@ -166,11 +102,3 @@ def looking_again(comparison: Comparison) -> Words | None:
         "前后看五次，100 次模拟研究中有 11 到 13 次出错，而不是 5 次。请事先定好训练次数与看的次数，"
         f"或在第二次看之前把 `compare.confidence` 提高到 1 − {level}/次数。",
     )
-
-
-SOURCES = {
-    "draws": Words("draws", "各次独立训练"),
-    "seeds": Words("fine-tuning seeds with their labels", "微调种子（及其标注）"),
-    "rows": Words("test rows", "测试行"),
-}
-"""Of the spread that an interval covers."""

@@ -1,15 +1,13 @@
 """Rungs -> sentences in both languages: bits per character on held-out text, and the masking audit."""
 
-from adaptbert.base.ladder import Climb
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.terms import Words, listed, points, same
+from adaptbert.comparison.report.terms import Words, points
 from adaptbert.comparison.rungs import Masks, grouped
 
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
 """Smaller differences occur by chance on a short run and do not matter on a long one."""
 MASKED_WHOLE_MOST = 0.01
-EVERY_RUNG = Words("every trained rung", "每个训练过的级")
 
 
 def reading(comparison: Comparison) -> list[Words]:
@@ -24,14 +22,6 @@ def reading(comparison: Comparison) -> list[Words]:
                 f"{of_start.zh}通用预训练从 {begun} 开始；它此前在别处的训练不计入本页的任何合计。",
             )
         )
-    if several:
-        sentences.append(
-            Words(
-                "Bits are counted per character and not per token, so that starts with different tokenizers can be "
-                "compared; which pieces of the text are masked does depend on the tokenizer.",
-                "比特数按字符而不是按词元计算，因此分词器不同的起点之间也可以比较；不过掩盖哪些片段仍取决于分词器。",
-            )
-        )
     for rung in grouped(comparison.rungs):
         for draw in rung.rungs:
             if draw.missing:
@@ -44,33 +34,13 @@ def reading(comparison: Comparison) -> list[Words]:
                     f"{rung.name} 的掩码语言模型头从未训练：它的每字符比特数没有意义，不能与其他级比较。",
                 )
             )
-    if all(rung.climb in (Climb(), Climb(is_random=True)) for rung in comparison.rungs):
-        sentences.append(
-            Words(
-                "The ladder has no rung above general pre-training.",
-                "阶梯在通用预训练之上没有别的级。",
-            )
-        )
     return sentences
 
 
 def masking(comparison: Comparison) -> list[Words]:
-    """Rungs whose masks differ from the configuration, and those without an audit; else one sentence."""
+    """Rungs whose masks differ from the configuration."""
     masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
-    sentences = [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
-    unknown = [same(rung.name) for rung in comparison.rungs if rung.below is not None and rung.masks is None]
-    if masked and not sentences:
-        names = listed([same(name) for name, _ in masked]) if unknown or len(masked) == 1 else EVERY_RUNG
-        sentences.append(
-            Words(
-                f"The masks of {names.en} match the configuration, and no special token was masked.",
-                f"{names.zh}的掩码都符合设定，没有特殊词元被掩盖。",
-            )
-        )
-    if masked and unknown:
-        names = listed(unknown)
-        sentences.append(Words(f"No masking audit: {names.en}.", f"没有掩码审计：{names.zh}。"))
-    return sentences
+    return [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
 
 
 def _mask_troubles(name: str, masks: Masks) -> list[Words]:

@@ -1,7 +1,5 @@
 """Comparison -> sentences in both languages: answers to the questions, with their numbers, and what they leave open."""
 
-from collections.abc import Mapping
-
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.questions import AGAIN
 from adaptbert.comparison.records import Detectable, Step, Task
@@ -54,26 +52,7 @@ def _answer(step: Step, task: Task, confidence: float, worth: float) -> Words:
     p = "" if step.p_holm is None else f"; {ADJUSTMENT}-adjusted p {p_value(step.p_holm)}"
     p_zh = "" if step.p_holm is None else f"；{ADJUSTMENT} 校正 p {p_value(step.p_holm)}"
     answer = Words(f"{size.en} points ({spread.en}{p}).", f"{size.zh} 分（{spread.zh}{p_zh}）。")
-    return _lead(step, worth) + answer + _scope(step) + _open(step, worth)
-
-
-def _lead(step: Step, worth: float) -> Words:
-    least = points(worth)
-    leads: Mapping[Verdict, Words] = {
-        "worth_it": Words(f"A gain of more than {least} points:", f"提升超过 {least} 分："),
-        "gain": Words(
-            f"A gain; whether it is as large as {least} points is open:", f"有提升，是否达到 {least} 分尚无定论："
-        ),
-        "small_gain": Words(f"A gain, of less than {least} points:", f"有提升，但小于 {least} 分："),
-        "loss": Words("A loss:", "下降："),
-        "no_difference": Words(f"No difference as large as {least} points:", f"差别不到 {least} 分："),
-        "no_worse": Words(
-            f"No gain shown; a loss of {least} points or more excluded:",
-            f"未证实提升；排除了 {least} 分及以上的下降：",
-        ),
-        "undecided": Words("Undecided:", "未定："),
-    }
-    return leads.get(step.verdict, Words("", ""))
+    return answer + _same_recipe(step) + _open(step, worth)
 
 
 def interval_of(difference: Difference, step: Step, task: Task, confidence: float) -> Words:
@@ -90,23 +69,14 @@ def interval_of(difference: Difference, step: Step, task: Task, confidence: floa
     )
 
 
-def _scope(step: Step) -> Words:
-    """What the answer speaks of, which follows from what was repeated."""
-    if step.question == AGAIN:
-        return Words(
-            "Both arms are one recipe, trained with other seeds, so the true difference is 0: this is what chance "
-            "alone makes of it here. A gain or a loss would be an error of the verdict.",
-            "两组是同一做法，只是种子不同，真实差别为 0：这里显示的只是偶然所致的差。"
-            "若判为提升或下降，那就是结论出了错。",
-        )
-    if step.draws is None:
-        return Words("This is about fine-tuning these weights.", "这是对这些权重的微调而言。")
-    if step.draws > 1:
-        return Words("This is about the step with this text and budget.", "这是对用这些文本和这个预算的这一步而言。")
+def _same_recipe(step: Step) -> Words:
+    """That there is nothing to find, where both arms are one recipe."""
+    if step.question != AGAIN:
+        return Words("", "")
     return Words(
-        "This is about these weights: what the arms differ in was trained once, and another training of it may give "
-        "another result.",
-        "这只对这些权重而言：两组之间的差别只训练过一次，重新训练可能得到不同的结果。",
+        "Both arms are one recipe, trained with other seeds, so the true difference is 0: this is what chance "
+        "alone makes of it here. A gain or a loss would be an error of the verdict.",
+        "两组是同一做法，只是种子不同，真实差别为 0：这里显示的只是偶然所致的差。若判为提升或下降，那就是结论出了错。",
     )
 
 

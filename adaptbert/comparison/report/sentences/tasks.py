@@ -11,7 +11,7 @@ from adaptbert.comparison.report.terms import (
     points,
     same,
 )
-from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Interval
+from adaptbert.comparison.statistics.intervals import Interval
 
 
 def best(task: Task, confidence: float) -> Words:
@@ -43,18 +43,9 @@ def best(task: Task, confidence: float) -> Words:
 
 
 def _interval(interval: Interval, confidence: float, repeated: Words) -> Words:
-    """Its ends, or why it has none.
-
-    Args:
-        repeated: what was repeated.
-    """
-    if interval.n < FEWEST_SEEDS:
-        return Words(f"{repeated.en}; an interval needs three seeds", f"{repeated.zh}；区间至少需要三个种子")
+    """Its ends, where it has them, and what was repeated."""
     if interval.low is None or interval.high is None:
-        return Words(
-            f"no interval, because all runs give the same score; {repeated.en}",
-            f"各次结果相同，没有区间；{repeated.zh}",
-        )
+        return repeated
     low, high, level = points(interval.low), points(interval.high), percent(confidence)
     return Words(f"{level} % interval {low} to {high}; {repeated.en}", f"{level}% 区间 {low} 到 {high}；{repeated.zh}")
 

@@ -1,4 +1,4 @@
-"""What was repeated, in words: test rows that are no others' copies, and whose spread an interval has."""
+"""What was repeated, in words: test rows that are no others' copies, and what could not have been shown."""
 
 import dataclasses
 
@@ -33,21 +33,6 @@ def test_test_rows_with_one_text_are_counted_once_beside_the_rows(made: Simulate
     assert repetition.test_rows(grouped) == Words(
         f"{len(texts)} test rows in 80 groups", f"{len(texts)} 行测试数据（80 组）"
     )
-
-
-def test_the_interval_of_an_arm_is_not_said_to_be_pooled(comparison: Comparison) -> None:
-    text = repetition.intervals(comparison)
-    assert "The interval of a single arm takes the spread over seeds from that arm. That of the difference" in text.en
-    assert "spread over draws is pooled" not in text.en, "one draw"
-    assert "两组之差的区间把该任务各组的波动合并估计（明显更分散的组除外）。" in text.zh
-
-
-def test_tables_of_arms_say_that_overlap_decides_nothing(comparison: Comparison) -> None:
-    page = render(comparison)
-    for task in comparison.tasks:
-        above = page[page.index(f'<h3 id="table-{task.anchor}"') :].partition("<table")[0]
-        assert repetition.overlap().en in above
-        assert repetition.overlap().zh in above
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from typing import get_args
 
 import pytest
 
@@ -25,53 +26,20 @@ def said(step: Step, task: Task) -> Words:
     return text
 
 
-LEADS: dict[Verdict, tuple[str, str]] = {
-    "worth_it": ("A gain of more than 1.0 points: +6.0 points", "提升超过 1.0 分："),
-    "gain": ("A gain; whether it is as large as 1.0 points is open: +6.0", "有提升，是否达到 1.0 分尚无定论："),
-    "small_gain": ("A gain, of less than 1.0 points: +6.0", "有提升，但小于 1.0 分："),
-    "loss": ("A loss: +6.0", "下降："),
-    "no_difference": ("No difference as large as 1.0 points: +6.0", "差别不到 1.0 分："),
-    "no_worse": (
-        "No gain shown; a loss of 1.0 points or more excluded: +6.0",
-        "未证实提升；排除了 1.0 分及以上的下降：",
-    ),
-    "undecided": ("Undecided: +6.0", "未定："),
-    "one_draw": ("+6.0 points", "+6.0 分"),
-    "descriptive": ("+6.0 points", "+6.0 分"),
-}
-
-
-@pytest.mark.parametrize("verdict", LEADS)
-def test_a_sentence_begins_with_the_verdict_and_claims_no_more(comparison: Comparison, verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+def test_a_sentence_has_size_interval_and_what_was_repeated(comparison: Comparison, verdict: Verdict) -> None:
+    """The verdict stands beside it."""
     task = comparison.tasks[0]
     draws = 1 if verdict == "one_draw" else 3
     p = None if verdict in ("one_draw", "descriptive") else 0.012
     text = said(answered(task, "domain_text", 0.06, 0.01, verdict, p, draws), task)
-    en, zh = LEADS[verdict]
-    assert text.en.startswith(en)
-    assert text.zh.startswith(zh)
-    assert "(95 % interval +5.0 to +7.0; " in text.en
-    assert (f"; {ADJUSTMENT}-adjusted p = 0.012)." in text.en) == (p is not None)
-    assert ("four of five studies" in text.en) == (verdict in ("undecided", "no_worse"))
-
-
-def test_what_an_answer_speaks_of_follows_from_what_was_repeated(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    once = said(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=1), task)
-    assert "(95 % interval +5.0 to +7.0; 1 draw, 3 seeds, 300 test rows with 235 different texts)." in once.en
-    assert "（95% 区间 +5.0 到 +7.0；独立训练 1 次、3 个种子、300 行测试数据（235 种不同文本））。" in once.zh
-    assert "This is about these weights: what the arms differ in was trained once" in once.en
-    assert "这只对这些权重而言" in once.zh
-    assert "the step" not in once.en
-    often = said(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=4), task)
-    assert "; 4 draws, 3 seeds, 300 test rows with 235 different texts)." in often.en
-    assert "This is about the step with this text and budget." in often.en
-    assert "these weights" not in often.en
-    tuned = dataclasses.replace(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=0), draws=None)
-    assert (
-        "; 3 seeds, 300 test rows with 235 different texts). This is about fine-tuning these weights."
-        in said(tuned, task).en
+    repeated = f"{draws} draw{'s' * (draws > 1)}, 3 seeds, 300 test rows with 235 different texts"
+    adjusted = "" if p is None else f"; {ADJUSTMENT}-adjusted p = 0.012"
+    assert text.en.startswith(f"+6.0 points (95 % interval +5.0 to +7.0; {repeated}{adjusted}).")
+    assert text.zh.startswith(
+        f"+6.0 分（95% 区间 +5.0 到 +7.0；独立训练 {draws} 次、3 个种子、300 行测试数据（235 种不同文本）"
     )
+    assert ("four of five studies" in text.en) == (verdict in ("undecided", "no_worse"))
 
 
 def test_an_undecided_question_says_what_it_could_have_shown(comparison: Comparison) -> None:

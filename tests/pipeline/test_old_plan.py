@@ -1,4 +1,4 @@
-"""Names of params.yaml that ladder.yaml does not have yet: every way of running stops, with the command that mends it,
+"""Names of params.yaml that plan.json does not have yet: every way of running stops, with the command that mends it,
 before anything is trained. Real DVC and real stages; where the whole graph is run, no output is touched. For the flow
 see tests/flows/test_flow.py."""
 
@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from dvc.repo import Repo
 
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from tests.support.project import ROOT, Project, clone
 
 CELL = "finetune@mention-domain-small-1"
@@ -25,7 +25,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = clone(home / "clone", home)
     shutil.copy(ROOT / "presets/smoke.yaml", project.root / "params.yaml")
     document = params.read(project.root / "params.yaml")
-    expanded_ladder.write(expanded_ladder.expanded(document, project.root), project.root / "ladder.yaml")
+    plan_file.write(plan_file.plan(document, project.root), project.root / "plan.json")
     (project.root / "dvc.lock").unlink()
     for command in (["add", "-A"], ["commit", "-q", "-m", "smoke"]):
         subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
@@ -49,9 +49,9 @@ def refused(project: Project, *command: str) -> None:
     """With what is missing, and the remedy."""
     done = project.run(*command, timeout=300)
     assert done.returncode == 255, done.stdout
-    assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@domain-small-2" in done.stdout
-    assert "run `adaptbert ladder`, which writes it from params.yaml" in done.stdout
-    assert set(re.findall(r"Running stage '(.+)':", done.stdout)) <= {"ladder"}
+    assert "AB-210 plan.json: older than params.yaml: missing: domain_transfer@domain-small-2" in done.stdout
+    assert "run `adaptbert plan`, which writes it from params.yaml" in done.stdout
+    assert set(re.findall(r"Running stage '(.+)':", done.stdout)) <= {"plan"}
 
 
 @pytest.mark.slow
@@ -86,5 +86,5 @@ def test_one_stage_alone(pristine: Project, stage: str) -> None:
             if path.is_file() and path.read_text(encoding="utf-8") == "there":
                 path.unlink()
     assert done.returncode == 255
-    assert "AB-210 ladder.yaml: older than params.yaml: " in done.stdout, done.stdout
-    assert "run `adaptbert ladder`" in done.stdout
+    assert "AB-210 plan.json: older than params.yaml: " in done.stdout, done.stdout
+    assert "run `adaptbert plan`" in done.stdout

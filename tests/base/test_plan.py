@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from adaptbert.base.expansion import Expansion, expand
 from adaptbert.base.ladder import RESERVED, Climb, LadderConfig
+from adaptbert.base.plan import Plan, expand
 
 ARMS: dict[str, dict[str, Any]] = {
     "scratch": {"pretrain": "none"},
@@ -26,7 +26,7 @@ def ladder(draws: int = 1, starts: tuple[str, ...] = ("small",), **changes: Any)
     return LadderConfig.model_validate(values)
 
 
-def expanded(draws: int = 1, blocks: Mapping[str, list[str]] | None = None, **changes: Any) -> Expansion:
+def expanded(draws: int = 1, blocks: Mapping[str, list[str]] | None = None, **changes: Any) -> Plan:
     config = ladder(draws, **changes)
     return expand(config, ["section", "mention"], blocks or {}, dict.fromkeys(config.starts, "words.txt"))
 

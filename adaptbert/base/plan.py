@@ -1,14 +1,14 @@
-"""Names of params.yaml -> every rung and cell, each with the names that it is made of: what ladder.yaml holds.
+"""Names of params.yaml -> every stage that DVC makes, each with the names that it is made of: what plan.json holds.
 
-DVC makes its stages from ladder.yaml, because it cannot look up the rung of an arm, count draws or leave combinations
+DVC makes its stages from plan.json, because it cannot look up the rung of an arm, count draws or leave combinations
 out (docs/decisions/0019). The file has names only: values stay in params.yaml, free for `dvc exp run -S`.
 
 A rung is named by its climb and never by an arm, so arms with one climb share it, and another name of an arm trains no
 rung again. Its key is also its folder below models/<stage>, its metrics file and its MLflow run.
 """
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +24,10 @@ from adaptbert.errors import BadParams
 SCRATCH, PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER = "scratch", "pretrain", "domain_transfer", "task_transfer"
 MEASURE = "measure"
 
-LADDER = Path("ladder.yaml")
+PLAN = Path("plan.json")
 MOST_BYTES = 10_000_000
-"""Of ladder.yaml: some 70,000 rungs and cells, far more than DVC can run."""
-WRITE = "run `adaptbert ladder`, which writes it from params.yaml, then the same command again"
+"""Of plan.json: some 70,000 rungs and cells, far more than DVC can run."""
+WRITE = "run `adaptbert plan`, which writes it from params.yaml, then the same command again"
 
 Blocks = Mapping[str, Collection[str]]
 """Section of params.yaml -> names of its blocks: `all`, and those of what differs."""
@@ -38,101 +38,69 @@ def seed_of_draw(seed: int, draw: int) -> int:
     return seed if draw <= 1 else seed_of(seed, f"draw {draw}")
 
 
-_NO_NAMES = ("rung", "init", "dictionary")
-"""Fields that are paths."""
+class Corpus(Config):
+    """Unlabelled text that is collected.
+
+    Attributes:
+        path: what DVC watches.
+    """
+
+    path: str
+
+
+class LabelledSet(Config):
+    """A labelled set that is collected, by the files or folders that DVC watches."""
+
+    train: str
+    dev: str
+    test: str
 
 
 class Entry(Config):
-    """What DVC makes a stage of."""
+    """A stage that DVC makes of names: a start's vocabulary or text, a rung, its measures, or a cell.
+
+    A cell is task x arm x start x draw; its seeds are repeated inside. Fields beginning with `of_` name a block of the
+    stage's section, `all` where there is no own one: DVC stops at a key of params.yaml that is missing.
+    """
 
     start: str
+    of_start: str = ""
+    init: str = ""
+    """What DVC watches of the weights of a start: the folder of a checkpoint, or a file that never changes."""
+    dictionary: str = ""
+    """Of the words of a start, which DVC watches."""
+    draw: int = 0
+    """From 1; 0: a rung, or a cell on a rung, that has no draws."""
+    rung: Annotated[str, Field(alias="from")] = ""
+    """The rung that it starts from or measures: its folder below models/."""
+    corpus: str = ""
+    of_corpus: str = ""
+    task: str = ""
+    arm: str = ""
+    of_task: str = ""
+    of_arm: str = ""
 
     def names(self) -> dict[str, str]:
         """What it is made of: start, draw, corpus, task, arm."""
-        return {name: str(value) for name, value in self if name not in _NO_NAMES and not name.startswith("of_")}
+        names = {name: getattr(self, name) for name in ("start", "corpus", "task", "arm")}
+        draw = {"draw": str(self.draw)} if self.rung else {}
+        return {name: value for name, value in names.items() if value} | draw
 
 
-class OfStart(Entry):
-    """What is made once for each start.
+class Plan(Config):
+    """All entries by key; the names of the tables are those of the stages."""
 
-    Attributes beginning with `of_` name a block of the stage's section, `all` where there is no own one: DVC stops at a
-    key of params.yaml that is missing.
-    """
-
-    of_start: str
-
-
-class OfWeights(OfStart):
-    """What reads the weights of a start.
-
-    Attributes:
-        init: what DVC watches: the folder of a checkpoint, or a file that never changes.
-    """
-
-    init: str
-
-
-class OfText(OfStart):
-    """What reads text.
-
-    Attributes:
-        dictionary: of the words of this start, which DVC watches.
-    """
-
-    dictionary: str
-
-
-class OfDraw(OfStart):
-    """What is trained once for each draw."""
-
-    draw: int
-    """From 1; 0: a cell whose rung has no draws."""
-    rung: Annotated[str, Field(alias="from")]
-    """The rung that it starts from: its folder below models/."""
-
-
-class Measured(Entry):
-    """A rung that is measured on all held-out text."""
-
-    draw: int
-    """0: a rung without draws."""
-    rung: Annotated[str, Field(alias="from")]
-    """Its folder below models/."""
-
-
-class DomainRung(OfDraw):
-    """A rung of domain transfer."""
-
-    corpus: str
-    of_corpus: str
-
-
-class TaskRung(OfDraw):
-    """A rung of task transfer."""
-
-    task: str
-    of_task: str
-
-
-class Cell(OfDraw):
-    """Task x arm x start x draw; its seeds are repeated inside."""
-
-    task: str
-    arm: str
-    of_task: str
-    of_arm: str
-
-
-class Expansion(Config):
-    """All entries by key; the names of the fields are those of the stages."""
-
-    tokenizer: dict[str, OfWeights] = Field(default_factory=dict)
-    tokenize: dict[str, OfText] = Field(default_factory=dict)
-    pretrain: dict[str, OfWeights] = Field(default_factory=dict)
-    domain_transfer: dict[str, DomainRung] = Field(default_factory=dict)
-    task_transfer: dict[str, TaskRung] = Field(default_factory=dict)
-    measure: dict[str, Measured] = Field(default_factory=dict)
-    finetune: dict[str, Cell] = Field(default_factory=dict)
+    code: dict[str, str] = Field(default_factory=dict)
+    """Stage -> a digest of the code that decides what it writes (adaptbert.runtime.code_digest)."""
+    collect: dict[str, Corpus] = Field(default_factory=dict)
+    collect_task: dict[str, LabelledSet] = Field(default_factory=dict)
+    tokenizer: dict[str, Entry] = Field(default_factory=dict)
+    tokenize: dict[str, Entry] = Field(default_factory=dict)
+    pretrain: dict[str, Entry] = Field(default_factory=dict)
+    domain_transfer: dict[str, Entry] = Field(default_factory=dict)
+    task_transfer: dict[str, Entry] = Field(default_factory=dict)
+    measure: dict[str, Entry] = Field(default_factory=dict)
+    finetune: dict[str, Entry] = Field(default_factory=dict)
 
     def starts_of_rungs(self) -> dict[str, str | None]:
         """Every rung by its folder below models/ -> the rung that it starts from; in the order of training."""
@@ -152,8 +120,9 @@ class Expansion(Config):
             if stage in (SCRATCH, PRETRAIN):
                 names[folder] = folder if several_starts else stage
                 continue
-            *path, start, draw = key.split("-")
-            parts = [*path, *([start] if several_starts else []), *([draw] if len(draws) > 1 else [])]
+            rung = self.domain_transfer[key] if stage == DOMAIN_TRANSFER else self.task_transfer[key]
+            path = key.removesuffix(f"-{rung.start}-{rung.draw}")
+            parts = [path, *([rung.start] if several_starts else []), *([str(rung.draw)] if len(draws) > 1 else [])]
             names[folder] = f"{stage}/{'-'.join(parts)}"
         return names
 
@@ -170,40 +139,31 @@ class Expansion(Config):
 
 
 class _File(Config):
-    """ladder.yaml as a whole: another key beside `stages` would be a variable of dvc.yaml, or replace one."""
+    """plan.json as a whole: another key beside `plan` would be a variable of dvc.yaml, or replace one."""
 
-    stages: Expansion
+    plan: Plan
 
 
-def read(path: Path = LADDER) -> Expansion:
-    """ladder.yaml as it is.
+def read(path: Path = PLAN) -> Plan:
+    """plan.json as it is.
 
     Raises:
-        BadParams: missing, no file, or not what `adaptbert ladder` writes.
+        BadParams: missing, no file, or not what `adaptbert plan` writes.
     """
-    from ruamel.yaml.error import YAMLError
-
     if path.is_dir():
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, "a folder, not a file", f"move it away, then {WRITE}")
+        raise BadParams(Code.PLAN_IS_OLD, path, "a folder, not a file", f"move it away, then {WRITE}")
     if not path.is_file():
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, "the file is missing", WRITE)
+        raise BadParams(Code.PLAN_IS_OLD, path, "the file is missing", WRITE)
     if path.stat().st_size > MOST_BYTES:
         problem = f"larger than {MOST_BYTES // 10**6} MB"
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, problem, f"name fewer arms, tasks or draws, then {WRITE}")
+        raise BadParams(Code.PLAN_IS_OLD, path, problem, f"name fewer arms, tasks or draws, then {WRITE}")
     try:
-        return _parsed(path.read_text(encoding="utf-8"))
-    except (YAMLError, ValueError, LookupError, RecursionError):  # the last: nested thousands deep
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, "not a file of `adaptbert ladder`", WRITE) from None
+        return _File.model_validate(json.loads(path.read_text(encoding="utf-8"))).plan
+    except (ValueError, RecursionError):  # the last: nested thousands deep
+        raise BadParams(Code.PLAN_IS_OLD, path, "not a file of `adaptbert plan`", WRITE) from None
 
 
-@lru_cache(maxsize=2)  # a stage asks several times, and reading takes a tenth of a second
-def _parsed(text: str) -> Expansion:
-    from ruamel.yaml import YAML
-
-    return _File.model_validate(YAML(typ="safe", pure=True).load(text)).stages
-
-
-def expand(ladder: LadderConfig, tasks: Sequence[str], blocks: Blocks, dictionaries: Mapping[str, str]) -> Expansion:
+def expand(ladder: LadderConfig, tasks: Sequence[str], blocks: Blocks, dictionaries: Mapping[str, str]) -> Plan:
     """Every rung that an arm of a task needs, and every cell.
 
     Args:
@@ -215,20 +175,21 @@ def expand(ladder: LadderConfig, tasks: Sequence[str], blocks: Blocks, dictionar
 
 
 class _Tables:
-    """The tables of an expansion while they are filled."""
+    """The tables of a plan while they are filled."""
 
     def __init__(self, ladder: LadderConfig, blocks: Blocks) -> None:
         self._ladder, self._blocks = ladder, blocks
-        self._domain: dict[str, DomainRung] = {}
-        self._task: dict[str, TaskRung] = {}
+        self._domain: dict[str, Entry] = {}
+        self._task: dict[str, Entry] = {}
         self._random: dict[str, None] = {}
 
-    def filled(self, tasks: Sequence[str], dictionaries: Mapping[str, str]) -> Expansion:
+    def filled(self, tasks: Sequence[str], dictionaries: Mapping[str, str]) -> Plan:
         cells = {key: cell for task in tasks for start in self._ladder.starts for key, cell in self._cells(task, start)}
-        return Expansion(
+        return Plan(
+            code={},
             tokenizer={start: self._weights("tokenizer", start) for start in self._ladder.starts},
             tokenize={
-                start: OfText(start=start, of_start=self._of("tokenize", start), dictionary=dictionaries[start])
+                start: Entry(start=start, of_start=self._of("tokenize", start), dictionary=dictionaries[start])
                 for start in self._ladder.starts
             },
             pretrain={start: self._weights(PRETRAIN, start) for start in self._ladder.starts},
@@ -238,7 +199,7 @@ class _Tables:
             finetune=cells,
         )
 
-    def _cells(self, task: str, start: str) -> Iterator[tuple[str, Cell]]:
+    def _cells(self, task: str, start: str) -> Iterator[tuple[str, Entry]]:
         for arm, config in self._ladder.arms_of(task, start).items():
             climb = config.climb
             first = self._ladder.draws + 1 if config.again is not None else 1  # an A/A arm has the draws after
@@ -247,7 +208,7 @@ class _Tables:
                 rung = self._rung(climb, task, start, draw)
                 names = {"task": task, "arm": arm, **self._made_of("finetune", start=start, task=task, arm=arm)}
                 key = "-".join([task, arm, start, *([str(draw)] if draw else [])])
-                yield key, Cell.model_validate({**names, "start": start, "draw": draw, "from": rung})
+                yield key, Entry.model_validate({**names, "start": start, "draw": draw, "from": rung})
 
     def _rung(self, climb: Climb, task: str, start: str, draw: int) -> str:
         """The folder of the rung; it and those below it are added to the tables."""
@@ -255,19 +216,19 @@ class _Tables:
             below = self._rung(Climb(climb.is_random, climb.corpora), task, start, draw)
             key = rung_key(climb, task, start, draw)
             names = {"task": task, **self._made_of(TASK_TRANSFER, start=start, task=task)}
-            self._task[key] = TaskRung.model_validate({**names, "start": start, "draw": draw, "from": below})
+            self._task[key] = Entry.model_validate({**names, "start": start, "draw": draw, "from": below})
             return f"{TASK_TRANSFER}/{key}"
         if climb.corpora:
             below = self._rung(Climb(climb.is_random, climb.corpora[:-1]), task, start, draw)
             key, corpus = rung_key(climb, task, start, draw), climb.corpora[-1]
             names = {"corpus": corpus, **self._made_of(DOMAIN_TRANSFER, start=start, corpus=corpus)}
-            self._domain[key] = DomainRung.model_validate({**names, "start": start, "draw": draw, "from": below})
+            self._domain[key] = Entry.model_validate({**names, "start": start, "draw": draw, "from": below})
             return f"{DOMAIN_TRANSFER}/{key}"
         if climb.is_random:
             self._random.setdefault(start)
         return f"{SCRATCH if climb.is_random else PRETRAIN}/{start}"
 
-    def _measured(self) -> dict[str, Measured]:
+    def _measured(self) -> dict[str, Entry]:
         """Every rung that an arm needs, and every start.
 
         Starts, corpora and tasks have different names, so the keys of two stages are never equal.
@@ -277,14 +238,13 @@ class _Tables:
         rungs += [(key, f"{DOMAIN_TRANSFER}/{key}", rung.start, rung.draw) for key, rung in self._domain.items()]
         rungs += [(key, f"{TASK_TRANSFER}/{key}", rung.start, rung.draw) for key, rung in self._task.items()]
         return {
-            key: Measured.model_validate({"start": start, "draw": draw, "from": rung})
-            for key, rung, start, draw in rungs
+            key: Entry.model_validate({"start": start, "draw": draw, "from": rung}) for key, rung, start, draw in rungs
         }
 
-    def _weights(self, stage: str, start: str) -> OfWeights:
+    def _weights(self, stage: str, start: str) -> Entry:
         folder = f"{FOLDERS}{start}"
         init = folder if self._ladder.starts[start].get("init") == folder else f"{FOLDERS}README.md"
-        return OfWeights(start=start, of_start=self._of(stage, start), init=init)
+        return Entry(start=start, of_start=self._of(stage, start), init=init)
 
     def _made_of(self, stage: str, **names: str) -> dict[str, str]:
         return {f"of_{kind}": self._of(stage, name) for kind, name in names.items()}

@@ -1,0 +1,195 @@
+"""A digest of the code that decides what a stage writes: of all modules that it imports, without words.
+
+Comments, docstrings and the texts of errors that end a stage change no result, so they are not in the digest, and an
+edit of them trains nothing again. Nor are packages that carry: they start, stop and record a stage, and change nothing
+that it writes (tests/pipeline/test_code_digest.py lists what is taken from them, and why).
+
+The source is read, not run, so imports inside functions count as well. What is digested are the nodes of the syntax
+tree, in a form that is the same in every version of Python.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+"""The folder of adaptbert/ and stages/."""
+PACKAGES = ("adaptbert", "stages")
+CARRYING = ("runtime", "project", "commands")
+"""Packages of adaptbert that carry, with the files that lie directly in adaptbert/."""
+READ = ("*.css", "*.js", "*.j2")
+"""Files beside a module that it may read."""
+ENDING = {"UserError", "BadData", "BadParams", "Diverged", "TooManyBad", "contradiction"}
+"""What ends a stage: the words of such an error go to the user and into no output."""
+
+
+def code_digest(stage: str, root: Path = ROOT) -> str:
+    """Of a stage of this project: the same for code that writes the same.
+
+    Args:
+        stage: the name of its module in stages/.
+        root: the folder of adaptbert/ and stages/.
+    """
+    digest = sha256()
+    for path in sorted(_files(f"stages.{stage}", root)):
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
+        digest.update(meaning(path.name, path.read_bytes()))
+    return digest.hexdigest()[:16]
+
+
+def _files(module: str, root: Path) -> Iterator[Path]:
+    """The source of each module that is reached, and what lies beside it."""
+    folders = set()
+    for name in reached(module, root):
+        path = source(name, root)
+        assert path is not None
+        yield path
+        folders.add(path.parent)
+    for folder in folders:
+        for pattern in READ:
+            yield from (path for path in folder.glob(pattern) if not path.name.startswith("."))
+
+
+def reached(module: str, root: Path = ROOT) -> set[str]:
+    """A module and all of ours that are imported with it, without those that carry."""
+    done: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in done and not carries(name, root):
+            done.add(name)
+            waiting += [other for other in imports(name, root) if source(other, root) is not None]
+    return done
+
+
+def carries(module: str, root: Path = ROOT) -> bool:
+    """Whether a module starts, stops or records a stage, and changes nothing that it writes."""
+    package, *below = module.split(".")
+    return (
+        package == "adaptbert"
+        and bool(below)
+        and (below[0] in CARRYING or (root / package / f"{below[0]}.py").is_file())
+    )
+
+
+def source(module: str, root: Path = ROOT) -> Path | None:
+    """The file of a module of ours; None for other people's."""
+    if module.partition(".")[0] not in PACKAGES:
+        return None
+    path = root / module.replace(".", "/")
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def imports(module: str, root: Path = ROOT) -> list[str]:
+    """Every module that one of ours may import while it runs. `from a import b` names both `a` and `a.b`."""
+    path = source(module, root)
+    assert path is not None, module
+    return _imported(path.read_bytes())
+
+
+@cache
+def _imported(content: bytes) -> list[str]:
+    names = []
+    for node in _running(ast.parse(content)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return names
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those that only a type checker sees."""
+    yield node
+    is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+    children: Iterable[ast.AST] = (
+        node.orelse if is_for_types and isinstance(node, ast.If) else ast.iter_child_nodes(node)
+    )
+    for child in children:
+        yield from _running(child)
+
+
+@cache
+def meaning(name: str, content: bytes) -> bytes:
+    """Equal for two versions of a file that differ in words only.
+
+    Raises:
+        SyntaxError: the file is being written.
+    """
+    return _written(_Words().visit(ast.parse(content))) if name.endswith(".py") else content
+
+
+def _written(node: ast.AST) -> bytes:
+    """A tree without places and empty fields: what Python's versions have in common."""
+    parts: list[str] = []
+
+    def write(value: object) -> None:
+        if isinstance(value, ast.AST):
+            parts.append(f"({type(value).__name__}")
+            for name, field in ast.iter_fields(value):
+                if field is not None and field != []:
+                    parts.append(name)
+                    write(field)
+            parts.append(")")
+        elif isinstance(value, list):
+            parts.append("[")
+            for each in value:
+                write(each)
+            parts.append("]")
+        else:
+            parts.append(repr(value))
+
+    write(node)
+    return "\n".join(parts).encode(errors="surrogatepass")
+
+
+class _Words(ast.NodeTransformer):
+    """Takes out what a person reads: strings that stand alone, and those of errors that end a stage."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for name, body in ast.iter_fields(node):
+            if name in ("body", "orelse", "finalbody") and isinstance(body, list):
+                rest = [statement for statement in body if not _is_text(statement)]
+                setattr(node, name, rest or [ast.Pass()] if body else [])
+        return super().generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        silent: ast.AST = _Silent().visit(node) if _ends_a_stage(node) else self.generic_visit(node)
+        return silent
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """`problem = f"..."` is a part of the error, where nothing else reads it."""
+        of_errors = _names(*(call for call in ast.walk(node) if _ends_a_stage(call)))
+        only_there = {name for name, count in _names(node).items() if count == of_errors[name]}
+        for child in ast.walk(node):
+            if isinstance(child, ast.Assign) and {ast.unparse(target) for target in child.targets} <= only_there:
+                child.value = _Silent().visit(child.value)
+        return self.generic_visit(node)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """A docstring, of a variable as well."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _ends_a_stage(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ENDING
+
+
+def _names(*nodes: ast.AST) -> Counter[str]:
+    """How often each variable is read."""
+    names = [child for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)]
+    return Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
+
+
+class _Silent(ast.NodeTransformer):
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        values = [value for value in node.values if not isinstance(value, ast.Constant)]
+        return ast.JoinedStr(values) if values else ast.Constant("")
