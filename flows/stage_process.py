@@ -11,7 +11,8 @@ from pathlib import Path
 from adaptbert.errors import INTERNAL, TEMPORARY
 
 DVC = (sys.executable, "-m", "dvc")
-LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock")
+LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock", "/index.lock'")
+"""What DVC says where another one holds its locks, or that of git's index, into which both add dvc.lock."""
 
 
 class StageFailed(RuntimeError):

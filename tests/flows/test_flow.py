@@ -199,6 +199,7 @@ def test_what_is_tried_again(error: Exception, retried: bool) -> None:
     ("printed", "kind", "shown"),
     [
         ("ERROR: failed to reproduce 'a': Unable to acquire lock. Most likely", DvcLocked, 1),
+        ("ERROR: unexpected error - ('/x/.git/index', '/x/.git/index.lock'): [Errno 17] File exists", DvcLocked, 1),
         ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", DvcLocked, 1),
         ("ERROR: failed to reproduce 'a': exited with 65", StageFailed, 2),
         (
