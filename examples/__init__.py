@@ -39,13 +39,13 @@ def lines(path: Path, least: int) -> list[str]:
         BadData: it cannot be read, or has fewer.
     """
     try:
-        found = path.read_text(encoding="utf-8-sig").split("\n")
+        text = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise BadData(Code.NO_SUCH_FILE, path, f"cannot be read: {error.strerror}", "check the path") from None
     except UnicodeDecodeError as error:
         raise BadData(Code.NOT_DECODABLE, path, f"byte {error.start} is not UTF-8", "save it as UTF-8") from None
-    if (count := sum(bool(line.strip()) for line in found)) < least:
+    if (count := sum(bool(line.strip()) for line in text)) < least:
         raise BadData(
             Code.TOO_FEW_ROWS, path, f"{count} lines with text, expected {least} or more", "name a longer file"
         )
-    return found
+    return text

@@ -292,15 +292,15 @@ class _Bench:
 
 def _pending(plan: Plan) -> Set[str]:
     """Rungs and cells, `<stage>/<key>`, that DVC would train: changed, without metrics, or upon another such rung."""
-    told = subprocess.run([sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True)
-    if told.returncode:
-        problem = f"DVC cannot say what is due: {' '.join(told.stderr.split())}"
+    status = subprocess.run([sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True)
+    if status.returncode:
+        problem = f"DVC cannot say what is due: {' '.join(status.stderr.split())}"
         raise BadData(Code.NOT_RECORDED, "dvc status", problem, "mend that, then ask for the price again")
-    changed, pending = json.loads(told.stdout), set[str]()
+    changed, pending = json.loads(status.stdout), set[str]()
     for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
         for key, entry in getattr(plan, stage).items():
             # `pretrain` writes the random weights of a start, too.
-            below = getattr(entry, "rung", "").replace(f"{SCRATCH}/", f"{PRETRAIN}/")
+            below = entry.rung.replace(f"{SCRATCH}/", f"{PRETRAIN}/")
             if f"{stage}@{key}" in changed or below in pending or not Path(f"metrics/{stage}/{key}.json").is_file():
                 pending.add(f"{stage}/{key}")
     return pending

@@ -68,11 +68,9 @@ def reached(module: str, root: Path = ROOT) -> set[str]:
 def carries(module: str, root: Path = ROOT) -> bool:
     """Whether a module starts, stops or records a stage, and changes nothing that it writes."""
     package, *below = module.split(".")
-    return (
-        package == "adaptbert"
-        and bool(below)
-        and (below[0] in CARRYING or (root / package / f"{below[0]}.py").is_file())
-    )
+    if package != "adaptbert" or not below:
+        return False
+    return below[0] in CARRYING or (root / package / f"{below[0]}.py").is_file()
 
 
 def source(module: str, root: Path = ROOT) -> Path | None:
@@ -93,7 +91,7 @@ def imports(module: str, root: Path = ROOT) -> list[str]:
 @cache
 def _imported(content: bytes) -> list[str]:
     names = []
-    for node in _running(ast.parse(content)):
+    for node in running(ast.parse(content)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -102,15 +100,14 @@ def _imported(content: bytes) -> list[str]:
     return names
 
 
-def _running(node: ast.AST) -> Iterator[ast.AST]:
+def running(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes but those that only a type checker sees."""
     yield node
-    is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-    children: Iterable[ast.AST] = (
-        node.orelse if is_for_types and isinstance(node, ast.If) else ast.iter_child_nodes(node)
-    )
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        children = node.orelse
     for child in children:
-        yield from _running(child)
+        yield from running(child)
 
 
 @cache

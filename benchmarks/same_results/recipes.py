@@ -40,7 +40,8 @@ def schema_of(preset: Any) -> Schema:
 
 def plan_of(root: Path, schema: Schema) -> str:
     """The file of a commit that names every stage."""
-    return next(name for name in schema["plans"] if (root / name).is_file())
+    files: list[str] = [*schema["plans"]]
+    return next(name for name in files if (root / name).is_file())
 
 
 def make_four_types(preset: Any, schema: Schema) -> None:

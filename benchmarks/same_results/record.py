@@ -123,9 +123,9 @@ def _four_types(root: Path) -> dict[str, outputs.Values]:
 def _messages(root: Path) -> dict[str, outputs.Values]:
     """In one process: `messages.py` by its path, so that it imports nothing of this project but the clone's."""
     schema = recipes.schema_of(recipes.load(root / "presets/smoke.yaml"))
-    asked = {key: schema[key] for key in ("places", "checkpoints")}
-    request = json.dumps(asked | {"plan": recipes.plan_of(root, schema), "own": recipes.OWN})
-    found = _run(root, "-P", str(HERE / "messages.py"), request, module=False)
+    request = {key: schema[key] for key in ("places", "checkpoints")} | {"own": recipes.OWN}
+    request["plan"] = recipes.plan_of(root, schema)
+    found = _run(root, "-P", str(HERE / "messages.py"), json.dumps(request), module=False)
     return {"messages": json.loads(found.rpartition(messages.BEGIN)[2])}
 
 

@@ -15,8 +15,8 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert "AB-210" not in run("check").stdout
     (project / "params.yaml").write_text(DEMO.replace("draws: 2 ", "draws: 3 "), encoding="utf-8")
     done = run("check")
-    told = "notice: AB-210 plan.json: older than params.yaml: missing: domain_transfer@general-small-3, "
-    assert (done.exit_code, done.stdout.count(told)) == (0, 1)
+    notice = "notice: AB-210 plan.json: older than params.yaml: missing: domain_transfer@general-small-3, "
+    assert (done.exit_code, done.stdout.count(notice)) == (0, 1)
     assert "run `adaptbert plan`" in done.stdout
     done = run("plan")
     assert (done.exit_code, done.output) == (

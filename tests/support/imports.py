@@ -1,9 +1,11 @@
 """Which of our modules import which: the source is read, not run, so imports inside functions count as well."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+from adaptbert.runtime.code_digest import running
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("adaptbert", "stages", "flows")
@@ -51,16 +53,6 @@ def imports(module: str, *, with_types: bool = False) -> tuple[str, ...]:
 def ours(module: str, *, with_types: bool = False) -> list[str]:
     """Those of them that are modules of ours."""
     return sorted({name for name in imports(module, with_types=with_types) if source(name) is not None} - {module})
-
-
-def running(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those that only a type checker sees."""
-    yield node
-    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
-    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-        children = node.orelse
-    for child in children:
-        yield from running(child)
 
 
 def package(module: str) -> str:

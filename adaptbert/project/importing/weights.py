@@ -110,8 +110,8 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
     tensors = {str(name): value for name, value in entries.items() if torch.is_tensor(value)}
     if not tensors:
         inside = [str(name) for name, value in entries.items() if isinstance(value, Mapping) and value]
-        found = f"a {type(loaded).__name__}" + (f" with {', '.join(map(shortened, inside))} inside" if inside else "")
-        problem = f"holds no tensors by name; found {found}"
+        kind = f"a {type(loaded).__name__}" + (f" with {', '.join(map(shortened, inside))} inside" if inside else "")
+        problem = f"holds no tensors by name; found {kind}"
         remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
         raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, remedy)
     floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
