@@ -364,7 +364,8 @@ def test_what_was_removed_comes_back_without_training(project: LadderGraph) -> N
         document = small()
         document["ladder"]["draws"] = draws
         project.write(document)
-        assert project.repro() == AFTER
+        # Of a plan that it has seen, DVC knows what the first stage says.
+        assert project.repro() == (AFTER if draws == 1 else AFTER - {"plan"})
         for path in (project.root / "models/finetune").glob("*-2") if draws == 1 else ():
             shutil.rmtree(path)
     assert len(list((project.root / "models/finetune").glob("*-2"))) == 4

@@ -43,7 +43,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def repro(project: Project, *options: str) -> tuple[set[str], str]:
-    """The stages that `dvc repro` ran, and all that it printed."""
+    """The stages that `dvc repro` ran by a new plan, and all that it printed."""
+    assert project.run("adaptbert.cli", "plan").returncode == 0
     done = project.run("dvc", "repro", *options, timeout=900)
     assert done.returncode == 0, done.stdout
     assert "warning" not in done.stdout.lower(), done.stdout
@@ -61,18 +62,18 @@ def test_what_a_recipe_leaves(project: Project) -> None:
     assert here < below, "even so little training on a text teaches that text"
 
 
-def test_a_comment_in_the_fine_tuning_runs_the_cells_and_their_equal_results_end_it(project: Project) -> None:
-    """What a cell gives is a function of what it reads: nothing that follows has to run."""
+def test_words_in_the_fine_tuning_run_the_first_stage_alone(project: Project) -> None:
+    """It looks whether the plan is that of the code, and it is the same plan."""
+    before = (project.root / "plan.json").read_bytes()
     with project.edited("adaptbert/finetuning/module.py", '"""Supervised', '"""Supervised (a word more)'):
-        ran, printed = repro(project)
-    assert ran == CELLS
-    assert "Stage 'compare' didn't change, skipping" in printed
+        ran, _ = repro(project)
+    assert (ran, (project.root / "plan.json").read_bytes()) == ({"plan"}, before)
 
 
 def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: Project) -> None:
     with project.edited("adaptbert/finetuning/module.py", "loss = self._shape.loss(", "loss = 2 * self._shape.loss("):
         ran, _ = repro(project)
-    assert ran == {*CELLS, "compare"}
+    assert ran == {"plan", *CELLS, "compare"}
     # Taking it back restores what was cached; nothing is trained. What compare leaves is in git, not in DVC's cache.
     ran, printed = repro(project)
     assert ran == {"compare"}, printed
