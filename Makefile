@@ -47,7 +47,7 @@ install: $(installed)
 recipe: $(installed)
 	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
 	@$(PYTHON) -m flows.recipe --jobs $(JOBS)
-	@$(PYTHON) -m adaptbert.comparison.tables.text_table metrics/comparison.json
+	@$(PYTHON) -m adaptbert.report.text_table metrics/comparison.json
 	@echo 'Report: reports/index.html'
 
 lint: $(installed)

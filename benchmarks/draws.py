@@ -15,13 +15,13 @@ from ruamel.yaml import YAML
 
 from adaptbert.base import plan as planning
 from adaptbert.comparison.cells import cells_of
-from adaptbert.comparison.statistics.intervals import mean_interval
-from adaptbert.comparison.statistics.spread import Spread
-from adaptbert.comparison.statistics.study import ArmRuns, TaskStudy, of_arms
-from adaptbert.comparison.statistics.verdicts import GAINS, verdicts
 from adaptbert.comparison.task_studies import ResampledRows, task_study
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.statistics.intervals import mean_interval
+from adaptbert.statistics.spread import Spread
+from adaptbert.statistics.study import ArmRuns, TaskStudy, of_arms
+from adaptbert.statistics.verdicts import GAINS, verdicts
+from adaptbert.tasks.metrics.targets import COMPARED_BY, limits
 from benchmarks.machine import keep
 
 CONFIDENCE, WORTH = 0.95, 0.01

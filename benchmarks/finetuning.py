@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
 
-from adaptbert.finetuning.module import FineTuning, LabelledBatches
-from adaptbert.finetuning.tasks.examples import whole
-from adaptbert.finetuning.tasks.shapes import shape_of
-from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.precision import chosen
-from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.tasks.examples import whole
+from adaptbert.tasks.module import FineTuning, LabelledBatches
+from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, Flags, peers, timed

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from transformers import BertForMaskedLM
 
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.mlm.masking import Masker
 from adaptbert.model.precision import chosen
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.pretraining.masking import Masker
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan

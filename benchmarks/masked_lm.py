@@ -20,12 +20,12 @@ import torch
 from numpy.typing import NDArray
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.mlm.masking import Masker, MaskingConfig
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import BF16, chosen
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.pretraining.masking import Masker, MaskingConfig
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
-from adaptbert.base.processes import cores
+from adaptbert.core.processes import cores
 from adaptbert.model import precision
 from adaptbert.model.precision import chosen
 from benchmarks.rounds import Budget, Speed, Stopwatch

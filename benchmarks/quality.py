@@ -28,13 +28,13 @@ import numpy as np
 import torch
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, TrainerCallback
 
-from adaptbert.comparison.statistics.intervals import ANYWHERE
-from adaptbert.comparison.statistics.spread import MADE_ONCE
-from adaptbert.comparison.statistics.study import Study
+from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.mlm.masking import Masker
 from adaptbert.model.optimizer import OptimConfig, adamw
-from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
-from adaptbert.pretraining.masking import Masker
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.statistics.intervals import ANYWHERE
+from adaptbert.statistics.spread import MADE_ONCE
+from adaptbert.statistics.study import Study
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan

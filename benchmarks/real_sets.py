@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.libraries import QUIET
 from adaptbert.runtime.params import blocks, plan_file

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from adaptbert.collection.installed_docs import InstalledDocs
-from adaptbert.collection.readers.records import Row
-from adaptbert.collection.source_config import SourceConfig
-from adaptbert.collection.user_files import Files
-from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, sets_in
-from adaptbert.rows.layout import CORPUS
-from adaptbert.tokenization.corpus_writer import write
-from adaptbert.tokenization.documents import is_heldout
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.data.installed_docs import InstalledDocs
+from adaptbert.data.layout import CORPUS
+from adaptbert.data.readers.records import Row
+from adaptbert.data.source_config import SourceConfig
+from adaptbert.data.user_files import Files
+from adaptbert.mlm.heldout_evaluation import HeldOut, MeasureConfig, sets_in
+from adaptbert.text.corpus_writer import write
+from adaptbert.text.documents import is_heldout
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
 from benchmarks.workload import ROW
 
 LISTING = Path(__file__).parents[1] / "data/sources/domain.txt"

@@ -10,12 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from adaptbert.rows.parquet import texts
+from adaptbert.data.parquet import texts
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.tokenization.corpus_writer import write
-from adaptbert.tokenization.documents import is_heldout
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.text.corpus_writer import write
+from adaptbert.text.documents import is_heldout
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 
 BATCH_TOKENS = 1024

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adaptbert.comparison.statistics.rows import RowSpread, resampled_weights, row_scores
-from adaptbert.comparison.statistics.spread import MADE_ONCE, Runs
-from adaptbert.comparison.statistics.study import Study
+from adaptbert.statistics.rows import RowSpread, resampled_weights, row_scores
+from adaptbert.statistics.spread import MADE_ONCE, Runs
+from adaptbert.statistics.study import Study
 
 ARMS = ("scratch", "general", "general_long", "domain", "task", "domain_task")
 ONCE = ("scratch", "general")

@@ -63,7 +63,7 @@ def prepare(name: str, data: Path, project: Path) -> None:
     for (file, value), part in study.parts.items():
         _divide(data / file, value, own / part, own / file)
     shutil.copy(FOLDER / f"{name}.yaml", project / "params.yaml")
-    subprocess.run([sys.executable, "-m", "adaptbert.cli", "ladder"], cwd=project, check=True)
+    subprocess.run([sys.executable, "-m", "adaptbert.cli", "plan"], cwd=project, check=True)
 
 
 def _divide(file: Path, value: str, part: Path, others: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 
 RESULTS = Path(__file__).parent / "results"
 Results = dict[str, Any]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
 
 WORDS = 30_000
 BLOCK = 10_000  # lines drawn at once

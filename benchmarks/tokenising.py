@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.pretraining.masking import Masker, MaskingConfig
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.mlm.masking import Masker, MaskingConfig
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.machine import keep
 from benchmarks.text import table, tokenizer
 from benchmarks.tokenising_steps import WAYS

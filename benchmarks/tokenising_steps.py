@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from adaptbert.rows.parquet import texts
-from adaptbert.tokenization.corpus_writer import write
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.data.parquet import texts
+from adaptbert.text.corpus_writer import write
+from adaptbert.text.tokenizer import Tokenizer
 
 MAX_LENGTH = 128
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.comparison.statistics.intervals import Difference
-from adaptbert.comparison.statistics.mean_squares import MeanSquares
-from adaptbert.comparison.statistics.multiplicity import adjusted_p
-from adaptbert.comparison.statistics.power import Power
-from adaptbert.comparison.statistics.study import Study
-from adaptbert.comparison.statistics.verdicts import verdicts
+from adaptbert.statistics.intervals import Difference
+from adaptbert.statistics.mean_squares import MeanSquares
+from adaptbert.statistics.multiplicity import adjusted_p
+from adaptbert.statistics.power import Power
+from adaptbert.statistics.study import Study
+from adaptbert.statistics.verdicts import verdicts
 from benchmarks.machine import keep
 from benchmarks.simulated_studies import ONCE, PRIMARY, QUESTIONS, Simulated, Simulator, World
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from transformers import BertConfig, BertTokenizer
 
 from adaptbert.model.optimizer import OptimConfig
-from adaptbert.tokenization.store.tokenized_corpus import Flat
-from adaptbert.tokenization.store.tokenizer import SPECIALS
+from adaptbert.text.token_store import Flat
+from adaptbert.text.tokenizer import SPECIALS
 
 ROW = 128
 """Tokens of the longest short text, and of the rows that short texts are packed into."""

@@ -30,11 +30,11 @@ from sklearn.preprocessing import StandardScaler
 from transformers import BertModel
 
 from adaptbert.codes import Code
+from adaptbert.data import labelled_set
+from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.finetuning.metrics.scores import classification_metrics
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.rows import labelled_set
-from adaptbert.rows.task_description import FILE, TaskDescription
+from adaptbert.tasks.metrics.scores import classification_metrics
 from examples import command, run
 
 Floats = NDArray[np.floating]

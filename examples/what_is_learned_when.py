@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from transformers import BertForMaskedLM
 
 from adaptbert.base.start import EncoderConfig
+from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
+from adaptbert.mlm.masking import Masker, MaskingConfig
+from adaptbert.mlm.token_classes import CLASSES, token_classes
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
 from adaptbert.model.optimizer import OptimConfig
-from adaptbert.pretraining.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
-from adaptbert.pretraining.masking import Masker, MaskingConfig
-from adaptbert.pretraining.metrics.token_classes import CLASSES, token_classes
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.corpus_writer import write
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.corpus_writer import write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan

@@ -34,7 +34,7 @@ from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.states import Cancelled
 from pydantic import Field
 
-from adaptbert.base.processes import cores
+from adaptbert.core.processes import cores
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, UserError
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows import interruption

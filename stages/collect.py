@@ -11,9 +11,9 @@ from typing import Self
 
 from pydantic import model_validator
 
-from adaptbert.base.files import atomic_write
-from adaptbert.collection.source_config import SourceConfig
-from adaptbert.rows.layout import CORPUS
+from adaptbert.core.files import atomic_write
+from adaptbert.data.layout import CORPUS
+from adaptbert.data.source_config import SourceConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
@@ -32,10 +32,10 @@ class CollectParams(SourceConfig):
 
 def collect(params: CollectParams, *, corpus: str, out: Path, run: Run) -> None:
     """Read a corpus of unlabelled text into data/raw."""
-    from adaptbert.collection.hub import HubDataset
-    from adaptbert.collection.installed_docs import InstalledDocs
-    from adaptbert.collection.raw_writer import RawWriter
-    from adaptbert.collection.user_files import Files
+    from adaptbert.data.hub import HubDataset
+    from adaptbert.data.installed_docs import InstalledDocs
+    from adaptbert.data.raw_writer import RawWriter
+    from adaptbert.data.user_files import Files
 
     path = Path(params.path)
     if params.source == "installed_docs":

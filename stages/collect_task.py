@@ -16,13 +16,13 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
-from adaptbert.base.files import atomic_write
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
-from adaptbert.collection.hash_split import CutConfig
-from adaptbert.collection.readers.fields import Labelling
-from adaptbert.collection.source_config import SourceConfig
-from adaptbert.rows.layout import Layout
-from adaptbert.rows.tag_schemes import Scheme
+from adaptbert.core.files import atomic_write
+from adaptbert.data.hash_split import CutConfig
+from adaptbert.data.layout import Layout
+from adaptbert.data.readers.fields import Labelling
+from adaptbert.data.source_config import SourceConfig
+from adaptbert.data.tag_schemes import Scheme
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
@@ -178,9 +178,9 @@ def read_into(
         paths: of train, dev and test.
         beginning: rows that are read of each of the user's files; None: all.
     """
-    from adaptbert.collection.demonstration_tasks import DemonstrationTask
-    from adaptbert.collection.labelled_source import LabelledSource
-    from adaptbert.collection.raw_writer import RawWriter
+    from adaptbert.data.demonstration_tasks import DemonstrationTask
+    from adaptbert.data.labelled_source import LabelledSource
+    from adaptbert.data.raw_writer import RawWriter
 
     shares = params.split.shares() if params.split is not None else {}
     source: DemonstrationTask | LabelledSource

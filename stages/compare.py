@@ -2,8 +2,8 @@
 
 reports/index.html is the report, reports/index.md its answers as text, reports/figures has its figures as files and
 reports/plots the data of `dvc plots`. metrics/metrics.json has the few numbers of
-adaptbert.comparison.tables.headlines, metrics/comparison.json all of adaptbert.comparison.tables.metrics_json. Prints
-the table as well; `python -m adaptbert.comparison.tables.text_table metrics/comparison.json` prints it again.
+adaptbert.report.headlines, metrics/comparison.json all of adaptbert.report.metrics_json. Prints
+the table as well; `python -m adaptbert.report.text_table metrics/comparison.json` prints it again.
 """
 
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import Annotated
 from pydantic import Field
 
 from adaptbert.base.config import Config
-from adaptbert.base.files import atomic_write, write_json
 from adaptbert.base.ladder import LadderConfig, Name
 from adaptbert.comparison.questions import PRIMARY
+from adaptbert.core.files import atomic_write, write_json
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
@@ -58,13 +58,13 @@ def compare(
     """Compare all cells and rungs: one table, one report, one sentence per step."""
     from adaptbert.base import plan as planning
     from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
-    from adaptbert.comparison.report.charts.figure import write_figures
-    from adaptbert.comparison.report.markdown import in_markdown
-    from adaptbert.comparison.report.page import figures_of, render
-    from adaptbert.comparison.tables.headlines import headlines
-    from adaptbert.comparison.tables.metrics_json import summary
-    from adaptbert.comparison.tables.plot_data import write_plots
-    from adaptbert.comparison.tables.text_table import comparison_table
+    from adaptbert.report.charts.figure import write_figures
+    from adaptbert.report.headlines import headlines
+    from adaptbert.report.markdown import in_markdown
+    from adaptbert.report.metrics_json import summary
+    from adaptbert.report.page import figures_of, render
+    from adaptbert.report.plot_data import write_plots
+    from adaptbert.report.text_table import comparison_table
     from adaptbert.runtime.params.params_file import flatten
 
     outputs = StageOutputs(data, manifests, cells, predictions, bases)

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from adaptbert.base.ladder import GENERAL
 from adaptbert.base.plan import seed_of_draw
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.mlm.heldout_evaluation import MeasureConfig
+from adaptbert.mlm.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -43,10 +43,10 @@ def domain_transfer(
     run: Run,
 ) -> None:
     """Train the rung of a corpus from the rung below."""
+    from adaptbert.mlm.rung import RungRun, train_rung
+    from adaptbert.mlm.rung_outputs import keep_rung
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.pretraining.rung import RungRun, train_rung
-    from adaptbert.pretraining.rung_outputs import keep_rung
-    from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+    from adaptbert.text.token_store import TokenizedCorpus
 
     seed = seed_of_draw(seed, int(draw))
     training = TokenizedCorpus.load(text)

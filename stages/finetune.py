@@ -5,9 +5,9 @@ A cell is task x arm x start x draw.
 
 from pathlib import Path
 
-from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.training.resume import Work
 
 
@@ -31,9 +31,9 @@ def finetune(
     run: Run,
 ) -> None:
     """Fine-tune one cell, all its seeds."""
-    from adaptbert.finetuning.cell import CellRun, train_cell
-    from adaptbert.finetuning.cell_outputs import keep_cell
     from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.tasks.cell import CellRun, train_cell
+    from adaptbert.tasks.cell_outputs import keep_cell
 
     trained = train_cell(CellRun(out.name, task, arm, Checkpoint.load(init), params, data), work, run)
     keep_cell(trained, out, predictions, metrics, work, run)

@@ -6,8 +6,8 @@ task or corpus trains no rung again.
 
 from pathlib import Path
 
-from adaptbert.base.files import write_json
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.core.files import write_json
+from adaptbert.mlm.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
@@ -25,8 +25,8 @@ def measure(
     run: Run,
 ) -> None:
     """Measure a rung on all held-out text of its start."""
+    from adaptbert.mlm.heldout_evaluation import measure_rung, sets_in
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.pretraining.heldout_evaluation import measure_rung, sets_in
 
     measures = measure_rung(Checkpoint.load(init), sets_in(heldout), params, seed)
     write_json(metrics, measures.as_json())

@@ -6,8 +6,8 @@ stage depends on the output of this one, whose text is always the same.
 
 from pathlib import Path
 
-from adaptbert.base.files import atomic_write
 from adaptbert.base.ladder import LadderConfig
+from adaptbert.core.files import atomic_write
 from adaptbert.runtime.stage import PARAMS, Stage
 
 TEXT = "plan.json is what params.yaml and the code stand for.\n"

@@ -5,11 +5,11 @@
 
 from pathlib import Path
 
-from adaptbert.base.files import atomic_write
 from adaptbert.base.ladder import GENERAL
 from adaptbert.base.start import StartConfig
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.core.files import atomic_write
+from adaptbert.mlm.heldout_evaluation import MeasureConfig
+from adaptbert.mlm.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -36,13 +36,13 @@ def pretrain(
     run: Run,
 ) -> None:
     """Train the general rung of a start, or use a public checkpoint without training."""
+    from adaptbert.mlm.rung import RungRun, train_rung
+    from adaptbert.mlm.rung_outputs import keep_rung
     from adaptbert.model import checkpoint
     from adaptbert.model.card import Provenance
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.pretraining.rung import RungRun, train_rung
-    from adaptbert.pretraining.rung_outputs import keep_rung
-    from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-    from adaptbert.tokenization.store.tokenizer import Tokenizer
+    from adaptbert.text.token_store import TokenizedCorpus
+    from adaptbert.text.tokenizer import Tokenizer
 
     corpus = TokenizedCorpus.load(text)
     if weights.encoder is not None:

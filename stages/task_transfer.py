@@ -7,8 +7,8 @@ from pathlib import Path
 
 from adaptbert.base.ladder import GENERAL
 from adaptbert.base.plan import seed_of_draw
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.mlm.heldout_evaluation import MeasureConfig
+from adaptbert.mlm.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -35,10 +35,10 @@ def task_transfer(
     run: Run,
 ) -> None:
     """Train the rung of a task from a general or domain rung."""
+    from adaptbert.mlm.rung import RungRun, train_rung
+    from adaptbert.mlm.rung_outputs import keep_rung
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.pretraining.rung import RungRun, train_rung
-    from adaptbert.pretraining.rung_outputs import keep_rung
-    from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+    from adaptbert.text.token_store import TokenizedCorpus
 
     seed, corpus = seed_of_draw(seed, int(draw)), TokenizedCorpus.load(text)
     below, name = Checkpoint.load(init), f"task_transfer/{out.name}"

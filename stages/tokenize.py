@@ -1,6 +1,6 @@
 """Tokenising: validated corpora and task texts -> flat token arrays for training, and the held-out sets of every rung.
 
-Words are segmented here once (adaptbert.tokenization.word_segmentation) and stored beside the tokens.
+Words are segmented here once (adaptbert.text.words) and stored beside the tokens.
 
 data/tokenized/corpora/<corpus>   what a corpus trains on
 data/tokenized/tasks/<task>       the texts of a task's training split, for task transfer
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import atomic_write, write_json
-from adaptbert.rows.parquet import texts
+from adaptbert.core.files import atomic_write, write_json
+from adaptbert.data.parquet import texts
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.tokenization.corpus_writer import write
-from adaptbert.tokenization.documents import DocumentConfig, is_heldout
-from adaptbert.tokenization.store.tokenizer import Tokenizer
-from adaptbert.tokenization.word_segmentation import Segmenter
+from adaptbert.text.corpus_writer import write
+from adaptbert.text.documents import DocumentConfig, is_heldout
+from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.words import Segmenter
 
 
 class TokenizeParams(DocumentConfig):

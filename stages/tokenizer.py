@@ -8,13 +8,13 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config
-from adaptbert.base.files import atomic_write, write_json
 from adaptbert.base.start import StartConfig
-from adaptbert.rows.parquet import texts
+from adaptbert.core.files import atomic_write, write_json
+from adaptbert.data.parquet import texts
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
-from adaptbert.tokenization.vocabulary_extension import ExtensionConfig, extend_vocabulary
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.vocabulary_extension import ExtensionConfig, extend_vocabulary
 
 
 class TokenizerParams(Config):

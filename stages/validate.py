@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from adaptbert.base.config import Names
-from adaptbert.base.files import atomic_write, write_json
+from adaptbert.core.files import atomic_write, write_json
+from adaptbert.data.limits import Limits
 from adaptbert.errors import raise_all
 from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.validation.limits import Limits
 
 
 class ValidateParams(Limits):
@@ -34,9 +34,9 @@ def validate(
     run: Run,
 ) -> None:
     """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
-    from adaptbert.validation.contamination import ForbiddenText
-    from adaptbert.validation.corpus import validate_corpus
-    from adaptbert.validation.labelled_set import validate_labelled_set
+    from adaptbert.data.leaks import ForbiddenText
+    from adaptbert.data.validate_corpus import validate_corpus
+    from adaptbert.data.validate_set import validate_labelled_set
 
     with ExitStack() as outputs:
         valid, rejects = outputs.enter_context(atomic_write(out)), outputs.enter_context(atomic_write(rejected))

@@ -9,9 +9,9 @@ import os
 import re
 from pathlib import Path
 
-from adaptbert.base.files import read_json
 from adaptbert.codes import Code
-from adaptbert.comparison.tables.text_table import comparison_table
+from adaptbert.core.files import read_json
+from adaptbert.report.text_table import comparison_table
 from benchmarks.table import tables
 from tests.parameters_page import page, parameters
 from tests.readme_picture import picture

@@ -11,12 +11,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from adaptbert.base.files import atomic_write, read_json
 from adaptbert.base.plan import SCRATCH
-from adaptbert.comparison.report.charts import rows as charts
-from adaptbert.comparison.report.charts.svg import ROW, style_sheet
-from adaptbert.comparison.report.terms import BASELINES, METRICS
-from adaptbert.comparison.tables.text_table import STEPS, names_of, tasks_of
+from adaptbert.core.files import atomic_write, read_json
+from adaptbert.report.charts import rows as charts
+from adaptbert.report.charts.svg import ROW, style_sheet
+from adaptbert.report.terms import BASELINES, METRICS
+from adaptbert.report.text_table import STEPS, names_of, tasks_of
 
 WIDTH, MARGIN, TOP, FOOT = 880, 28, 62, 78
 """Pixels: the width of the picture, its margin, the space above the bars and the space below them."""

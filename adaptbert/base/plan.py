@@ -16,9 +16,9 @@ from pydantic import Field
 
 from adaptbert.base.config import Config
 from adaptbert.base.ladder import ALL, NONE, Climb, LadderConfig
-from adaptbert.base.seeds import seed_of
 from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
+from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
 
 SCRATCH, PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER = "scratch", "pretrain", "domain_transfer", "task_transfer"

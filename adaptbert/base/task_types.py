@@ -1,7 +1,7 @@
 """The names of task types (what a row holds: `shape` in params.yaml) and of targets (what is to be predicted from it).
 
-Each package describes them in one table: adaptbert.rows.layout and .targets, finetuning.metrics.targets,
-finetuning.tasks.shapes and .targets, comparison.evaluation.baselines, comparison.report.terms.
+Each package describes them in one table: adaptbert.data.layout and .targets, finetuning.metrics.targets,
+tasks.shapes and .targets, comparison.evaluation.baselines, report.terms.
 tests/base/test_task_types.py names the table with a missing entry.
 """
 

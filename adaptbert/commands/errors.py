@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from adaptbert.base.files import Blocked
-from adaptbert.base.full_disk import full_disk
 from adaptbert.codes import Code
+from adaptbert.core.files import Blocked
+from adaptbert.core.full_disk import full_disk
 from adaptbert.errors import UserError
 from adaptbert.runtime.redaction import redacted
 

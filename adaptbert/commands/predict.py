@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaptbert.base.full_disk import full_disk
-from adaptbert.collection.readers.formats.spec import FORMATS
 from adaptbert.commands.errors import user_errors
+from adaptbert.core.full_disk import full_disk
+from adaptbert.data.readers.spec import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptbert.base.files import read_json
 from adaptbert.base.ladder import GENERAL
 from adaptbert.base.plan import Plan
 from adaptbert.comparison.cells import Cells, cells_of, read_arm
@@ -27,13 +26,14 @@ from adaptbert.comparison.read_rungs import on_checkpoints, public_checkpoints, 
 from adaptbert.comparison.records import Arm, Comparison, Source, Task
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking, Scored, ranking, study_key
-from adaptbert.comparison.statistics.intervals import Difference
-from adaptbert.comparison.statistics.study import Study, TaskStudy, of_arms
 from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
-from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
-from adaptbert.rows import labelled_set
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.core.files import read_json
+from adaptbert.data import labelled_set
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.statistics.intervals import Difference
+from adaptbert.statistics.study import Study, TaskStudy, of_arms
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics
+from adaptbert.tasks.metrics.targets import COMPARED_BY, limits
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from statistics import mean
 from adaptbert.base.plan import Entry, Plan
 from adaptbert.comparison.records import Arm, LearningPoint, Search
 from adaptbert.comparison.rungs import Cost, Rung
-from adaptbert.comparison.statistics.intervals import mean_interval
-from adaptbert.comparison.statistics.study import Study
-from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
-from adaptbert.finetuning.metrics.targets import limits
+from adaptbert.statistics.intervals import mean_interval
+from adaptbert.statistics.study import Study
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
+from adaptbert.tasks.metrics.targets import limits
 
 
 @dataclass(frozen=True)

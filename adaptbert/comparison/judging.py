@@ -8,12 +8,12 @@ from adaptbert.base.ladder import Climb
 from adaptbert.comparison.questions import Arms, Pair
 from adaptbert.comparison.records import Arm, Detectable, Needed, OnSeveralTasks, Step, Task
 from adaptbert.comparison.rungs import Cost
-from adaptbert.comparison.statistics.designs import Prices, QuestionSpread, cheapest
-from adaptbert.comparison.statistics.intervals import Difference
-from adaptbert.comparison.statistics.multiplicity import adjusted_p, tasks_with_effect
-from adaptbert.comparison.statistics.power import spread_range
-from adaptbert.comparison.statistics.study import TaskStudy
-from adaptbert.comparison.statistics.verdicts import Verdict, verdicts
+from adaptbert.statistics.designs import Prices, QuestionSpread, cheapest
+from adaptbert.statistics.intervals import Difference
+from adaptbert.statistics.multiplicity import adjusted_p, tasks_with_effect
+from adaptbert.statistics.power import spread_range
+from adaptbert.statistics.study import TaskStudy
+from adaptbert.statistics.verdicts import Verdict, verdicts
 
 Studies = Mapping[tuple[str, str], TaskStudy]
 """Task and start -> its runs."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from adaptbert.base.ladder import NONE, Climb
 from adaptbert.base.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.comparison.rungs import Cost, Masks, Rung
-from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
+from adaptbert.mlm.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
 
 
 def read_rungs(plan: Plan, cells: Path) -> dict[str, Rung]:

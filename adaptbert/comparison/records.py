@@ -12,10 +12,10 @@ from adaptbert.comparison.evaluation.inspection import Inspection
 from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking
-from adaptbert.comparison.statistics.designs import Design
-from adaptbert.comparison.statistics.intervals import Difference, Interval
-from adaptbert.comparison.statistics.verdicts import Verdict
-from adaptbert.finetuning.metrics.cell_metrics import TrialMetrics
+from adaptbert.statistics.designs import Design
+from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.verdicts import Verdict
+from adaptbert.tasks.metrics.cell_metrics import TrialMetrics
 
 
 @dataclass(frozen=True)

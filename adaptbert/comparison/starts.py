@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from statistics import mean
 
 from adaptbert.comparison.rungs import Cost
-from adaptbert.comparison.statistics.intervals import Difference, Interval
-from adaptbert.comparison.statistics.multiplicity import adjusted_p
-from adaptbert.comparison.statistics.study import Study
-from adaptbert.comparison.statistics.verdicts import Verdict, verdicts
+from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.multiplicity import adjusted_p
+from adaptbert.statistics.study import Study
+from adaptbert.statistics.verdicts import Verdict, verdicts
 
 
 @dataclass(frozen=True)

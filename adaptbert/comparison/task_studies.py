@@ -11,12 +11,12 @@ from adaptbert.comparison.cells import Cells
 from adaptbert.comparison.evaluation.baselines import Baselines
 from adaptbert.comparison.evaluation.predictions import read_predictions
 from adaptbert.comparison.evaluation.resampled_scores import Scorer, scorer
-from adaptbert.comparison.statistics.rows import Floats, resampled_weights
-from adaptbert.comparison.statistics.study import ArmRuns, TaskStudy, of_arms
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, limits, right_answers
-from adaptbert.rows import labelled_set
-from adaptbert.rows.layout import Layout
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.data import labelled_set
+from adaptbert.data.layout import Layout
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.statistics.rows import Floats, resampled_weights
+from adaptbert.statistics.study import ArmRuns, TaskStudy, of_arms
+from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING, limits, right_answers
 
 
 @dataclass(frozen=True)

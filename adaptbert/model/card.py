@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
-from adaptbert.base.files import file_digest
 from adaptbert.base.plan import SCRATCH
-from adaptbert.base.record import Number, Record, validated
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
+from adaptbert.core.files import file_digest
+from adaptbert.core.record import Number, Record, validated
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS
 
@@ -40,7 +40,7 @@ class TaskCard(CardRecord):
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
     positive: str | None = None
     options: dict[str, Any]
-    """Of the task type; see `adaptbert.finetuning.tasks.shapes.from_card`."""
+    """Of the task type; see `adaptbert.tasks.shapes.from_card`."""
     max_length: Annotated[int, Field(ge=3, le=1_000_000)]
     tuned: dict[str, Number]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import atomic_write, file_digest, write_json
 from adaptbert.codes import Code
+from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.errors import BadData, nearest
 from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_card
 from adaptbert.model.checkpoint_files import (
@@ -29,8 +29,8 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
-from adaptbert.tokenization.store.tokenizer import Tokenizer
-from adaptbert.tokenization.store.vocabulary_growth import extends, grow
+from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.vocabulary_growth import extends, grow
 
 POOLER = "pooler."
 """Prefix of its weights in a BertModel."""

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from adaptbert.base.record import shown, validated
 from adaptbert.codes import Code
+from adaptbert.core.record import shown, validated
 from adaptbert.errors import BadData, raise_all
 
 CONFIG = "config.json"

@@ -2,7 +2,7 @@
 
 On a CPU torch draws the mask on one thread, element by element, which takes a tenth of a training step. Here four
 elements share 64 random bits, which are a function of a key and a counter (SplitMix64, as in
-adaptbert.base.counter_rng), so that all threads draw; the key comes from torch's generator. A rate is rounded to
+adaptbert.core.counter_rng), so that all threads draw; the key comes from torch's generator. A rate is rounded to
 1/65536. Elements are independent.
 """
 

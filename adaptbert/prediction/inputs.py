@@ -1,6 +1,6 @@
 """A file or stdin -> rows to predict on, in their order and in constant memory.
 
-The formats and checks are those of labelled sets (adaptbert.collection.readers.formats.spec).
+The formats and checks are those of labelled sets (adaptbert.data.readers.spec).
 """
 
 import sys
@@ -12,12 +12,12 @@ from shlex import quote
 
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
-from adaptbert.collection.readers import encodings
-from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
-from adaptbert.collection.readers.lines import check_name, check_regular
+from adaptbert.data.layout import Layout
+from adaptbert.data.readers import encodings
+from adaptbert.data.readers.lines import check_name, check_regular
+from adaptbert.data.readers.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
 from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.prediction.request_rows import Reader, RequestRow
-from adaptbert.rows.layout import Layout
 
 STDIN = Path("-")
 

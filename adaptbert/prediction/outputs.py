@@ -2,7 +2,7 @@
 
 A JSON line has only the keys that apply to its row. The other two formats have the same columns in every row: in CSV
 lists and mappings are JSON in their cell, in Parquet probabilities are a map. Text is written unchanged, except for
-formulas in CSV, which a spreadsheet would run (adaptbert.rows.spreadsheet).
+formulas in CSV, which a spreadsheet would run (adaptbert.data.spreadsheet).
 """
 
 import io
@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adaptbert.base.files import atomic_write
 from adaptbert.base.task_types import Target
 from adaptbert.codes import Code
-from adaptbert.collection.readers.lines import check_name
+from adaptbert.core.files import atomic_write
+from adaptbert.data import spreadsheet
+from adaptbert.data.cells import arrow_type
+from adaptbert.data.readers.lines import check_name
+from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadParams
-from adaptbert.rows import spreadsheet
-from adaptbert.rows.cells import arrow_type
-from adaptbert.rows.targets import TARGETS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ def open_output(
         return
     with atomic_write(path) as part:
         if path.suffix == ".parquet":
-            from adaptbert.rows.parquet_writer import Table
+            from adaptbert.data.parquet_writer import Table
 
             with Table(part, list(columns(target, details=details))) as table:
                 yield table.add

@@ -1,6 +1,6 @@
 """A fine-tuned checkpoint that predicts on rows: rows in, an answer for each of them out, in their order.
 
-It uses the functions and the batches of evaluation (`adaptbert.finetuning.module.logits`), so equal rows in equal order
+It uses the functions and the batches of evaluation (`adaptbert.tasks.module.logits`), so equal rows in equal order
 get bit-identical results. Rows that cannot be answered do not count towards a batch, except after hundreds of them in
 succession: then the waiting rows are answered at once, in a smaller batch.
 """
@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from adaptbert.base.record import validated
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
-from adaptbert.collection.readers import replacing
-from adaptbert.collection.readers.lines import check_name
+from adaptbert.core.record import validated
+from adaptbert.data import tag_schemes
+from adaptbert.data.cleaning import moved_back
+from adaptbert.data.readers import replacing
+from adaptbert.data.readers.lines import check_name
+from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning.tasks.shape import Shape
-from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.evaluation import fastest_device
 from adaptbert.model.precision import Precision, chosen
 from adaptbert.prediction.request_rows import Reader, RequestRow
-from adaptbert.rows import tag_schemes
-from adaptbert.rows.cleaning import moved_back
-from adaptbert.rows.targets import TARGETS
+from adaptbert.tasks.shape import Shape
+from adaptbert.tasks.shapes import from_card
 
 if TYPE_CHECKING:
-    from adaptbert.tokenization.store.tokenizer import Tokenizer
+    from adaptbert.text.tokenizer import Tokenizer
 
 MANY_ROWS = 2048
 """Rows per group with `batch_tokens`."""
@@ -80,7 +80,7 @@ class Predictor:
         """
         import torch
 
-        from adaptbert.finetuning.restore import load_fine_tuned
+        from adaptbert.tasks.restore import load_fine_tuned
 
         if precision is not None and precision not in PRECISIONS:
             problem = f"'{precision}' is unknown"
@@ -134,7 +134,7 @@ class Predictor:
         self, rows: Iterable[RequestRow], *, probabilities: bool = False, top: int | None = None
     ) -> Iterator[dict[str, Any]]:
         """Like `answers`, for rows that a reader has converted."""
-        from adaptbert.finetuning.module import PREDICT_ROWS
+        from adaptbert.tasks.module import PREDICT_ROWS
 
         self.check_top(top)
         size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
@@ -167,7 +167,7 @@ class Predictor:
                 yield {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
 
     def _predicted(self, rows: list[RequestRow], *, probabilities: bool, top: int | None) -> list[dict[str, Any]]:
-        from adaptbert.finetuning.module import logits
+        from adaptbert.tasks.module import logits
 
         inputs = [row.values for row in rows]
         shape, tuned, output = self._shape, self._task.tuned, TARGETS[self.target]

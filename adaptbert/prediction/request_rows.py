@@ -10,13 +10,13 @@ from typing import Any
 
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
-from adaptbert.collection.readers.character_spans import words
-from adaptbert.collection.readers.fields import SURROGATE, Fields, half_character, kind
-from adaptbert.collection.readers.records import Problem
+from adaptbert.data.cleaning import clean
+from adaptbert.data.layout import CORPUS, Layout, missing_columns
+from adaptbert.data.readers.character_spans import words
+from adaptbert.data.readers.fields import SURROGATE, Fields, half_character, kind
+from adaptbert.data.readers.records import Problem
+from adaptbert.data.schema import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
 from adaptbert.errors import BadParams, raise_all
-from adaptbert.rows.cleaning import clean
-from adaptbert.rows.layout import CORPUS, Layout, missing_columns
-from adaptbert.validation.schemas import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from adaptbert.base.processes import cores
+from adaptbert.core.processes import cores
 from adaptbert.model.precision import best
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.tracking.store import tracking_uri

@@ -18,9 +18,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import Blocked, atomic_write
-from adaptbert.base.processes import has_ended
 from adaptbert.codes import Code
+from adaptbert.core.files import Blocked, atomic_write
+from adaptbert.core.processes import has_ended
 from adaptbert.errors import BadData
 from adaptbert.runtime.locks import ROOT, Busy
 

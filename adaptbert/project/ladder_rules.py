@@ -10,9 +10,9 @@ from adaptbert.base.ladder import ALL, Climb, LadderConfig, is_name, why_no_name
 from adaptbert.base.start import FOLDERS, RANDOM, is_hub_name
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import ROLES, role
-from adaptbert.comparison.report.terms import BASELINES
-from adaptbert.comparison.tables.text_table import NO_TASKS, STEPS
 from adaptbert.errors import BadParams, UserError, nearest, shortened
+from adaptbert.report.terms import BASELINES
+from adaptbert.report.text_table import NO_TASKS, STEPS
 from adaptbert.runtime.params import blocks as in_blocks
 
 STARTS, CORPORA, TASKS, ARMS = "ladder.starts", "collect", "collect_task", "ladder.arms"

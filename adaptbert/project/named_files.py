@@ -11,7 +11,7 @@ from typing import Any
 
 from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
-from adaptbert.collection.readers.lines import special
+from adaptbert.data.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
 from adaptbert.runtime.params import blocks
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from adaptbert.base.files import atomic_write
 from adaptbert.codes import Code
-from adaptbert.collection.readers.formats.spec import SUFFIXES, format_of
-from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
+from adaptbert.core.files import atomic_write
+from adaptbert.data.readers.lines import check_regular
+from adaptbert.data.readers.spec import SUFFIXES, format_of
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.project.copying import NotWritten, copy
 from adaptbert.runtime.locks import Busy, stage_lock

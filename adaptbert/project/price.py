@@ -19,33 +19,33 @@ from rich import box
 from rich.table import Table
 
 from adaptbert.base import plan as planning
-from adaptbert.base.files import make_folder
 from adaptbert.base.ladder import ALL, GENERAL
 from adaptbert.base.plan import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.base.start import StartConfig
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import amount
+from adaptbert.core.files import make_folder
+from adaptbert.data import labelled_set
+from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, SeedRun, flop_of
-from adaptbert.finetuning.seed_run import train_seed
-from adaptbert.finetuning.tasks.shapes import shape_of
+from adaptbert.mlm.batch_schedule import BatchSchedule
+from adaptbert.mlm.heldout_evaluation import MeasureConfig
+from adaptbert.mlm.rung import RungRun, train_rung
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint, save
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen as precision_of
-from adaptbert.pretraining.batch_schedule import BatchSchedule
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.rung import RungRun, train_rung
-from adaptbert.rows import labelled_set
-from adaptbert.rows.task_description import FILE, TaskDescription
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.params import params_file, plan_file
 from adaptbert.runtime.params.all_sections import check_all
 from adaptbert.runtime.stage import PARAMS
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.tasks.cell_config import CellConfig
+from adaptbert.tasks.seed_inputs import HeldOutRows, SeedInputs, SeedRun, flop_of
+from adaptbert.tasks.seed_run import train_seed
+from adaptbert.tasks.shapes import shape_of
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import distributed
 from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.resume import Work

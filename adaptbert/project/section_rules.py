@@ -13,14 +13,14 @@ from adaptbert.base.plan import rung_key
 from adaptbert.base.start import RANDOM
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import advice, role, uncompared, without_variants
-from adaptbert.comparison.report.sentences.advice import would_show
-from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS
+from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
-from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, mismatch
 from adaptbert.project import ladder_rules, question_rules
-from adaptbert.rows.targets import TARGETS
+from adaptbert.report.sentences.advice import would_show
 from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
+from adaptbert.statistics.intervals import FEWEST_SEEDS
+from adaptbert.tasks.shapes import SHAPES, ShapeConfig, mismatch
 
 OF_VOCABULARIES = ("corpora", "vocabulary_size", "lowercase", "min_frequency")
 """Values of the section `tokenizer` that a start with random weights needs."""

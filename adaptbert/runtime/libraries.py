@@ -2,7 +2,7 @@
 
 import os
 
-from adaptbert.base.processes import cores
+from adaptbert.core.processes import cores
 
 QUIET = {
     "DO_NOT_TRACK": "true",

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from adaptbert.base.files import Blocked, atomic_write, make_folder
 from adaptbert.codes import Code
+from adaptbert.core.files import Blocked, atomic_write, make_folder
 from adaptbert.errors import TEMPORARY, UserError
 
 ROOT = Path(".work")

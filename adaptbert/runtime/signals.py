@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from adaptbert.base.processes import is_orphan
+from adaptbert.core.processes import is_orphan
 from adaptbert.errors import TEMPORARY
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

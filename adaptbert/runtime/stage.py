@@ -27,9 +27,9 @@ from typing import Any
 
 from adaptbert.base import plan as planning
 from adaptbert.base.config import Config
-from adaptbert.base.full_disk import full_disk
 from adaptbert.base.plan import Plan
 from adaptbert.codes import Code
+from adaptbert.core.full_disk import full_disk
 from adaptbert.errors import BadParams, UserError, shortened
 from adaptbert.runtime import signals
 from adaptbert.runtime.code_digest import code_digest

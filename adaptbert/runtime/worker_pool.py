@@ -15,8 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from adaptbert.base.processes import cores
 from adaptbert.codes import Code
+from adaptbert.core.processes import cores
 from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
 from adaptbert.runtime import cluster, cluster_pool, signals
 

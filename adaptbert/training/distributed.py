@@ -22,7 +22,8 @@ from torch import Tensor
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
-from adaptbert.training import launchers, meeting
+from adaptbert.training import launchers
+from adaptbert.training import rendezvous as meeting
 from adaptbert.training.launchers import PATIENCE, VARIABLE, Follow, Others, RankLost, launched
 
 

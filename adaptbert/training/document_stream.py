@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
-from adaptbert.base.seeds import seed_of
+from adaptbert.core.seeds import seed_of
 
 
 class BudgetConfig(Config):

@@ -48,7 +48,7 @@ class Processes:
     """The ranks 1 .. world-1 as processes of this machine, which meet in a file.
 
     Attributes:
-        store: where all ranks meet; see `adaptbert.training.meeting`.
+        store: where all ranks meet; see `adaptbert.training.rendezvous`.
         notice: seconds from the end of a connection until the end of the process behind it is known.
     """
 

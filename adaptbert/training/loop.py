@@ -18,7 +18,7 @@ import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import Tensor, nn
 
-from adaptbert.base.seeds import seed_of
+from adaptbert.core.seeds import seed_of
 from adaptbert.model.compiled import mode
 from adaptbert.runtime import signals
 from adaptbert.runtime.allocator import keep_freed_memory

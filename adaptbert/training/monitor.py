@@ -12,17 +12,17 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from adaptbert.base.files import write_json
 from adaptbert.codes import Code
+from adaptbert.core.files import write_json
 from adaptbert.model.to_device import HostCopy
 from adaptbert.runtime import signals
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.early_stopping import Best
 from adaptbert.training.plan import Fitted, Measure, Plan
-from adaptbert.training.readings import Reading, Readings
 from adaptbert.training.savepoints import Savepoints, SaveThread, State
 from adaptbert.training.stability import Diverged, Health
+from adaptbert.training.step_metrics import Reading, Readings
 
 LOG_EVERY = 10
 SAVE_SECONDS = 60.0

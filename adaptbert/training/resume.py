@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import read_json, write_json
+from adaptbert.core.files import read_json, write_json
 from adaptbert.runtime.locks import finish
 from adaptbert.training.savepoints import Savepoints
 

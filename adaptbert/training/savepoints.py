@@ -19,8 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptbert.base.files import file_digest, sync
 from adaptbert.codes import Code
+from adaptbert.core.files import file_digest, sync
 from adaptbert.errors import BadData
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import Blocked, atomic_write, write_json
+from adaptbert.core.files import Blocked, atomic_write, write_json
 from tests.support.project import ROOT, environment
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from adaptbert.base.files import atomic_write
+from adaptbert.core.files import atomic_write
 with atomic_write(Path(sys.argv[1])) as part:
     if sys.argv[2] == "folder":
         part.mkdir()

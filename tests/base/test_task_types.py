@@ -6,18 +6,18 @@ from typing import get_args
 import pytest
 
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
-from adaptbert.collection.readers import fields
 from adaptbert.comparison.evaluation import baselines
-from adaptbert.comparison.report import terms
-from adaptbert.finetuning.metrics import targets as scores
-from adaptbert.finetuning.tasks import shapes
-from adaptbert.finetuning.tasks import targets as heads
-from adaptbert.finetuning.tasks.task_options import SentenceOptions
+from adaptbert.data import schema as schemas
+from adaptbert.data import targets
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.layout import TASK_TYPES as INPUTS
+from adaptbert.data.readers import fields
 from adaptbert.prediction import outputs
-from adaptbert.rows import targets
-from adaptbert.rows.layout import CORPUS, Layout
-from adaptbert.rows.layout import TASK_TYPES as INPUTS
-from adaptbert.validation import schemas
+from adaptbert.report import terms
+from adaptbert.tasks import shapes
+from adaptbert.tasks import targets as heads
+from adaptbert.tasks.metrics import targets as scores
+from adaptbert.tasks.task_options import SentenceOptions
 from stages import collect_task
 from tests.support import tiny_tasks
 
@@ -34,17 +34,17 @@ ARE_RIGHT = {target for target, scoring in scores.SCORING.items() if scoring.rig
 TABLES = {
     "adaptbert/base/task_types.py: TARGETS_OF": (TARGETS_OF, TASK_TYPES),
     "adaptbert/base/task_types.py: the values of TARGETS_OF": ({target for _, target in PAIRS}, TARGETS),
-    "adaptbert/rows/layout.py: TASK_TYPES": (INPUTS, TASK_TYPES),
-    "adaptbert/rows/targets.py: TARGETS": (targets.TARGETS, TARGETS),
-    "adaptbert/finetuning/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
-    "adaptbert/finetuning/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
-    "adaptbert/finetuning/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
-    "adaptbert/finetuning/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
+    "adaptbert/data/layout.py: TASK_TYPES": (INPUTS, TASK_TYPES),
+    "adaptbert/data/targets.py: TARGETS": (targets.TARGETS, TARGETS),
+    "adaptbert/tasks/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
+    "adaptbert/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
+    "adaptbert/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
+    "adaptbert/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
     "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
     "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
-    "adaptbert/comparison/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
-    "adaptbert/comparison/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
-    "adaptbert/comparison/report/terms.py: TARGET_WORDS with `right`": (
+    "adaptbert/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
+    "adaptbert/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
+    "adaptbert/report/terms.py: TARGET_WORDS with `right`": (
         [target for target, words in terms.TARGET_WORDS.items() if words.right is not None],
         ARE_RIGHT,
     ),
@@ -66,12 +66,12 @@ def lacking(columns: Iterable[str], known: Iterable[str]) -> list[str]:
 def test_every_column_is_read_and_checked() -> None:
     layouts = [CORPUS, *(Layout(task_type, target) for task_type, target in PAIRS)]
     columns = {name for layout in layouts for name in layout.fields}
-    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "collection/readers/fields.py: TEXTS or READERS"
+    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "data/readers/fields.py: TEXTS or READERS"
     for layout in layouts:
         try:
             schemas.schema(layout, "bio", schemas.ANY_NUMBER)
         except KeyError as error:
-            pytest.fail(f"validation/schemas.py has no check of the column {error}")
+            pytest.fail(f"data/schema.py has no check of the column {error}")
 
 
 def test_every_key_that_a_target_takes_is_one_of_collect_task() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from adaptbert.pretraining.masked_lm import NO_ANSWER, MaskedBatches
+from adaptbert.mlm.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.training.document_stream import DocumentStream
 from benchmarks import finetuning, machine, masked_lm, peer, quality, real_text, table
 from benchmarks.peer import peers

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adaptbert.comparison.report.page import render
+from adaptbert.report.page import render
 from tests.support.browsing import CHROMIUM
 from tests.support.simulated import Simulated, compared, simulate
 

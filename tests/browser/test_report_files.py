@@ -6,9 +6,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.charts.figure import write_figures
-from adaptbert.comparison.report.mlflow_runs import ADDRESS, cells_of_arm
-from adaptbert.comparison.report.page import figures_of, render
+from adaptbert.report.charts.figure import write_figures
+from adaptbert.report.mlflow_runs import ADDRESS, cells_of_arm
+from adaptbert.report.page import figures_of, render
 from tests.support.browsing import CHROMIUM, COVERED, LINES_THROUGH_LABELS, Watched
 from tests.support.known import known
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.statistics.intervals import Interval
+from adaptbert.report.page import render
+from adaptbert.statistics.intervals import Interval
 from tests.support.browsing import CHROMIUM, COVERED, LINES_THROUGH_LABELS, Watched
 from tests.support.simulated import ACCURACY, ARMS, compared, rearmed, simulate
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.terms import Words
+from adaptbert.report.page import render
+from adaptbert.report.terms import Words
 from tests.support.browsing import CHROMIUM, Watched
 from tests.support.simulated import compared, simulate
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.page import render
+from adaptbert.report.page import render
 from tests.support.browsing import CHROMIUM, COVERED, LINES_THROUGH_LABELS, Watched
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

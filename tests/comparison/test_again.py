@@ -6,9 +6,9 @@ import pytest
 
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison, Step
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.text_table import comparison_table
+from adaptbert.report.metrics_json import summary
+from adaptbert.report.page import render
+from adaptbert.report.text_table import comparison_table
 from tests.support.known import known
 from tests.support.simulated import ACCURACY, ARMS, Simulated, compared, simulate
 

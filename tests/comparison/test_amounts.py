@@ -7,9 +7,9 @@ import pytest
 
 from adaptbert.comparison.amounts import amount, at_least, bytes_of
 from adaptbert.comparison.records import Comparison, Cost
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.text_table import comparison_table
+from adaptbert.report.metrics_json import summary
+from adaptbert.report.page import render
+from adaptbert.report.text_table import comparison_table
 from tests.support.known import known
 
 

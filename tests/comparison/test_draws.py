@@ -7,13 +7,13 @@ from statistics import mean
 import pytest
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import overview
 from adaptbert.comparison.rungs import Cost, grouped
-from adaptbert.comparison.tables.headlines import headlines
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.plot_data import write_plots
-from adaptbert.comparison.tables.text_table import NO_TASKS, comparison_table
-from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
+from adaptbert.report import overview
+from adaptbert.report.headlines import headlines
+from adaptbert.report.metrics_json import summary
+from adaptbert.report.plot_data import write_plots
+from adaptbert.report.text_table import NO_TASKS, comparison_table
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from tests.support.known import known
 from tests.support.simulated import Simulated, compared, edited, simulate
 from tests.support.simulated_rungs import BITS, DRAWS_APART

@@ -8,9 +8,9 @@ from adaptbert.comparison.judging import judged
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison, Step
 from adaptbert.comparison.rungs import Cost
-from adaptbert.comparison.statistics.multiplicity import adjusted_p
-from adaptbert.comparison.statistics.study import TaskStudy
-from adaptbert.comparison.statistics.verdicts import Verdict
+from adaptbert.statistics.multiplicity import adjusted_p
+from adaptbert.statistics.study import TaskStudy
+from adaptbert.statistics.verdicts import Verdict
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
 from tests.support.simulated import LIFTED, Simulated, compared, simulate

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import write_json
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.charts import curves
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.statistics.intervals import mean_interval
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.plot_data import write_plots
-from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, LearningPoint
+from adaptbert.core.files import write_json
+from adaptbert.report.charts import curves
+from adaptbert.report.metrics_json import summary
+from adaptbert.report.page import render
+from adaptbert.report.plot_data import write_plots
+from adaptbert.statistics.intervals import mean_interval
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, LearningPoint
 from tests.support.simulated import Simulated, compared, simulate
 
 SCORES = {

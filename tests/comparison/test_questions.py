@@ -18,15 +18,15 @@ from adaptbert.comparison.questions import (
     without_variants,
 )
 from adaptbert.comparison.records import Task
-from adaptbert.comparison.report import overview
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import captions
-from adaptbert.comparison.report.sentences import steps as sentences
-from adaptbert.comparison.report.sentences import tasks as task_sentences
-from adaptbert.comparison.report.sentences.advice import would_show
-from adaptbert.comparison.statistics.verdicts import Verdict
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.text_table import comparison_table
+from adaptbert.report import overview
+from adaptbert.report.metrics_json import summary
+from adaptbert.report.page import render
+from adaptbert.report.sentences import captions
+from adaptbert.report.sentences import steps as sentences
+from adaptbert.report.sentences import tasks as task_sentences
+from adaptbert.report.sentences.advice import would_show
+from adaptbert.report.text_table import comparison_table
+from adaptbert.statistics.verdicts import Verdict
 from tests.support.known import known
 from tests.support.simulated import ARMS, Simulated, compared, rearmed, simulate
 

@@ -6,15 +6,15 @@ from statistics import mean
 
 import pytest
 
-from adaptbert.base.files import read_json
 from adaptbert.comparison.read_rungs import on_checkpoints
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import rungs
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.text_table import comparison_table
-from adaptbert.rows.labelled_set import split, subset
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.core.files import read_json
+from adaptbert.data.labelled_set import split, subset
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.report.metrics_json import summary
+from adaptbert.report.page import render
+from adaptbert.report.sentences import rungs
+from adaptbert.report.text_table import comparison_table
 from tests.support.known import known
 from tests.support.page_reader import Reader
 from tests.support.simulated import Simulated, compared, edited, simulate

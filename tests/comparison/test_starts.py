@@ -6,10 +6,10 @@ import pytest
 
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.starts import Ranking, Scored, Standing, ranking, study_key
-from adaptbert.comparison.statistics.intervals import mean_interval
-from adaptbert.comparison.statistics.multiplicity import adjusted_p
-from adaptbert.comparison.statistics.spread import MADE_ONCE, Runs
-from adaptbert.comparison.statistics.study import Study
+from adaptbert.statistics.intervals import mean_interval
+from adaptbert.statistics.multiplicity import adjusted_p
+from adaptbert.statistics.spread import MADE_ONCE, Runs
+from adaptbert.statistics.study import Study
 from tests.support.known import known
 
 DOMAIN: dict[str, Runs] = {

@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.comparison.evaluation.baselines import Baselines
-from adaptbert.comparison.statistics.rows import RESAMPLES
 from adaptbert.comparison.task_studies import ResampledRows
-from adaptbert.finetuning.metrics.scores import classification_metrics
-from adaptbert.rows.labelled_set import split
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.data.labelled_set import split
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.statistics.rows import RESAMPLES
+from adaptbert.tasks.metrics.scores import classification_metrics
 from tests.support import tiny_tasks
 
 

@@ -10,7 +10,7 @@ import pytest
 from mlflow import MlflowClient
 
 from adaptbert.comparison.records import Arm, Task
-from adaptbert.comparison.report.mlflow_runs import cells_of, cells_of_arm, order
+from adaptbert.report.mlflow_runs import cells_of, cells_of_arm, order
 from adaptbert.runtime.tracking.origin import Recipe
 from adaptbert.runtime.tracking.run import open_run
 from adaptbert.runtime.tracking.store import EXPERIMENT

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
 from tests.support import followed_page as page

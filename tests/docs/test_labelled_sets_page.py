@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from adaptbert.collection.readers.formats.spec import FORMATS
-from adaptbert.collection.readers.records import Row
-from adaptbert.collection.user_files import Files
+from adaptbert.data.readers.records import Row
+from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.user_files import Files
 from adaptbert.runtime.params import params_file as params
 from stages.collect_task import CollectTaskParams
 from tests.support.format_examples import PAGE, Example, examples

@@ -13,7 +13,7 @@ import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.states import exception_to_failed_state
 
-from adaptbert.base.processes import cores
+from adaptbert.core.processes import cores
 from flows.devices import cuda_ids
 from flows.recipe import DvcLocked, StageFailed, may_pass
 from flows.stage_process import CommandFailed, heard

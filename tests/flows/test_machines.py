@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.processes import cores
+from adaptbert.core.processes import cores
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
 from flows import machines

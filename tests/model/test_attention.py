@@ -14,12 +14,12 @@ from torch import Tensor
 from torch.nn.attention import varlen
 from transformers import AutoModelForMaskedLM
 
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model import attention, checkpoint
 from adaptbert.model import to_device as batch
 from adaptbert.model.attention import flash_fits
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints

@@ -15,7 +15,7 @@ from transformers import (
     BertModel,
 )
 
-from adaptbert.base.files import file_digest
+from adaptbert.core.files import file_digest
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint

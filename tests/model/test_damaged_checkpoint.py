@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from transformers import BertForMaskedLM
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.errors import BadData, UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction import Predictor

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from adaptbert.base.counter_rng import mix
+from adaptbert.core.counter_rng import mix
 from adaptbert.model.dropout import add_dropout, dropout, keep_mask, random_bits
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
+from adaptbert.mlm import rung_outputs
 from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
-from adaptbert.pretraining import rung_outputs
 from adaptbert.training.resume import Work
 from tests.support import tiny
 from tests.support.cells import Project

@@ -66,22 +66,22 @@ EDITS = {
     "adaptbert/runtime/tracking/run.py": set(),
     "adaptbert/project/presets.py": set(),
     "adaptbert/prediction/predictor.py": set(),
-    "adaptbert/base/files.py": set(stages()),
-    "adaptbert/comparison/statistics/spread.py": {"compare"},
-    "adaptbert/comparison/report/page.css": {"compare"},
-    "adaptbert/comparison/report/overview.html.j2": {"compare"},
-    "adaptbert/collection/readers/formats/conll.py": {"collect", "collect_task"},
-    "adaptbert/collection/hub.py": {"collect", "collect_task"},  # imported in a function
-    "adaptbert/validation/contamination.py": {"validate"},
-    "adaptbert/tokenization/documents.py": {"tokenize"},
-    "adaptbert/tokenization/vocabulary_extension.py": {"tokenizer"},
-    "adaptbert/tokenization/store/tokenizer.py": {"tokenizer", "tokenize", "measure", *TRAINING},
+    "adaptbert/core/files.py": set(stages()),
+    "adaptbert/statistics/spread.py": {"compare"},
+    "adaptbert/report/page.css": {"compare"},
+    "adaptbert/report/overview.html.j2": {"compare"},
+    "adaptbert/data/readers/conll.py": {"collect", "collect_task"},
+    "adaptbert/data/hub.py": {"collect", "collect_task"},  # imported in a function
+    "adaptbert/data/leaks.py": {"validate"},
+    "adaptbert/text/documents.py": {"tokenize"},
+    "adaptbert/text/vocabulary_extension.py": {"tokenizer"},
+    "adaptbert/text/tokenizer.py": {"tokenizer", "tokenize", "measure", *TRAINING},
     "adaptbert/training/launchers.py": TRAINING,
-    "adaptbert/pretraining/masking.py": {"measure", *MLM},
-    "adaptbert/pretraining/sentence_pairs.py": MLM,
+    "adaptbert/mlm/masking.py": {"measure", *MLM},
+    "adaptbert/mlm/sentence_pairs.py": MLM,
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
-    "adaptbert/finetuning/tasks/crf.py": {"finetune"},
-    "adaptbert/finetuning/metrics/calibration.py": {"compare"},
+    "adaptbert/tasks/crf.py": {"finetune"},
+    "adaptbert/tasks/metrics/calibration.py": {"compare"},
     "stages/pretrain.py": {"pretrain"},
 }
 
@@ -129,7 +129,7 @@ def test_an_edit_reaches_the_stages_that_import_it(code: Path, before: dict[str,
 def test_a_module_that_is_imported_late_counts(code: Path, before: dict[str, str]) -> None:
     """Planted: a module of its own, imported inside a function, and then another text in it."""
     (code / "adaptbert/model/planted.py").write_text("A = 1\n")
-    name = "adaptbert/pretraining/sentence_pairs.py"
+    name = "adaptbert/mlm/sentence_pairs.py"
     text = (code / name).read_text(encoding="utf-8")
     late = f"{text}\n\ndef late() -> int:\n    from adaptbert.model.planted import A\n\n    return A\n"
     (code / name).write_text(late, encoding="utf-8")
@@ -146,12 +146,12 @@ def test_a_module_that_is_imported_late_counts(code: Path, before: dict[str, str
     "name", ["__pycache__/masking.pyc", ".masking.py.swp", "masking.py~", ".#masking.py", ".DS_Store", "unused.py"]
 )
 def test_what_nobody_imports_reaches_none(code: Path, before: dict[str, str], name: str) -> None:
-    assert reached(code, before, f"adaptbert/pretraining/{name}", "left") == set()
+    assert reached(code, before, f"adaptbert/mlm/{name}", "left") == set()
 
 
 def test_words_reach_none(code: Path, before: dict[str, str]) -> None:
     """A docstring, a comment, and the message of an error."""
-    name = "adaptbert/pretraining/rung.py"
+    name = "adaptbert/mlm/rung.py"
     text = (code / name).read_text(encoding="utf-8")
     said = text.replace('"""', '"""Said better: ', 1).replace("lower tokenize.max_length or", "lower it, or")
     assert said.count("lower it, or") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.runtime.params import params_file as params
 from tests.support.project import Project, clone
 
@@ -65,13 +65,13 @@ def test_what_a_recipe_leaves(project: Project) -> None:
 def test_words_in_the_fine_tuning_run_the_first_stage_alone(project: Project) -> None:
     """It looks whether the plan is that of the code, and it is the same plan."""
     before = (project.root / "plan.json").read_bytes()
-    with project.edited("adaptbert/finetuning/module.py", '"""Supervised', '"""Supervised (a word more)'):
+    with project.edited("adaptbert/tasks/module.py", '"""Supervised', '"""Supervised (a word more)'):
         ran, _ = repro(project)
     assert (ran, (project.root / "plan.json").read_bytes()) == ({"plan"}, before)
 
 
 def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: Project) -> None:
-    with project.edited("adaptbert/finetuning/module.py", "loss = self._shape.loss(", "loss = 2 * self._shape.loss("):
+    with project.edited("adaptbert/tasks/module.py", "loss = self._shape.loss(", "loss = 2 * self._shape.loss("):
         ran, _ = repro(project)
     assert ran == {"plan", *CELLS, "compare"}
     # Taking it back restores what was cached; nothing is trained. What compare leaves is in git, not in DVC's cache.

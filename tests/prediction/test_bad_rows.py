@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adaptbert.finetuning.module import PREDICT_ROWS
 from adaptbert.prediction import Predictor
 from adaptbert.prediction.predictor import HELD
+from adaptbert.tasks.module import PREDICT_ROWS
 from tests.support.cells import Project
 from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptbert.base.files import read_json, write_json
-from adaptbert.finetuning.module import PREDICT_ROWS, PREDICT_TOKENS, passes
-from adaptbert.finetuning.tasks.examples import Examples
+from adaptbert.core.files import read_json, write_json
+from adaptbert.data.targets import TARGETS
 from adaptbert.prediction import Predictor
-from adaptbert.rows.targets import TARGETS
+from adaptbert.tasks.examples import Examples
+from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
 from tests.support import tiny_tasks
 from tests.support.cells import Project
 from tests.support.predicting import KINDS, LEARNT, ROWS, json_lines, model, read, rows_of, run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import Blocked
+from adaptbert.core.files import Blocked
 from adaptbert.errors import BadData
 from adaptbert.project import dvc_files
 from adaptbert.runtime.locks import Busy

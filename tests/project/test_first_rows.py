@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.data.limits import Limits
+from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
-from adaptbert.validation.labelled_set import validate_labelled_set
-from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, read_into
 from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write, write_document
 from tests.support.commands import run

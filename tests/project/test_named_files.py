@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from adaptbert.collection.installed_docs import read_names
+from adaptbert.data.installed_docs import read_names
 from adaptbert.errors import BadData
 from adaptbert.project import named_files
-from adaptbert.tokenization.word_segmentation import read_dictionary
+from adaptbert.text.words import read_dictionary
 from tests.support.rules import FILE, changed
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.finetuning.tasks.shapes import SHAPES
 from adaptbert.project import named_files, presets
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params.all_sections import check_all
+from adaptbert.tasks.shapes import SHAPES
 from tests.support.commands import run
 from tests.support.imports import ROOT
 

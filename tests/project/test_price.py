@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from adaptbert.base import plan as planning
+from adaptbert.data import labelled_set
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, flop_of
-from adaptbert.finetuning.seed_run import train_seed
-from adaptbert.finetuning.tasks.shapes import shape_of
+from adaptbert.mlm.rung import RungRun, train_rung
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
-from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.project import price
 from adaptbert.project.price import Price, prices
-from adaptbert.rows import labelled_set
-from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params import plan_file
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.tasks.seed_inputs import HeldOutRows, SeedInputs, flop_of
+from adaptbert.tasks.seed_run import train_seed
+from adaptbert.tasks.shapes import shape_of
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.commands import run

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.files import write_json
+from adaptbert.core.files import write_json
 from adaptbert.errors import BAD_PARAMS
 from adaptbert.project.section_rules import notices
 from adaptbert.runtime.params import blocks, plan_file, strict_yaml

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.data.leaks import ForbiddenText
+from adaptbert.data.validate_corpus import validate_corpus
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.runtime import cluster
 from adaptbert.runtime.cluster_pool import MachineLost
 from adaptbert.runtime.worker_pool import in_order
-from adaptbert.tokenization.corpus_writer import write
-from adaptbert.validation.contamination import ForbiddenText
-from adaptbert.validation.corpus import validate_corpus
+from adaptbert.text.corpus_writer import write
 from tests.runtime.test_worker_pool import die, refuse, square
 from tests.support import raw, tiny
 from tests.support.imports import ROOT, imports, modules

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import Blocked
+from adaptbert.core.files import Blocked
 from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock
 
 HOLDER = """

@@ -13,7 +13,7 @@ import sys, time
 from pathlib import Path
 from adaptbert.runtime import signals
 from adaptbert.runtime.stage import _exit_code
-from adaptbert.base.files import atomic_write
+from adaptbert.core.files import atomic_write
 
 class Slow:
     def __del__(self):

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from adaptbert.base.start import StartConfig
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.mlm.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.stage import Stage
 from stages.collect import CollectParams
 from stages.domain_transfer import DomainTransferParams

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import atomic_write
 from adaptbert.codes import Code
+from adaptbert.core.files import atomic_write
+from adaptbert.data.limits import Limits
 from adaptbert.errors import BadData, BadParams, UserError, raise_all
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.stage import Stage
 from adaptbert.training.stability import Diverged
-from adaptbert.validation.limits import Limits
 from tests.runtime.test_stage import exit_code
 
 
@@ -120,9 +120,9 @@ FILE_LIMIT = """
 import resource
 from pathlib import Path
 from adaptbert.runtime.stage import Stage
-from adaptbert.base.files import atomic_write
+from adaptbert.core.files import atomic_write
 from adaptbert.base.start import StartConfig
-from adaptbert.validation.limits import Limits
+from adaptbert.data.limits import Limits
 
 def validate(params: Limits, *, out: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

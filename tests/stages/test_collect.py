@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.collection.readers.fields import Fields
+from adaptbert.data import labelled_set
+from adaptbert.data.layout import Layout
+from adaptbert.data.readers.fields import Fields
 from adaptbert.errors import BadData, UserError
-from adaptbert.rows import labelled_set
-from adaptbert.rows.layout import Layout
 from adaptbert.runtime.params import params_file as params
 from stages.collect import CollectParams
 from stages.collect_task import CollectTaskParams

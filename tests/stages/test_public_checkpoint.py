@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import BertForMaskedLM
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
 from tests.support.checkpoint_edits import edit

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.base.files import read_json
 from adaptbert.base.start import EncoderConfig, StartConfig
+from adaptbert.core.files import read_json
 from adaptbert.errors import BadData
-from adaptbert.tokenization.documents import is_heldout
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
-from adaptbert.tokenization.store.vocabulary_growth import extends
-from adaptbert.tokenization.vocabulary_extension import ExtensionConfig
-from adaptbert.tokenization.word_segmentation import SegmentationConfig
+from adaptbert.text.documents import is_heldout
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.vocabulary_extension import ExtensionConfig
+from adaptbert.text.vocabulary_growth import extends
+from adaptbert.text.words import SegmentationConfig
 from stages.tokenize import TokenizeParams, tokenize
 from stages.tokenizer import TokenizerParams, tokenizer
 from tests.support import tiny, tiny_tasks

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.errors import Several
 from stages.validate import Names, ValidateParams, validate
 from tests.support import raw

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from stages.finetune import FinetuneParams, finetune
 from tests.support import tiny, tiny_params, tiny_tasks
 

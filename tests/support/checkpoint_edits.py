@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import file_digest, read_json
+from adaptbert.core.files import file_digest, read_json
 
 
 def edit(folder: Path, name: str, **changes: Any) -> None:

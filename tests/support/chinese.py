@@ -3,7 +3,7 @@
 import random
 from functools import cache
 
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
 
 WHO = ["我", "我们", "他们", "朋友", "老师", "大家", "同学们", "妈妈"]
 WHEN = ["今天", "昨天晚上", "周末", "早上", "刚刚", "2019年", "12点"]

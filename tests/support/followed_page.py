@@ -16,7 +16,7 @@ from adaptbert.base.start import EncoderConfig
 from adaptbert.model import checkpoint as saved
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params import plan_file
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
 from tests.support import tiny, tiny_tasks
 from tests.support.markdown import blocks
 from tests.support.project import Project

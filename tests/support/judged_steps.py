@@ -5,9 +5,9 @@ from dataclasses import replace
 from scipy import stats
 
 from adaptbert.comparison.records import Detectable, Step, Task
-from adaptbert.comparison.statistics.intervals import Difference
-from adaptbert.comparison.statistics.spread import Variance
-from adaptbert.comparison.statistics.verdicts import Verdict
+from adaptbert.statistics.intervals import Difference
+from adaptbert.statistics.spread import Variance
+from adaptbert.statistics.verdicts import Verdict
 from tests.support.known import known
 
 DF = 8

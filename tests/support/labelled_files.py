@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adaptbert.collection.readers.records import Row, Unreadable
-from adaptbert.collection.user_files import Files
-from adaptbert.rows.layout import Layout
+from adaptbert.data.layout import Layout
+from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.user_files import Files
 from tests.support.reading import read, write
 
 CLASS, LABELS, NUMBER = (Layout("single_sentence", target) for target in ("class", "labels", "number"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adaptbert.tokenization.store.tokenized_corpus import Flat
+from adaptbert.text.token_store import Flat
 
 CLS, SEP = 2, 3
 

@@ -4,7 +4,7 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 
-from adaptbert.comparison.report.terms import Words
+from adaptbert.report.terms import Words
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 

@@ -9,7 +9,7 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from adaptbert.cli import app
-from adaptbert.rows import labelled_set as labelled
+from adaptbert.data import labelled_set as labelled
 from tests.support import tiny_params, tiny_tasks
 from tests.support.cells import Project
 from tests.support.imports import ROOT

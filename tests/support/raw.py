@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.rows.layout import CORPUS, Layout
-from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
-from adaptbert.validation.limits import Limits
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.limits import Limits
+from adaptbert.data.validate_set import ValidatedSet, validate_labelled_set
 from tests.support.labelled_files import CLASS
 
 LIMITS = Limits(min_characters=2, max_characters=200, max_bad_fraction=1.0)

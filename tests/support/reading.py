@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.collection.raw_writer import RawWriter
-from adaptbert.collection.readers.records import Row, Unreadable
-from adaptbert.collection.source_config import SourceConfig
-from adaptbert.collection.user_files import Files
-from adaptbert.rows.layout import CORPUS, Layout
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.raw_writer import RawWriter
+from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.source_config import SourceConfig
+from adaptbert.data.user_files import Files
 
 MANY = "".join(f"line {number}\n" for number in range(20_000)).encode()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.files import read_json
 from adaptbert.base.start import EncoderConfig, StartConfig
+from adaptbert.core.files import read_json
 from adaptbert.errors import BadData
 from stages.domain_transfer import DomainTransferParams, domain_transfer
 from stages.measure import measure

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.finetuning.module import FineTuning, LabelledBatches
-from adaptbert.finetuning.options.freezing import freeze
-from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
-from adaptbert.finetuning.tasks.shape import Shape
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.tokenization.store.tokenized_corpus import Documents
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
+from adaptbert.tasks.module import FineTuning, LabelledBatches
+from adaptbert.tasks.options.freezing import freeze
+from adaptbert.tasks.shape import Shape
+from adaptbert.text.token_store import Documents
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.plan import Plan
 from tests.support import tiny, tiny_params, tiny_tasks

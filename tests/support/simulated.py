@@ -16,14 +16,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.base.files import read_json, write_json
 from adaptbert.base.ladder import LadderConfig
 from adaptbert.base.plan import Entry, Plan, expand
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison
-from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
-from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
+from adaptbert.core.files import read_json, write_json
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics
+from adaptbert.tasks.metrics.scores import classification_metrics, span_metrics
 from tests.support.bases import write_base
 from tests.support.simulated_rows import LABELS, TYPES, difficulty, predict, sentence, tagged
 from tests.support.simulated_rungs import write_rung

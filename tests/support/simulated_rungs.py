@@ -4,9 +4,9 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from adaptbert.base.files import write_json
 from adaptbert.base.plan import Plan
-from adaptbert.pretraining.metrics.rung_metrics import RungMetrics
+from adaptbert.core.files import write_json
+from adaptbert.mlm.rung_metrics import RungMetrics
 
 BITS = {  # after each rung: general, domain, task text
     "scratch": (4.30, 4.45, 4.40),

@@ -19,9 +19,9 @@ from adaptbert.model import checkpoint
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.corpus_writer import write
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.corpus_writer import write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
 from adaptbert.training.resume import Work
 
 TEXTS = {

@@ -2,13 +2,13 @@
 
 from typing import Any, get_args
 
-from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.tasks import shapes
+from adaptbert.mlm.heldout_evaluation import MeasureConfig
+from adaptbert.mlm.masking import Masker, MaskingConfig, NgramConfig
+from adaptbert.mlm.rung_config import RungConfig
 from adaptbert.model.optimizer import OptimConfig
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.masking import Masker, MaskingConfig, NgramConfig
-from adaptbert.pretraining.rung_config import RungConfig
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.tasks import shapes
+from adaptbert.tasks.cell_config import CellConfig
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import BudgetConfig
 from tests.support.tiny import MAX_LENGTH, tokenizer
 from tests.support.tiny_tasks import options

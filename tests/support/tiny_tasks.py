@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 
 from adaptbert.comparison.evaluation.baselines import baseline_answers
 from adaptbert.comparison.evaluation.embeddings import Embeddings
-from adaptbert.finetuning.metrics.targets import SCORING, right_answers
-from adaptbert.finetuning.tasks import shapes
-from adaptbert.finetuning.tasks.shape import Shape
-from adaptbert.finetuning.tasks.shapes import ShapeConfig
-from adaptbert.rows import tag_schemes
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.data import tag_schemes
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.tasks import shapes
+from adaptbert.tasks.metrics.targets import SCORING, right_answers
+from adaptbert.tasks.shape import Shape
+from adaptbert.tasks.shapes import ShapeConfig
 from tests.support.tiny import rows
 
 KINDS = [

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
+from adaptbert.text.token_store import TokenizedCorpus
 from tests.support import tiny, tiny_params
 
 

@@ -15,22 +15,22 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from transformers import BertForMaskedLM, BertForPreTraining
 
-from adaptbert.finetuning.module import FineTuning
-from adaptbert.finetuning.options.r_drop import RDropConfig
-from adaptbert.finetuning.tasks import shapes
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentenceOrderHead, SentencePairs
 from adaptbert.model import attention
 from adaptbert.model.to_device import HostCopy
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.pretraining.sentence_pairs import NextSentenceHead, SentenceOrderHead, SentencePairs
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.tasks import shapes
+from adaptbert.tasks.module import FineTuning
+from adaptbert.tasks.options.r_drop import RDropConfig
 from adaptbert.training import loop
 from adaptbert.training.distributed import Ranks
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.monitor import Monitor
 from adaptbert.training.plan import Plan
-from adaptbert.training.readings import Readings
 from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.step_metrics import Readings
 from tests.support import pretended, short_runs, tiny, tiny_params, tiny_tasks
 from tests.support.short_runs import STEPS, first_batch, model_of
 from tests.training.test_loop import LoggedRun

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL, TEMPORARY
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import distributed as ranks
 from adaptbert.training.launchers import RankLost
 from adaptbert.training.loop import fit
@@ -123,7 +123,7 @@ def test_killed_and_resumed_processes_give_bit_identical_results(
     body = f"""
 from pathlib import Path
 import pytest
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
 from adaptbert.training.savepoints import Savepoints
 from tests.support import short_runs
@@ -199,7 +199,7 @@ def test_a_rank_that_fails_while_rank_0_waits_in_a_blocking_call(corpus: Tokeniz
     body = f"""
 import os, time
 from pathlib import Path
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import launchers, loop
 from tests.support import tiny
 from tests.training import test_distributed

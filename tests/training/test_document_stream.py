@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from adaptbert.base.counter_rng import uniforms
-from adaptbert.base.seeds import seed_of
+from adaptbert.core.counter_rng import uniforms
+from adaptbert.core.seeds import seed_of
 from adaptbert.training.document_stream import BudgetConfig, DocumentStream
 
 lengths_of = st.lists(st.integers(2, 40), min_size=1, max_size=60).map(lambda lengths: np.array(lengths, np.int64))

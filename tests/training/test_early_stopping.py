@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from adaptbert.finetuning.module import UnfreezingBatches
-from adaptbert.finetuning.options.freezing import GradualUnfreezingConfig
-from adaptbert.finetuning.options.r_drop import RDropConfig
+from adaptbert.tasks.module import UnfreezingBatches
+from adaptbert.tasks.options.freezing import GradualUnfreezingConfig
+from adaptbert.tasks.options.r_drop import RDropConfig
 from adaptbert.training.early_stopping import Best, KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted

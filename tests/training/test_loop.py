@@ -7,10 +7,10 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from adaptbert.pretraining.heldout_evaluation import HeldOut
-from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.mlm.heldout_evaluation import HeldOut
+from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import loop as training
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan

@@ -11,11 +11,11 @@ import pytorch_lightning as pl
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL
-from adaptbert.pretraining.heldout_evaluation import HeldOut
-from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedLM
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.mlm.heldout_evaluation import HeldOut
+from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints

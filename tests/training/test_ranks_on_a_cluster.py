@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from adaptbert.errors import TEMPORARY, BadParams
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import rank_process
 from adaptbert.training.launchers import VARIABLE, RankLost
 from adaptbert.training.loop import fit

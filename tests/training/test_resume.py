@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from adaptbert.pretraining.masked_lm import MaskedBatch
+from adaptbert.mlm.masked_lm import MaskedBatch
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import loop as training
 from adaptbert.training import monitor
 from adaptbert.training.loop import fit

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from adaptbert.pretraining.masked_lm import MaskedBatch
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.mlm.masked_lm import MaskedBatch
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints, State

@@ -27,13 +27,13 @@ from adaptbert.comparison.evaluation.linear_models import (
     ridge,
     windows,
 )
-from adaptbert.finetuning.metrics import answer_overlap as answer_text
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
-from adaptbert.rows import labelled_set as labelled
-from adaptbert.rows import tag_schemes
-from adaptbert.rows.layout import Layout
-from adaptbert.rows.targets import TARGETS
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.data import labelled_set as labelled
+from adaptbert.data import tag_schemes
+from adaptbert.data.layout import Layout
+from adaptbert.data.targets import TARGETS
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.tasks.metrics import answer_overlap as answer_text
+from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING, right_answers
 
 Row = dict[str, Any]
 Rows = Sequence[Row]

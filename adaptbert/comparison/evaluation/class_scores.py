@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from adaptbert.base.task_types import Target
 from adaptbert.comparison.evaluation.predictions import Answer
-from adaptbert.finetuning.metrics.targets import SCORING
-from adaptbert.rows.tag_schemes import OUTSIDE
+from adaptbert.data.tag_schemes import OUTSIDE
+from adaptbert.tasks.metrics.targets import SCORING
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ import numpy as np
 from adaptbert.base.task_types import Target
 from adaptbert.comparison.evaluation.class_scores import ClassScores, Confusion, class_table, confusion
 from adaptbert.comparison.evaluation.predictions import Answer, judge, read_predictions
-from adaptbert.finetuning.metrics.calibration import (
+from adaptbert.data.targets import TARGETS
+from adaptbert.tasks.metrics.calibration import (
     BINS,
     Bin,
     brier_score,
@@ -21,7 +22,6 @@ from adaptbert.finetuning.metrics.calibration import (
     expected_calibration_error,
     reliability,
 )
-from adaptbert.rows.targets import TARGETS
 
 ROWS_A_DOT, FEWEST_DOTS = 20, 5
 """Of the reliability curve: the accuracy over fewer rows is mostly chance."""

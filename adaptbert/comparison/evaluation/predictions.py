@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.task_types import Target
-from adaptbert.finetuning.metrics.targets import SCORING
-from adaptbert.rows.targets import TARGETS
+from adaptbert.data.targets import TARGETS
+from adaptbert.tasks.metrics.targets import SCORING
 
 
 @dataclass(frozen=True)

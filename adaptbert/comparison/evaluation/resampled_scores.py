@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.base.task_types import Target
-from adaptbert.finetuning.metrics import answer_overlap
-from adaptbert.rows import tag_schemes
+from adaptbert.data import tag_schemes
+from adaptbert.tasks.metrics import answer_overlap
 
 Floats = NDArray[np.float64]
 Weights = NDArray[np.uint8]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from os.path import realpath
 from pathlib import Path
 
-from adaptbert.base.files import atomic_write
+from adaptbert.core.files import atomic_write
 
 
 def write(target: Path, content: bytes) -> None:

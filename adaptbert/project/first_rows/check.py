@@ -14,14 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from adaptbert.collection.readers.formats.spec import FORMATS
+from adaptbert.data.limits import Limits
+from adaptbert.data.readers.spec import FORMATS
 from adaptbert.errors import BadData, UserError
 from adaptbert.project.first_rows.judging import Finding
 from adaptbert.project.first_rows.looks import SPLITS, LabelledLook, Look, of_corpus
 from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
-from adaptbert.tokenization.word_segmentation import SegmentationConfig, Segmenter
-from adaptbert.validation.limits import Limits
+from adaptbert.text.words import SegmentationConfig, Segmenter
 
 SECONDS = 10.0
 """After that, no further set is opened."""

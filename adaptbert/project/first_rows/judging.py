@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adaptbert.codes import Code
-from adaptbert.collection.user_files import MOST_FILES
+from adaptbert.data.accounts import Account, TooManyBad
+from adaptbert.data.limits import Limits
+from adaptbert.data.user_files import MOST_FILES
 from adaptbert.errors import BadData, UserError
-from adaptbert.validation.accounts import Account, TooManyBad
-from adaptbert.validation.limits import Limits
 
 Finding = UserError | str
 """An error or the words of a notice."""

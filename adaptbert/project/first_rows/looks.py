@@ -7,15 +7,17 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
-from adaptbert.base.files import read_json
 from adaptbert.codes import Code
-from adaptbert.collection.hub import HubDataset
-from adaptbert.collection.installed_docs import InstalledDocs
-from adaptbert.collection.raw_writer import RawWriter
-from adaptbert.collection.source_config import SourceConfig
-from adaptbert.collection.user_files import Files
+from adaptbert.core.files import read_json
+from adaptbert.data.hub import HubDataset
+from adaptbert.data.installed_docs import InstalledDocs
+from adaptbert.data.layout import CORPUS
+from adaptbert.data.leaks import ForbiddenText
+from adaptbert.data.limits import Limits
+from adaptbert.data.raw_writer import RawWriter
+from adaptbert.data.source_config import SourceConfig
+from adaptbert.data.user_files import Files
 from adaptbert.errors import BadParams
-from adaptbert.finetuning.options import class_weights
 from adaptbert.project.first_rows.judging import (
     Extent,
     Finding,
@@ -26,10 +28,8 @@ from adaptbert.project.first_rows.judging import (
     unread,
     validation_limits,
 )
-from adaptbert.rows.layout import CORPUS
 from adaptbert.runtime.params import blocks
-from adaptbert.validation.contamination import ForbiddenText
-from adaptbert.validation.limits import Limits
+from adaptbert.tasks.options import class_weights
 
 SPLITS = ("train", "dev", "test")
 ROWS = 200
@@ -60,7 +60,7 @@ def _beginning(*, small: bool) -> int:
 
 def of_corpus(look: Look, key: str, config: SourceConfig, path: Path) -> Iterator[Finding]:
     """Text without labels."""
-    from adaptbert.validation.corpus import validate_corpus
+    from adaptbert.data.validate_corpus import validate_corpus
 
     if config.source == "installed_docs":
         InstalledDocs(path).provenance()
@@ -139,7 +139,7 @@ class LabelledLook:
 
     def _validated(self, raw: Path, extents: Mapping[str, Extent], *, whole: bool) -> Iterator[Finding]:
         """The problems that validation finds."""
-        from adaptbert.validation.labelled_set import validate_labelled_set
+        from adaptbert.data.validate_set import validate_labelled_set
 
         kept = raw.parent / "kept"
         limits = validation_limits(self._look.limits, whole=whole)

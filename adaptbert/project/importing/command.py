@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import atomic_write, write_json
 from adaptbert.base.ladder import is_name, plain, why_no_name
 from adaptbert.base.start import FOLDERS, is_hub_name
 from adaptbert.codes import Code
+from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable
 from adaptbert.model.card import CARD
 from adaptbert.model.checkpoint import Checkpoint
@@ -20,7 +20,7 @@ from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, check_archit
 from adaptbert.project.importing import weights
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.runtime.stage import PARAMS
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import Tokenizer
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""

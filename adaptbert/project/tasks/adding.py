@@ -12,7 +12,6 @@ from adaptbert.base.ladder import ALL, is_name, why_no_name
 from adaptbert.base.plan import PLAN
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, printable, raise_all
-from adaptbert.finetuning.tasks.shapes import SHAPES
 from adaptbert.project import own_data
 from adaptbert.project.editing import params_text, replacing
 from adaptbert.project.first_rows import check as first_rows
@@ -22,6 +21,7 @@ from adaptbert.project.tasks.splits import Splits
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params.all_sections import check_all
+from adaptbert.tasks.shapes import SHAPES
 
 _BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
 

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple, cast
 
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
-from adaptbert.collection.readers import encodings
-from adaptbert.collection.readers.formats.spec import FORMATS, Format
+from adaptbert.data.readers import encodings
+from adaptbert.data.readers.spec import FORMATS, Format
+from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks import columns as of_columns
 from adaptbert.project.tasks import targets
 from adaptbert.project.tasks.sight import Sight, look
 from adaptbert.project.tasks.splits import SPLITS, Splits
-from adaptbert.rows.targets import TARGETS
 
 _MOST = 60
 """Characters of a value of the first row that are shown."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
-from adaptbert.collection.readers.lines import head
-from adaptbert.collection.readers.records import Record
+from adaptbert.data.layout import Layout
+from adaptbert.data.readers.lines import head
+from adaptbert.data.readers.records import Record
+from adaptbert.data.readers.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
 from adaptbert.errors import BadData
-from adaptbert.rows.layout import Layout
 
 ROWS = 100_000
 """Of a file: files may be sorted by label."""

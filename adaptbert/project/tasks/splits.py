@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from adaptbert.base.ladder import is_name, plain
 from adaptbert.codes import Code
-from adaptbert.collection.readers.formats.spec import SUFFIXES
+from adaptbert.data.readers.spec import SUFFIXES
 from adaptbert.errors import BadData
 from adaptbert.project.own_data import OWN
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
+from adaptbert.data import tag_schemes
 from adaptbert.errors import BadData
 from adaptbert.project.tasks.sight import BY_HAND, Sight
-from adaptbert.rows import tag_schemes
 
 _SEPARATORS = (";", "|", ",", "、", "，", "；")
 _MOST_CLASSES = 200

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import atomic_write
 from adaptbert.base.ladder import ALL, LadderConfig
 from adaptbert.base.plan import PLAN, WRITE, Corpus, LabelledSet, Plan, expand, read
 from adaptbert.codes import Code
+from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
 from adaptbert.runtime.code_digest import ROOT, code_digest
 from adaptbert.runtime.params import params_file as params

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from adaptbert.base.files import make_folder
-from adaptbert.base.processes import has_ended
+from adaptbert.core.files import make_folder
+from adaptbert.core.processes import has_ended
 
 PAUSE_SECONDS = 300.0
 

@@ -15,10 +15,10 @@ from adaptbert.comparison.evaluation.baselines import (
 )
 from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.evaluation.linear_models import few_spaces
-from adaptbert.comparison.report.terms import BASELINES as BASELINE_WORDS
-from adaptbert.finetuning.metrics.targets import COMPARED_BY
-from adaptbert.rows.labelled_set import split, subset
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.data.labelled_set import split, subset
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.report.terms import BASELINES as BASELINE_WORDS
+from adaptbert.tasks.metrics.targets import COMPARED_BY
 from tests.support import tiny, tiny_tasks
 from tests.support.bases import write_base
 from tests.support.tiny_tasks import baseline_scores
@@ -163,7 +163,7 @@ def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str, tm
     vectors = dict(zip(words, np.random.default_rng(1).normal(size=(len(words), 50)), strict=True))
     base = Embeddings(write_base(tmp_path, vectors))
     scores = baseline_scores(tiny_tasks.described(shape, target), *rows, seed=1, embeddings=base)
-    assert set(scores) <= set(BASELINE_WORDS), "adaptbert/comparison/report/terms.py: BASELINES"
+    assert set(scores) <= set(BASELINE_WORDS), "adaptbert/report/terms.py: BASELINES"
     always, linear, *of_embeddings = scores
     assert always in ("majority", "word_majority")
     of_texts = shape in ("single_sentence", "sentence_pair")

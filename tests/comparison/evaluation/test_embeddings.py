@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from adaptbert.comparison.evaluation.embeddings import Embeddings
-from adaptbert.comparison.report.page import render
-from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.data.labelled_set import split
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.rows.labelled_set import split
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.report.metrics_json import summary
+from adaptbert.report.page import render
 from tests.support import tiny
 from tests.support.bases import write_base
 from tests.support.simulated import compared, simulate

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from adaptbert.base.task_types import Target
 from adaptbert.comparison.evaluation.resampled_scores import scorer
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING
-from adaptbert.rows import tag_schemes
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.data import tag_schemes
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING
 from tests.support import tiny_tasks
 
 LABELS = ["a", "b", "c"]

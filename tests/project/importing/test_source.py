@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.project.importing.command import name_of
 from tests.support import tiny
 from tests.support.hub_cache import REVISION, in_cache

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny
 from tests.support.public_checkpoints import INIT, brought
 

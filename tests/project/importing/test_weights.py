@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertForMaskedLM
 
-from adaptbert.base.files import read_json
+from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from tests.support import tiny
 from tests.support.public_checkpoints import (

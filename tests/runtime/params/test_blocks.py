@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.errors import UserError
-from adaptbert.pretraining.masking import MaskingConfig
+from adaptbert.mlm.masking import MaskingConfig
 from adaptbert.runtime.params.blocks import in_force, parse
 
 SECTION = {

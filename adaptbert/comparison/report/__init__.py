@@ -1,1 +1,0 @@
-"""Renders reports/index.html: a self-contained page, in English and Chinese, with all results."""

@@ -1,0 +1,1 @@
+"""What every package stands on: atomic files, records, random numbers, processes."""

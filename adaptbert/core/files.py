@@ -1,0 +1,112 @@
+"""Atomic writes: a file or folder is written beside its target under a temporary name, then renamed."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.core.full_disk import full_disk, size
+from adaptbert.core.processes import has_ended
+from adaptbert.errors import IO_ERROR, UserError
+
+
+class Blocked(UserError):
+    """Something else is in the place of one of our files or folders."""
+
+    exit_code = IO_ERROR
+
+
+@contextmanager
+def atomic_write(target: Path) -> Iterator[Path]:
+    """A path to write a file or folder to; it replaces `target` when the block ends without an exception.
+
+    The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
+    When the block raises, its files are removed and `target` stays unchanged. Files of a process that was killed in
+    the block are removed when the same target is written again.
+
+    Raises:
+        FullDisk: there is no room for it.
+        Blocked: a file was written, and the target is a folder, which may hold files of the user.
+    """
+    make_folder(target.parent)
+    _remove_leftovers(target)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        for path in [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]:
+            sync(path)
+        if target.is_dir():
+            if not temporary.is_dir():
+                raise Blocked(Code.BLOCKED, target, "a folder, not a file", "move it away, then the same command again")
+            shutil.rmtree(target)
+        temporary.replace(target)
+        sync(target.parent)
+    except Exception as error:
+        if full := full_disk(error, target, size(temporary)):  # before it is removed: what is free now is too little
+            raise full from error
+        raise
+    finally:
+        _remove(temporary)
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder and its parents where they do not exist.
+
+    Raises:
+        Blocked: something else stands where one of them belongs.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        blocking = next(place for place in (*reversed(path.parents), path) if not place.is_dir())
+        problem = "not a folder, and one belongs there"
+        raise Blocked(Code.BLOCKED, blocking, problem, "move it away, or rename it") from None
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Temporary files of processes that have ended; those of live processes stay."""
+    for path in target.parent.glob(f".{escape(target.name)}.*.part"):
+        with suppress(FileNotFoundError):  # its process has just ended well
+            pid = path.name.removesuffix(".part").rpartition(".")[2]
+            if pid.isdecimal() and has_ended(int(pid), path.stat().st_mtime):
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_json(target: Path, values: Mapping[str, Any]) -> None:
+    """Keys in their order, floats as Python prints them, no time and no run id: equal results have equal bytes."""
+    with atomic_write(target) as path:
+        path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file that this project wrote."""
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the names in a folder, to disk, so that they survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,129 @@
+"""JSON files that one stage writes and others read: one typed model for the writer and every reader.
+
+pydantic rather than dataclasses: a file may have been damaged or edited, and pydantic checks each field of each nested
+object and names the one that is wrong.
+"""
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+from pydantic_core import PydanticCustomError
+
+from adaptbert.codes import Code
+from adaptbert.core.files import read_json
+from adaptbert.errors import BadData, raise_all
+
+_RUN_AGAIN = "restore the file with `dvc checkout --force`, or run its stage again"
+_SHOWN = 40
+"""Characters of a value that a message shows."""
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return value
+    raise PydanticCustomError("number", "Input should be a finite number")
+
+
+Number = Annotated[int | float, PlainValidator(_number)]
+"""As it stands in the file: 2 stays 2, and 2.0 stays 2.0."""
+
+
+class Record(BaseModel):
+    """One object of a JSON file; its keys in the order of the fields.
+
+    A field without a default is always written, as null where it is None. A field whose default is None is left out of
+    the file where it is None.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_by_name=True, validate_by_alias=True
+    )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The record in a file that this project wrote.
+
+        Raises:
+            BadData: it is no JSON, a field is missing or of another type, or there is one that is unknown.
+        """
+        try:
+            values = read_json(path)
+        except ValueError:
+            raise BadData(Code.BAD_CONFIG, path, "not JSON", _RUN_AGAIN) from None
+        return validated(cls, values, path, _RUN_AGAIN)
+
+    def as_json(self) -> dict[str, Any]:
+        """What stands in the file."""
+        return self.model_dump()
+
+    def laid_out(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values by the keys of the file; a subclass with another file layout overrides this."""
+        return values
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields, values = type(self).model_fields, {}
+        for name, value in write(self).items():
+            field = fields.get(name)
+            if field is None or field.is_required() or value is not None:
+                values[name if field is None else field.alias or name] = value
+        return self.laid_out(values)
+
+
+class MeasuredRecord(Record):
+    """A record that also holds numbers under the names of what was measured."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Number] = Field(init=False)
+
+    @property
+    def measures(self) -> dict[str, Number]:
+        """By their names in the file, such as `domain/bits_per_char`."""
+        return self.__pydantic_extra__
+
+
+class CurvePoint(MeasuredRecord):
+    """A measured step of a training run: the measures, and the mean training loss since the point before it."""
+
+    step: int
+    tokens: int
+
+
+def validated(cls: type[M], values: Mapping[str, Any], place: str | Path, remedy: str) -> M:
+    """The typed values of a file.
+
+    Raises:
+        BadData: with all that does not fit.
+    """
+    try:
+        return cls.model_validate(values)
+    except ValidationError as error:
+        failures = []
+        for detail in error.errors():
+            key = ".".join(map(str, detail["loc"]))
+            problem = detail["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
+            if detail["type"] not in ("missing", "value_error"):
+                problem += f", found {shown(detail['input'])}"
+            failures.append(BadData(Code.BAD_CONFIG, f"{place}: {key}" if key else place, problem, remedy))
+        raise_all(failures)
+        raise
+
+
+def shown(value: object) -> str:
+    """A value of a JSON file as a message shows it."""
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,0 +1,190 @@
+"""Row counts of validation: rows in = rows kept + rows rejected, each rejected row with its reason.
+
+In: decisions about rows. Out: the counts of metrics/validate.json and the reject files below data/rejected, which hold
+ids, places and reasons, never the text, and are readable by their owner only.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.codes import Code
+from adaptbert.data.layout import Layout
+from adaptbert.data.parquet_writer import Table
+from adaptbert.data.schema import Reason
+from adaptbert.errors import BadData, UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMPRESSION = "zstd"
+TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
+_SHOWN = 5
+"""Places and reasons listed in a message; the others are counted."""
+_IDS = 20
+"""Repeated ids reported, one error each."""
+
+
+class Reject(NamedTuple):
+    """One rejected row, as the reject file holds it."""
+
+    id: str
+    split: str
+    file: str
+    line: int
+    code: int
+    """The number of a `Code`."""
+    reason: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class TooManyBad(BadData):
+    """More rows than `validate.max_bad_fraction` allows cannot be read or are not valid."""
+
+
+class RejectFile(Table):
+    """Writes rejected rows in batches."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        numbers = ("line", "code")
+        super().__init__(path, [(name, pa.int64() if name in numbers else pa.string()) for name in Reject._fields])
+
+    def write(self, rejects: Iterable[Reject]) -> None:
+        for reject in rejects:
+            self.add(reject._asdict())
+
+
+@dataclass
+class Account:
+    """Row counts of one corpus, or of one split of a labelled set."""
+
+    rows_in: int = 0
+    kept: int = 0
+    characters: int = 0
+    """Of the rows kept."""
+    rejected: Counter[str] = field(default_factory=Counter)
+    """Reason -> rows."""
+    cleaned: Counter[str] = field(default_factory=Counter)
+    """Kind of hidden character -> characters removed."""
+    warnings: Counter[str] = field(default_factory=Counter)
+    invalid: list[Reject] = field(default_factory=list)
+    """Rows that could not be read or are not valid; duplicates and rows with dev or test text are valid."""
+
+    def keep(self, texts: Iterable[str]) -> None:
+        """Count kept rows."""
+        for text in texts:
+            self.kept += 1
+            self.characters += len(text)
+
+    def reject(self, name: str, reject: Reject, *, invalid: bool) -> None:
+        """Count a rejected row under `name`."""
+        self.rejected[name] += 1
+        if invalid:
+            self.invalid.append(reject)
+
+    def balance(self) -> None:
+        """Assert rows in = rows kept + rows rejected; a difference is a bug."""
+        difference = self.rows_in - self.kept - self.rejected.total()
+        assert difference == 0, f"{self.rows_in} rows in, {self.kept} kept, {self.rejected.total()} rejected"
+
+    def too_many_invalid(self, limit: float, place: str | Path) -> list[TooManyBad]:
+        """The error when more than the share `limit` of the rows cannot be read or are not valid."""
+        if len(self.invalid) <= limit * self.rows_in:
+            return []
+        reasons = Counter((reject.code, reject.reason) for reject in self.invalid)
+        (code, _), _ = reasons.most_common(1)[0]
+        listed = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
+        listed += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+        shown = ", ".join(f"{reject.place}" for reject in self.invalid[:_SHOWN])
+        more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
+        problem = (
+            f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed}) at {shown}{more}"
+        )
+        return [TooManyBad(Code(code), place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
+
+    def __str__(self) -> str:
+        """One line for the log."""
+        notes = {**_sorted(self.rejected), **_sorted(self.warnings)}
+        details = "".join(f", {name.replace('_', ' ')} {count:,}" for name, count in notes.items())
+        return f"{self.kept:,} of {self.rows_in:,} rows kept{details}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers, sorted, for metrics/validate.json."""
+        return {
+            "rows_in": self.rows_in,
+            "kept": self.kept,
+            "characters": self.characters,
+            "rejected": _sorted(self.rejected),
+            "cleaned": _sorted(self.cleaned),
+            "warnings": _sorted(self.warnings),
+        }
+
+
+def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: counts[name] for name in sorted(counts)}
+
+
+def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
+    """Rows that `collect` could not read, added to the row counts, so that these cover the source."""
+    path = raw / "unreadable.parquet"
+    for row in pq.read_table(path).to_pylist() if path.is_file() else []:
+        split = row.get("split", "")
+        reject = Reject(row["id"] or "", split, row["file"], row["line"], row["code"], row["reason"])
+        accounts[split].rows_in += 1
+        accounts[split].reject("unreadable", reject, invalid=True)
+        yield reject
+
+
+def rejects(
+    frame: "pd.DataFrame", reasons: Mapping[int, Reason], invalid: Collection[int], split: str, account: Account
+) -> Iterator[Reject]:
+    """The rejected rows of a frame, added to the row counts.
+
+    Args:
+        reasons: position in the frame -> why.
+        invalid: those of the positions whose rows are invalid; the others are duplicates, copies or out of limits.
+    """
+    ids, files, lines = (frame[column].tolist() for column in ("id", "file", "line"))
+    for row, reason in sorted(reasons.items()):
+        row_id = ids[row] if isinstance(ids[row], str) else ""
+        reject = Reject(row_id, split, files[row], lines[row], reason.code, reason.text)
+        account.reject(reason.name, reject, invalid=row in invalid)
+        yield reject
+
+
+def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
+    """One error for each repeated id, with its first two places."""
+    shown = sorted(repeated)[:_IDS]
+    if not shown:
+        return []
+    rows = pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", shown)]).to_pylist()
+    places: dict[str, list[str]] = {row_id: [] for row_id in shown}
+    for row in rows:
+        places[row["id"]].append(f"{row['file']}:{row['line']}")
+    return [
+        BadData(Code.BAD_ID, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
+        for row_id, (first, second, *_) in places.items()
+    ]
+
+
+def writer(path: Path, layout: Layout) -> pq.ParquetWriter:
+    """A Parquet writer for kept rows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
+
+
+def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> pa.Table:
+    """The table that `writer` writes, from one sequence for each column of the layout."""
+    schema = layout.arrow()
+    arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,0 +1,149 @@
+"""The columns of a row, by task type and target: the same in data/raw and data/validated.
+
+A row of a corpus is a text. A row of a labelled set has the inputs of its task type and the output of its target; on
+disk `id` stands before them (and, in data/raw, `file` and `line` after).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adaptbert.base.task_types import Target, TaskType
+from adaptbert.codes import Code
+from adaptbert.data.cells import CellType, arrow_type
+from adaptbert.data.targets import TARGETS, TargetSpec
+from adaptbert.errors import BadData, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class TaskTypeSpec:
+    """The inputs of a row.
+
+    Attributes:
+        inputs: column -> cell type, in the order in which a model reads them.
+        shared: inputs that rows may have in common, such as the context of several questions: a split by hash keeps
+            such rows together, and validation counts those whose context is in two splits. Empty: all inputs.
+        aligned: what refers to positions of the inputs, which no pattern may change then; empty: nothing.
+    """
+
+    inputs: Mapping[str, CellType]
+    shared: tuple[str, ...] = field(default=())
+    aligned: str = ""
+
+
+TASK_TYPES: Mapping[TaskType, TaskTypeSpec] = {
+    "single_sentence": TaskTypeSpec({"text": "text"}),
+    "sentence_pair": TaskTypeSpec({"text_a": "text", "text_b": "text"}),
+    "extractive_answer": TaskTypeSpec(
+        {"context": "text", "question": "text"}, shared=("context",), aligned="answers and their offsets"
+    ),
+    "sequence_labelling": TaskTypeSpec({"tokens": "texts"}, aligned="tokens and tags"),
+}
+_CORPUS = TaskTypeSpec({"text": "text"})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of one kind of row.
+
+    Attributes:
+        task_type: None for a corpus.
+        target: of a task; None for rows without labels: a corpus, or rows to predict.
+    """
+
+    task_type: TaskType | None
+    target: Target | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call such a row."""
+        return self.task_type or "corpus"
+
+    @property
+    def is_corpus(self) -> bool:
+        return self.task_type is None
+
+    @property
+    def is_tagged(self) -> bool:
+        """Whether rows are word lists with one tag a word."""
+        return "tokens" in self.inputs
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What a model reads."""
+        return tuple(self._task_type.inputs)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The inputs by which rows are grouped: all, or those that several rows may share."""
+        return self._task_type.shared or self.inputs
+
+    @property
+    def aligned(self) -> str:
+        """What is aligned with the inputs, see `TaskTypeSpec`."""
+        return self._task_type.aligned
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Columns of labels; none for a corpus."""
+        return () if self.target is None else (self.output.column,)
+
+    @property
+    def output(self) -> TargetSpec:
+        """The target of a labelled set."""
+        assert self.target is not None, "a corpus has no target"
+        return TARGETS[self.target]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Inputs and outputs: the fields of the user's files except `id`."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of a validated set; a raw set also has `file` and `line`."""
+        return ["id", *self.fields]
+
+    def arrow(self) -> "pa.Schema":
+        """The Parquet schema of `columns`."""
+        import pyarrow as pa
+
+        cells: dict[str, CellType] = {"id": "text", **self._task_type.inputs}
+        if self.target is not None:
+            cells[self.output.column] = self.output.cell
+        return pa.schema([(name, arrow_type(cell)) for name, cell in cells.items()])
+
+    @property
+    def _task_type(self) -> TaskTypeSpec:
+        return _CORPUS if self.task_type is None else TASK_TYPES[self.task_type]
+
+
+CORPUS = Layout(None)
+
+
+MAPPED = "rename it or map it in `columns`"
+"""Remedy for a column that is missing from a file named in params.yaml."""
+
+
+def missing_columns(
+    code: Code,
+    required: Iterable[str],
+    columns: Sequence[str],
+    place: str | Path,
+    remedy: str = MAPPED,
+) -> list[BadData]:
+    """An error for each required column that is missing.
+
+    The code is COLUMN_CASE, not `code`, where a column differs in case only.
+    """
+    errors = []
+    for name in required:
+        if name not in columns:
+            other_case = name.lower() in [column.lower() for column in columns]
+            problem = f"column '{name}' missing; found {', '.join(columns) or 'none'}{nearest(name, columns)}"
+            errors.append(BadData(Code.COLUMN_CASE if other_case else code, place, problem, remedy))
+    return errors

@@ -1,0 +1,102 @@
+"""Converts character spans, as annotation tools export them, to words and BIO tags.
+
+Words do not depend on the spans, so that training, evaluation and prediction see the same words. Hidden characters are
+removed first, as validation does: a soft hyphen separates no words. Words are runs of letters and digits; every other
+visible character, and every character of Chinese or Japanese, is a word. Marks belong to the character before them,
+white space to no word. A row with a span that begins or ends inside a word is rejected, not adjusted. White space and
+hidden characters at the ends of a span are ignored.
+"""
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+from unicodedata import category
+
+from adaptbert.codes import Code
+from adaptbert.data import scripts
+from adaptbert.data.cleaning import clean, moved_back
+from adaptbert.data.readers.records import Problem
+from adaptbert.data.tag_schemes import tags
+from adaptbert.errors import BadData
+
+_JOINERS = "\u200c\u200d"
+_ALONE = re.compile(f"[{scripts.KANA}{scripts.CHINESE}]")
+
+
+class CharacterSpan(NamedTuple):
+    """A marked part of a text: text[first:end], in Unicode code points."""
+
+    first: int
+    end: int
+    kind: str
+
+
+def words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words of the cleaned text, and the range (first, last + 1) of each in the original text."""
+    cleaned = clean(text)[0]
+    ranges = _runs(cleaned)
+    return [cleaned[first:end] for first, end in ranges], moved_back(text, ranges)
+
+
+def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[str], list[str]] | Problem:
+    """The words of the text and their BIO tags; the same span twice counts once.
+
+    Args:
+        place: of the row, for the message.
+
+    Raises:
+        BadData: two spans overlap.
+    """
+    ordered = sorted(set(spans))
+    if any(not 0 <= span.first < span.end <= len(text) for span in ordered):
+        return Problem(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
+    if any(before.end > after.first for before, after in pairwise(ordered)):
+        problem = "spans overlap: flat tagging cannot hold them"
+        raise BadData(Code.OVERLAPPING_SPANS, place, problem, "keep one of the two")
+    tokens, places = words(text)
+    word_spans = []
+    for span in ordered:
+        inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
+        if not inside:
+            return Problem(Code.SPAN_CUTS_WORD, "a span holds no word")
+        if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
+            return Problem(Code.SPAN_CUTS_WORD, "a span begins or ends inside a word")
+        word_spans.append((inside[0], inside[-1] + 1, span.kind))
+    return tokens, tags(word_spans, len(tokens), "bio")
+
+
+def _runs(text: str) -> list[tuple[int, int]]:
+    """First and last + 1 character of each word of a clean text."""
+    runs: list[tuple[int, int]] = []
+    before = _Kind.NOTHING
+    for place, character in enumerate(text):
+        kind = _kind(character)
+        continues = kind is before is _Kind.WORD or (kind is _Kind.MARK and before is not _Kind.NOTHING)
+        if continues:
+            runs[-1] = (runs[-1][0], place + 1)
+        elif kind is not _Kind.NOTHING:
+            runs.append((place, place + 1))
+        before = before if continues else kind
+    return runs
+
+
+class _Kind(Enum):
+    NOTHING = 0
+    """White space."""
+    WORD = 1
+    MARK = 2
+    """Belongs to the character before it: accents, vowel signs, the joiners of emoji."""
+    ALONE = 3
+
+
+@cache
+def _kind(character: str) -> _Kind:
+    group = category(character)[0]
+    if character.isspace():
+        return _Kind.NOTHING
+    if group == "M" or character in _JOINERS:
+        return _Kind.MARK
+    return _Kind.WORD if group in "LN" and not _ALONE.match(character) else _Kind.ALONE

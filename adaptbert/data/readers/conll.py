@@ -1,0 +1,101 @@
+"""Reads CoNLL columns: one record a sentence.
+
+A token a line, its columns separated by tabs or by spaces, as in the first line of the file; a blank line ends a
+sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last (2 columns:
+token and tag; 4: CoNLL-2003's part of speech and chunk between them). A column of the mapping is a number counted from
+1; where tags are not read, one column suffices. `document` names the document by file and number, and can be mapped as
+a group.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.data.readers.lines import Line
+from adaptbert.data.readers.records import CheckColumns, Problem, Record
+from adaptbert.errors import BadData
+
+BREAK = "-DOCSTART-"
+_LINES = 40
+_ALIKE = 0.75
+"""Share of the first lines that must have the most common number of columns to look like this format."""
+_SPACES = re.compile(" +")
+
+
+def records(
+    lines: Iterator[Line], shown: str, stem: str, columns: Mapping[str, str], check: CheckColumns
+) -> Iterator[Record]:
+    """A sentence with an invalid line is one record with a problem.
+
+    Args:
+        stem: prefix of the names of documents, which are numbered from 1 in every file.
+    """
+    width, tabs = 0, False
+    sentences = document = 0
+    for sentence in _sentences(lines):
+        if sentence[0].text.startswith(BREAK) and sentence[0].problem is None:
+            document += 1
+            sentence = sentence[1:]
+            if not sentence:
+                continue
+        if not sentences:
+            tabs = "\t" in sentence[0].text
+            width = len(_cells(sentence[0].text, tabs=tabs))
+            _check(width, shown, sentence[0].number, columns, check)
+        sentences += 1
+        rows = [_cells(line.text, tabs=tabs) for line in sentence]
+        problem = next((line.problem for line in sentence if line.problem), None) or _uneven(rows, width)
+        values: dict[str, Any] = {} if problem else _columns(rows)
+        yield Record(sentence[0].number, values | {"document": f"{stem}-{document}"}, problem)
+    if not sentences:
+        remedy = "write a token and its tag a line, and a blank line after a sentence"
+        raise BadData(Code.NO_ROWS, shown, "0 sentences", remedy)
+
+
+def looks_like(text: str) -> bool:
+    """Whether a file of this format may begin so: blank lines, and lines of mostly the same number of columns."""
+    if text.startswith(("[", "{")):
+        return False
+    lines = [line.strip() for line in text.splitlines()[:_LINES] if not line.startswith(BREAK)]
+    widths = Counter(len(line.split("\t" if "\t" in line else None)) for line in lines if line)
+    (width, count), *_ = widths.most_common(1) or [(0, 0)]
+    return width > 1 and count > _ALIKE * widths.total() and "" in lines
+
+
+def _sentences(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    """Runs of lines that are not blank; a document begins a new run."""
+    run: list[Line] = []
+    for line in lines:
+        blank = line.problem is None and not line.text.strip()
+        if run and (blank or line.text.startswith(BREAK)):
+            yield run
+            run = []
+        if not blank:
+            run.append(line)
+    if run:
+        yield run
+
+
+def _cells(text: str, *, tabs: bool) -> list[str]:
+    return text.split("\t") if tabs else _SPACES.split(text.strip(" "))
+
+
+def _columns(rows: list[list[str]]) -> dict[str, list[str]]:
+    cells = [list(column) for column in zip(*rows, strict=True)]
+    return {str(place): column for place, column in enumerate(cells, 1)} | {"tokens": cells[0], "tags": cells[-1]}
+
+
+def _uneven(rows: list[list[str]], width: int) -> Problem | None:
+    other = next((len(row) for row in rows if len(row) != width), width)
+    return None if other == width else Problem(Code.COLUMN_COUNT, f"expected {width} columns, found {other}")
+
+
+def _check(width: int, shown: str, line: int, columns: Mapping[str, str], check: CheckColumns) -> None:
+    if width < 2 and "tags" in columns:
+        problem = "one column found, a token and its tag expected"
+        raise BadData(Code.COLUMN_COUNT, f"{shown}:{line}", problem, "put a tab or a space between token and tag")
+    known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]
+    mapped = list(columns.values())
+    check(mapped if set(mapped) <= set(known) else known)

@@ -1,0 +1,251 @@
+"""Reads numbered lines of a text file, plain or gzip, in any encoding, in constant memory.
+
+Only LF, CR and CRLF end a line: U+2028, U+0085, VT and FF are part of it. A line that cannot be decoded or is too long
+has a problem; a file that is not text is an error.
+"""
+
+import codecs
+import gzip
+import os
+import stat
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from io import BufferedReader
+from itertools import chain
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from adaptbert.codes import Code
+from adaptbert.data.readers import encodings
+from adaptbert.data.readers.records import Problem
+from adaptbert.errors import BadData
+
+MAX_LINE = 10 * 1024 * 1024
+"""Bytes; longer lines are not read."""
+MAX_TEXT = 512 * 1024 * 1024
+"""Bytes of a file that is read into memory."""
+MAX_EXPANSION = 500
+"""Maximum expansion of gzip; that of text is 3 to 20."""
+MAX_NULS = 0.01
+"""Share of NUL bytes above which a file is not text."""
+BLOCK = 1024 * 1024
+ARCHIVES = {
+    b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstandard", b"Rar!": "rar", b"PAR1": "Parquet",
+}  # fmt: skip
+GZIP = b"\x1f\x8b"
+_SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Line(NamedTuple):
+    number: int
+    text: str
+    """Without the line end; with a problem, the part that could be decoded."""
+    problem: Problem | None
+
+
+def check_name(path: Path) -> None:
+    """Arrow and safetensors open no file whose name is not UTF-8, and no table can hold such a name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise BadData(Code.NAME_NOT_UTF_8, shown, "the name is not UTF-8", "rename it") from None
+
+
+def check_regular(path: Path, shown: str) -> None:
+    """Checked before opening: reading a pipe or a device may block forever."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise BadData(Code.NOT_A_FILE, shown, problem, "check the path and its permissions") from None
+    if not stat.S_ISREG(mode):
+        kind = special(mode)
+        problem = f"{f'{kind}, ' if kind else ''}not a readable regular file"
+        raise BadData(Code.NOT_A_FILE, shown, problem, "name a file")
+
+
+def special(mode: int) -> str | None:
+    """The kind of a file that blocks when opened or never ends; None: a file or a folder."""
+    return _SPECIAL.get(stat.S_IFMT(mode))
+
+
+def read_lines(
+    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
+) -> Iterator[Line]:
+    """Every line, empty ones included.
+
+    Args:
+        source: a file, or a stream such as stdin, which is never gzip.
+        shown: the name for messages.
+        encoding: of the file; None: UTF-8.
+    """
+    first, blocks, name = _open(source, shown, encoding, warnings)
+    nuls, hint = 0, cache(lambda: encodings.likely(first, name))
+    for number, raw, is_last in _split(blocks):
+        if raw is None:
+            yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} bytes"))
+            continue
+        count = raw.count(b"\0")
+        if count:
+            nuls += count
+            raw = raw.replace(b"\0", b"")
+        try:
+            line = Line(number, raw.decode(name), None)
+        except UnicodeDecodeError as error:
+            problem = encodings.undecodable(raw, error, name, hint(), is_last)
+            line = Line(number, raw.decode(name, "replace"), problem)
+        yield line
+    if nuls:
+        warnings["NUL bytes removed"] += nuls
+
+
+def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> str:
+    """The content of a file in a format without lines; checked like lines, but every problem is an error."""
+    first, blocks, name = _open(path, shown, encoding, warnings)
+    content = bytearray()
+    for block in blocks:
+        content += block
+        if len(content) > MAX_TEXT:
+            remedy = "write JSON lines, or cut it into several"
+            raise BadData(Code.FIELD_TOO_LARGE, shown, f"larger than {MAX_TEXT:,} bytes", remedy)
+    try:
+        return content.decode(name)
+    except UnicodeDecodeError as error:
+        problem = encodings.undecodable(bytes(content), error, name, encodings.likely(first, name), is_last=True)
+        raise BadData(problem.code, shown, problem.reason, encodings.REMEDY) from None
+
+
+def head(path: Path, encoding: str | None) -> str:
+    """About the first block of a file; characters that cannot be decoded are replaced."""
+    first, _, name = _open(path, str(path), encoding, Counter())
+    return first.decode(name, "replace")
+
+
+def _open(
+    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
+) -> tuple[bytes, Iterator[bytes], str]:
+    """The first block, all blocks, and the encoding to decode them with, in which a line feed is one byte."""
+    name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
+    blocks = _blocks(source, shown) if isinstance(source, Path) else _streamed(source, shown)
+    if name.startswith(("utf-16", "utf-32")):
+        blocks, name = _transcoded(blocks, shown, name), "utf-8"
+    blocks = _text_blocks(blocks, shown, guess=encoding is None, warnings=warnings)
+    first = next(blocks, b"")
+    if name != "utf-8" and encodings.is_utf_8(first):
+        warnings[f"{Path(shown).name} is read as {name}, but is UTF-8: leave the encoding out"] += 1
+    return first, chain([first], blocks), name
+
+
+def _blocks(path: Path, shown: str) -> Iterator[bytes]:
+    """The file's bytes, unpacked."""
+    check_regular(path, shown)
+    with path.open("rb") as raw:
+        head = raw.read(512)
+        if not head:
+            raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
+        raw.seek(0)
+        packed = head.startswith(GZIP)
+        if packed != path.name.lower().endswith(".gz"):
+            problem = "content is gzip, name does not end in .gz" if packed else "name says gzip, content is not"
+            raise BadData(Code.GZIP_NAME, shown, problem, "rename the file")
+        archive = next((kind for magic, kind in ARCHIVES.items() if head.startswith(magic)), None)
+        if archive or head[257:262] == b"ustar":
+            problem = f"{archive or 'tar'}, not text"
+            raise BadData(Code.ARCHIVE, shown, problem, "unpack it first, or name it after its format")
+        size, total = path.stat().st_size, 0
+        stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+        while block := _read(stream, shown, size):
+            if total == 0 and block[257:262] == b"ustar":
+                raise BadData(Code.ARCHIVE, shown, "a tar archive, not text", "unpack it first")
+            total += len(block)
+            if packed and total > max(MAX_LINE, MAX_EXPANSION * size):
+                problem = f"expands more than {MAX_EXPANSION} times"
+                raise BadData(Code.GZIP_EXPANDS, shown, problem, "unpack it first and look inside")
+            yield block
+        if total == 0:
+            raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
+
+
+def _streamed(stream: BufferedReader, shown: str) -> Iterator[bytes]:
+    """The bytes of a stream."""
+    total = 0
+    while block := stream.read1(BLOCK):
+        total += len(block)
+        yield block
+    if total == 0:
+        raise BadData(Code.EMPTY_FILE, shown, "nothing came in", "write one record a line to it")
+
+
+def _read(stream: IO[bytes], shown: str, size: int) -> bytes:
+    try:
+        return stream.read(BLOCK)
+    except EOFError:
+        problem = f"gzip ends early at byte {size:,}"
+        raise BadData(Code.GZIP_CUT, shown, problem, "copy or download the file again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        problem = "gzip checksum wrong" if "CRC" in str(error) else "gzip is damaged"
+        raise BadData(Code.GZIP_DAMAGED, shown, problem, "copy or download the file again") from None
+
+
+def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(name)()
+    position = 0
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode()
+            position += len(block)
+        decoder.decode(b"", final=True)
+    except UnicodeError:
+        reason = f"not {name} near byte {position:,}, which is declared"
+        raise BadData(Code.NOT_DECODABLE, shown, reason, encodings.REMEDY) from None
+
+
+def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: Counter[str]) -> Iterator[bytes]:
+    """Rejects bytes that are not text, and removes a byte-order mark."""
+    total = nuls = 0
+    for block in blocks:
+        if total == 0:
+            if guess:
+                _check_utf16(block[:4096], shown)
+            if block.startswith(codecs.BOM_UTF8):
+                warnings["byte-order marks removed"] += 1
+                block = block[len(codecs.BOM_UTF8) :]
+        total += len(block)
+        nuls += block.count(0)
+        if nuls > MAX_NULS * total:
+            problem = f"{nuls:,} of the first {total:,} bytes are NUL: binary file?"
+            raise BadData(Code.BINARY_FILE, shown, problem, "name a text file")
+        yield block
+
+
+def _check_utf16(head: bytes, shown: str) -> None:
+    if head.startswith(UTF16_MARKS):
+        raise BadData(Code.UTF_16, shown, "file is UTF-16", "declare encoding: utf-16")
+    half = len(head) // 2
+    if half and max(head[0::2].count(0), head[1::2].count(0)) > 0.4 * half:
+        problem = "every second byte is NUL: looks like UTF-16"
+        raise BadData(Code.UTF_16_WITHOUT_MARK, shown, problem, "declare the encoding: utf-16-le or utf-16-be")
+
+
+def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:
+    """Number, line (None: too long), and whether it is the last one and has no end."""
+    number, rest, too_long, after_cr = 1, b"", False, False
+    for block in blocks:
+        if after_cr and block.startswith(b"\n"):
+            block = block[1:]  # the second half of a CRLF that two blocks share
+        after_cr = block.endswith(b"\r")
+        parts = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        parts[0] = rest + parts[0]
+        rest = parts.pop()
+        for part in parts:
+            yield number, None if too_long or len(part) > MAX_LINE else part, False
+            number, too_long = number + 1, False
+        if too_long or len(rest) > MAX_LINE:
+            rest, too_long = b"", True
+    if rest or too_long:
+        yield number, None if too_long else rest, True

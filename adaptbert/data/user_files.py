@@ -1,0 +1,250 @@
+"""Reads rows from the user's files in any format of `readers.formats`, plain or gzip: one file or a folder."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.core.files import file_digest
+from adaptbert.data.layout import Layout
+from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
+from adaptbert.data.readers.lines import check_name, check_regular
+from adaptbert.data.readers.records import Problem, Record, Row, Unreadable
+from adaptbert.data.readers.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.tables import check_columns_differ
+from adaptbert.data.source_config import SourceConfig
+from adaptbert.errors import BadData, UserError, raise_all
+
+MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
+"""Where only first rows are read: files of a folder, and characters of a file."""
+
+
+class Files:
+    """Rows of one file or of all files in a folder, in the order of their names.
+
+    Args:
+        layout: the fields of a row.
+        split: of a task, prefix of the ids of rows without a mapped id; empty for a corpus.
+        labelling: how the files encode labels.
+        beginning: rows that are read of each of the first files; the errors of all of them are reported together.
+            None: all files are read completely, and the first error is raised.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        layout: Layout,
+        config: SourceConfig,
+        split: str = "",
+        labelling: Labelling = AS_IT_IS,
+        beginning: int | None = None,
+    ) -> None:
+        self.path, self.layout, self.config, self.split = path, layout, config, split
+        self.beginning, self.is_whole = beginning, True
+        self.warnings: Counter[str] = Counter()
+        self.fields = Fields(layout, config.names(layout), config.replace, labelling)
+        self.digests: dict[str, str] = {}
+        """File -> sha256 of its bytes; complete after `survey`."""
+        self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
+
+    def rows(self) -> Iterator[Row | Unreadable]:
+        """Raises BadData for an unusable file."""
+        self.survey()
+        read: dict[str, str] = {}
+        failures: list[UserError] = []
+        for name, digest in self.digests.items():
+            if digest in read:
+                self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
+                continue
+            read[digest] = name
+            try:
+                yield from self._rows(name, is_first=len(read) == 1)
+            except UserError as error:
+                if self.beginning is None:
+                    raise
+                failures.append(error)
+                if error.code == Code.PATTERN_TOO_SLOW:  # it would take as long in each of the other files
+                    break
+        raise_all(failures)
+
+    def provenance(self) -> dict[str, Any]:
+        return {"files": self.digests}
+
+    def survey(self) -> None:
+        """Find the files and their digests; all errors of names and Parquet columns are reported together."""
+        if self.digests:
+            return
+        names = list(self._names())
+        if self.beginning is not None:
+            self.is_whole &= len(names) <= MOST_FILES
+            del names[MOST_FILES:]
+        failures: list[BadData] = []
+        for name in names:
+            try:
+                check_regular(self._place(name), self._shown(name))
+                self._check_types(name)
+            except BadData as error:
+                failures.append(error)
+        raise_all(failures)
+        self.digests = {name: self._digest(name) for name in names}
+
+    def _names(self) -> Iterator[str]:
+        if str(self.path).startswith("~"):
+            raise BadData(Code.TILDE_IN_PATH, self.path, "~ is not expanded", "write the path out")
+        if not self.path.exists():
+            raise BadData(Code.NO_SUCH_FILE, self.path, "no such file or folder", "check `path` in params.yaml")
+        if not self.path.is_dir():
+            self._check_format(self.path)
+            yield self.path.name
+            return
+        paths: dict[str, Path] = {}
+        for folder, folders, files in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in folders:
+                check_name(Path(folder) / name)
+            for file in sorted(files):
+                place = Path(folder) / file
+                if file.startswith(".") or file.endswith(".dvc"):
+                    continue
+                self._check_format(place)
+                paths[place.relative_to(self.path).as_posix()] = place
+        if not paths:
+            problem = "no file in this folder"
+            raise BadData(Code.NO_SUCH_FILE, self.path, problem, f"put {known_suffixes()} files into it")
+        real: dict[Path, str] = {}
+        for name, place in sorted(paths.items()):
+            if (first := real.setdefault(_real(place), name)) != name:
+                problem = f"listed twice: it is {first}"
+                raise BadData(Code.FILE_TWICE, self._shown(name), problem, "remove one of the two links")
+            yield name
+
+    def _check_format(self, place: Path) -> None:
+        check_name(place)  # ids of rows contain the name
+        suffixes = [suffix.lower() for suffix in place.suffixes]
+        if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
+            raise BadData(Code.ARCHIVE, place, "archive, not text", "unpack it first")
+        if self._format(place) is None:
+            problem = "the name tells no known format"
+            raise BadData(Code.NO_SUCH_FILE, place, problem, f"known: {known_suffixes()}; rename it or move it away")
+        if suffixes[-2:] == [".parquet", ".gz"]:
+            raise BadData(Code.GZIP_NAME, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
+
+    def _check_types(self, name: str) -> None:
+        """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
+        kind = self._format(self._place(name))
+        if kind is None or FORMATS[kind].made_of != "columns":
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        import pyarrow.types as types
+
+        try:
+            schema = pq.read_schema(self._place(name))
+        except (pa.ArrowInvalid, OSError):
+            return  # reading reports it with more detail
+        check_columns_differ(schema.names, self.fields.columns.values(), self._shown(name))
+        for field, column in self.fields.columns.items():
+            if column not in schema.names:
+                continue
+            column_type = schema.field(column).type
+            while types.is_dictionary(column_type):
+                column_type = column_type.value_type
+            text = (
+                types.is_string(column_type) or types.is_large_string(column_type) or types.is_string_view(column_type)
+            )
+            shown = "string" if text else str(column_type)
+            place = f"{self._shown(name)}"
+            if "binary" in shown:
+                raise BadData(Code.NOT_TEXT, place, f"column '{column}' is binary, expected string", "decode it first")
+            if field in TEXTS and not text and not types.is_null(column_type):
+                problem = f"column '{column}' is {shown}, expected string"
+                raise BadData(Code.NOT_TEXT, place, problem, "write it as string")
+            first_type, first = self._types.setdefault(column, (shown, name))
+            if first_type != shown:
+                problem = f"column '{column}': {first_type} in {first}, {shown} in {name}"
+                raise BadData(Code.COLUMN_TYPES_DIFFER, place, problem, "write all parts with one type")
+
+    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row | Unreadable]:
+        place, shown = self._place(name), self._shown(name)
+        before = _stamp(place)
+        stem = self._stem(name)
+        kind = self._format(place)
+        assert kind is not None, "survey rejects files without a format"
+        request = ReadRequest(
+            place,
+            shown,
+            stem,
+            self.config.encoding,
+            self.layout,
+            self.fields.columns,
+            lambda columns: self._check_columns(columns, shown, is_first=is_first),
+            self.warnings,
+        )
+        records = FORMATS[kind].read(request)
+        for line, values, problem in records if self.beginning is None else self._first(records, self.beginning):
+            read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
+            identity = read.identity or f"{stem}-{line}"
+            if isinstance(read.values, Problem):
+                yield Unreadable(identity, name, line, read.values)
+            else:
+                yield Row(identity, name, line, read.values, read.group)
+        if _stamp(place) != before or self._digest(name) != self.digests[name]:
+            raise BadData(Code.FILE_CHANGED, shown, "changed while reading", "run again when nothing writes to it")
+
+    def _first(self, records: Iterator[Record], limit: int) -> Iterator[Record]:
+        """The first `limit` records, or fewer where they are long."""
+        characters = 0
+        for number, record in enumerate(records):
+            if number == limit or characters > MOST_CHARACTERS:
+                self.is_whole = False
+                return
+            yield record
+            characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
+
+    def _digest(self, name: str) -> str:
+        """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""
+        place = self._place(name)
+        if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
+            return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
+        return file_digest(place)
+
+    def _check_columns(self, columns: list[str], shown: str, *, is_first: bool) -> None:
+        mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
+        self.fields.check(columns, f"{shown}:1", self.split, mapping, is_first=is_first)
+        extra = [column for column in columns if column not in self.fields.columns.values()]
+        if extra:
+            self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1
+
+    def _unread_id(self, extra: list[str]) -> str:
+        """A hint at an unmapped id column. Only mapped ids are read: they may repeat, and decide what is held out."""
+        hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+        return hint if "id" in extra and "id" not in self.fields.columns else ""
+
+    def _format(self, place: Path) -> Format | None:
+        return format_of(place, self.config.format)
+
+    def _stem(self, name: str) -> str:
+        """Prefix of ids, also of documents. In a folder the whole name, so that a.txt and a.csv differ."""
+        if self.path.is_dir():
+            return f"{self.split}/{name}" if self.split else name
+        stem = name[: -len(".gz")] if name.lower().endswith(".gz") else name
+        return self.split or Path(stem).stem
+
+    def _place(self, name: str) -> Path:
+        return self.path / name if self.path.is_dir() else self.path
+
+    def _shown(self, name: str) -> str:
+        return str(self._place(name))
+
+
+def _real(place: Path) -> Path:
+    """The path with links resolved; of circular links some path, which raises when opened."""
+    return Path(os.path.realpath(place))
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino

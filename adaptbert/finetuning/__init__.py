@@ -1,1 +1,0 @@
-"""Fine-tunes one cell (a task and an arm) over its seeds, with search and learning curve."""

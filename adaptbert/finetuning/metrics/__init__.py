@@ -1,1 +1,0 @@
-"""Scores predicted answers against gold answers, and measures calibration."""

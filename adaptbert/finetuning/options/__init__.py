@@ -1,1 +1,0 @@
-"""Options of fine-tuning, each with what it does."""

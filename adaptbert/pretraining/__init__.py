@@ -1,1 +1,0 @@
-"""Trains one rung: masked-language modelling from a checkpoint on a corpus (pre-training, DAPT, TAPT)."""

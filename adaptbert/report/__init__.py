@@ -1,0 +1,1 @@
+"""Views of the comparison: page, Markdown, text table, metrics, plot data."""

@@ -1,1 +1,0 @@
-"""Defines rows: their columns, text cleaning, Parquet files and labelled sets."""

@@ -1,0 +1,1 @@
+"""Pure numbers: spread, intervals, multiplicity, verdicts."""

@@ -1,0 +1,135 @@
+"""Means and differences with their standard errors -> intervals and p-values."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from adaptbert.statistics.spread import Variance
+
+FEWEST_SEEDS = 3
+"""That an interval needs. Between two values, a 95 % interval is 13 times as wide as the values lie apart."""
+NO_SPREAD = 1e-12
+MOST_DF = 1e6
+Range = tuple[float, float]
+ANYWHERE: Range = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its t-interval.
+
+    Attributes:
+        low, high: None where there is no usable spread: fewer than `FEWEST_SEEDS` seeds, or equal scores everywhere.
+        sd: standard deviation over seeds, with n - 1 in the denominator; None below `FEWEST_SEEDS` values.
+        n: seeds.
+        sources: what the interval covers: some of `draws`, `seeds`, `rows`.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    sd: float | None
+    n: int
+    sources: tuple[str, ...] = ("seeds",)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of one arm minus that of another.
+
+    Attributes:
+        seeds: that both arms have.
+        draws: the fewest of a trained rung of the two; 0 where neither has one of its own.
+        variance: None where there are fewer than `FEWEST_SEEDS` seeds.
+        within: the least and the largest possible difference.
+    """
+
+    mean: float
+    seeds: int
+    draws: int
+    variance: Variance | None
+    confidence: float
+    within: Range = field(default=ANYWHERE, repr=False)
+
+    @property
+    def testable(self) -> bool:
+        return self.variance is not None and self.se > NO_SPREAD
+
+    @property
+    def se(self) -> float:
+        """The standard error; 0 without a variance."""
+        return math.sqrt(self.variance.total) if self.variance is not None else 0.0
+
+    @property
+    def df(self) -> float:
+        return min(self.variance.df, MOST_DF) if self.variance is not None else 0.0
+
+    @property
+    def identical(self) -> bool:
+        """Whether all runs of both arms have the same score, on every part of the test rows."""
+        return self.variance is not None and not self.testable and abs(self.mean) <= NO_SPREAD
+
+    @property
+    def low(self) -> float | None:
+        return max(self.mean - self._margin(), self.within[0]) if self.testable else None
+
+    @property
+    def high(self) -> float | None:
+        return min(self.mean + self._margin(), self.within[1]) if self.testable else None
+
+    def _margin(self) -> float:
+        from scipy import special
+
+        return float(special.stdtrit(self.df, 0.5 + self.confidence / 2)) * self.se
+
+    @property
+    def p(self) -> float | None:
+        """Two-sided, of the hypothesis that there is no difference; for this question alone."""
+        from scipy import special
+
+        return 2 * float(special.stdtr(self.df, -abs(self.mean) / self.se)) if self.testable else None
+
+    def p_above(self, least: float) -> float | None:
+        """Of the hypothesis that the difference is at most `least`; two-sided, so that at 0 it is `p`."""
+        from scipy import special
+
+        return min(1.0, 2 * float(special.stdtr(self.df, (least - self.mean) / self.se))) if self.testable else None
+
+    def p_inside(self, most: float) -> float | None:
+        """Of the hypothesis that the difference is larger than `most` in either direction: two one-sided tests.
+
+        Schuirmann (1987), "A comparison of the two one-sided tests procedure ...", J. Pharmacokinet. Biopharm. 15(6).
+        """
+        from scipy import special
+
+        return float(special.stdtr(self.df, (abs(self.mean) - most) / self.se)) if self.testable else None
+
+
+def interval(
+    mean: float, variance: Variance | None, sd: float | None, n: int, confidence: float, within: Range
+) -> Interval:
+    """Mean +- t(df) * standard error, cut off at the least and the largest possible mean."""
+    from scipy import special
+
+    if variance is None or variance.total < NO_SPREAD**2:
+        return Interval(mean, None, None, sd, n)
+    margin = float(special.stdtrit(min(variance.df, MOST_DF), 0.5 + confidence / 2)) * math.sqrt(variance.total)
+    sources = tuple(variance.parts)
+    return Interval(mean, max(mean - margin, within[0]), min(mean + margin, within[1]), sd, n, sources)
+
+
+def mean_interval(values: Sequence[float], confidence: float, within: Range = ANYWHERE) -> Interval:
+    """Mean of independent values +- t(n-1) * sd / sqrt(n).
+
+    Student (1908), "The probable error of a mean", Biometrika 6(1). It assumes that values are roughly normal;
+    tests/statistics/test_intervals.py measures the coverage where they are and where they are skewed.
+    """
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < FEWEST_SEEDS:
+        return Interval(mean, None, None, None, n)
+    if max(values) - min(values) < NO_SPREAD:
+        return Interval(mean, None, None, 0.0, n)
+    square = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    variance = Variance({"seeds": square / n}, [(square / n, n - 1)])
+    return interval(mean, variance, math.sqrt(square), n, confidence, within)

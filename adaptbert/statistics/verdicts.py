@@ -1,0 +1,75 @@
+"""A difference against 0 and against the smallest gain worth having -> a verdict."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from adaptbert.statistics.intervals import Difference
+from adaptbert.statistics.multiplicity import adjusted_p
+
+Verdict = Literal[
+    "worth_it",
+    "gain",
+    "small_gain",
+    "loss",
+    "no_difference",
+    "no_worse",
+    "undecided",
+    "one_draw",
+    "descriptive",
+    "untested",
+]
+"""What may be said of a difference:
+
+    worth_it       a gain, and larger than what is worth having
+    gain           a gain; whether it is worth having is not decided
+    small_gain     a gain, smaller than what is worth having
+    loss           a loss
+    no_difference  smaller than what is worth having, in either direction
+    no_worse       no loss as large as what is worth having
+    undecided      none of these
+    one_draw       what was trained was trained once: the interval speaks of these weights, and no verdict of the step
+    descriptive    the question is not a primary one: its interval is given, and no verdict
+    untested       there is no interval
+"""
+GAINS: tuple[Verdict, ...] = ("worth_it", "gain", "small_gain")
+
+
+def verdicts(differences: Sequence[Difference | None], worth: float, confidence: float) -> list[Verdict]:
+    """Of the primary questions of all tasks together.
+
+    Gains and losses hold after Holm's adjustment over all these questions, and so does `worth_it`, by the p-values
+    against `worth`. The other verdicts are each at the level 1 - `confidence`: they are about the size of what was not
+    shown. A question that cannot be tested has the p-value 1: it is one of those that were asked.
+
+    Args:
+        worth: the smallest gain worth having, as a difference of scores.
+    """
+    level = 1 - confidence
+    tested = [each if each is not None and each.testable else None for each in differences]
+    against_nothing = adjusted_p([1.0 if each is None else _known(each.p) for each in tested])
+    against_worth = adjusted_p([1.0 if each is None else _known(each.p_above(worth)) for each in tested])
+    return [
+        _verdict(each, differs < level, exceeds < level, worth, level)
+        for each, differs, exceeds in zip(differences, against_nothing, against_worth, strict=True)
+    ]
+
+
+def _verdict(each: Difference | None, differs: bool, exceeds: bool, worth: float, level: float) -> Verdict:
+    if each is not None and each.identical:
+        return "no_difference"
+    if each is None or not each.testable:
+        return "untested"
+    if differs and each.mean < 0:
+        return "loss"
+    if differs and exceeds:
+        return "worth_it"
+    if differs:
+        return "small_gain" if _known(each.high) < worth else "gain"
+    if _known(each.p_inside(worth)) < level:
+        return "no_difference"
+    return "no_worse" if _known(each.low) > -worth else "undecided"
+
+
+def _known(value: float | None) -> float:
+    assert value is not None, "a testable difference has an interval and a p-value"
+    return value

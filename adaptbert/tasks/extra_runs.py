@@ -1,0 +1,160 @@
+"""Training runs of a cell besides those of its seeds: search trials, and runs on fewer labels.
+
+Each run is trained once: its result is written to the work folder and its savepoints are removed. So a killed search
+resumes in the run that was interrupted, and the disk holds the savepoints of one run only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from math import isnan, nan
+from typing import Any, TypeVar
+
+from adaptbert.codes import Code
+from adaptbert.core.files import write_json
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.tasks.cell_config import CellConfig
+from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
+from adaptbert.tasks.options.search import Point, SearchConfig, best, search, search_seeds
+from adaptbert.tasks.seed_inputs import InputsOf, SeedRun
+from adaptbert.tasks.seed_run import run_seed, train_seed
+from adaptbert.training.resume import Work
+from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.stability import Diverged
+
+RESULT = "result.json"
+
+
+class TrialRun(Cost):
+    """One seed of a trial; a run that diverged has no score."""
+
+    score: float | None
+
+
+class FewerLabelsRun(Cost):
+    """One seed on fewer labels."""
+
+    seed: FewerLabelsSeed
+
+
+R = TypeVar("R", TrialRun, FewerLabelsRun)
+
+
+@dataclass(frozen=True)
+class ExtraRuns:
+    """The runs of one cell.
+
+    Attributes:
+        name: of the cell.
+    """
+
+    name: str
+    work: Work
+    run: Run
+
+    def once(
+        self, what: str, seed: int, values: Mapping[str, Any], kind: type[R], train: Callable[[Savepoints, Run], R]
+    ) -> R:
+        """The result of `train`, read from disk if an earlier process finished it; tracked as a child run of the
+        cell."""
+        savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
+        with self.run.child(f"{what} {self.name} seed {seed}", {"trial": what, "seed": str(seed)}) as child:
+            child.go_on(savepoints.folder)
+            child.log_params(values)
+            result = savepoints.folder / RESULT
+            if not result.is_file():
+                write_json(result, train(savepoints, child).as_json())
+            savepoints.clear()
+        return kind.read(result)
+
+
+def search_values(
+    config: SearchConfig, params: CellConfig, inputs: InputsOf, extra: ExtraRuns
+) -> tuple[Point, SearchMetrics]:
+    """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
+
+    Args:
+        params: with the usual values.
+
+    Raises:
+        Diverged: every trial diverged.
+    """
+    seeds, rows = search_seeds(config), list[TrialMetrics]()
+    usual, metric = (
+        Point(params.optim.learning_rate, params.global_batch_size, params.epochs),
+        inputs(seeds[0]).shape.metric,
+    )
+
+    def score(point: Point) -> float:
+        what = f"trial {len(rows) + 1}"
+        tried = params.at(point)
+
+        def train(seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
+            return _trial(replace(inputs(seed), params=tried), seed, savepoints, run)
+
+        runs = [extra.once(what, seed, asdict(point), TrialRun, partial(train, seed)) for seed in seeds]
+        row = _trial_metrics(point, metric, runs)
+        rows.append(row)
+        mean = row.dev[metric]
+        values = ", ".join(f"{name} {value:g}" for name, value in asdict(point).items())
+        print(f"  {what}: {values}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
+        return nan if mean is None else mean
+
+    trials = search(config, usual, score)
+    chosen = best(trials)
+    if isnan(trials[chosen].score):
+        place = f"{extra.name}: search"
+        raise Diverged(Code.DIVERGED, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
+    print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
+    cost = Cost.total(rows)
+    record = SearchMetrics(trials=rows, chosen=chosen + 1, seeds=seeds, tokens=cost.tokens, tflop=cost.tflop)
+    return trials[chosen].point, record
+
+
+def learn_from_fewer(seeds: Sequence[int], labels: int, inputs: InputsOf, extra: ExtraRuns) -> LearningPoint:
+    """A point of the learning curve: all seeds, scored on dev and test.
+
+    Args:
+        inputs: with so many labels, a prefix of the subset of each seed.
+    """
+
+    def train(seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
+        return _on_fewer(inputs(seed), seed, savepoints, run)
+
+    what, values = f"{labels} labels", {"labels": labels}
+    runs = [extra.once(what, seed, values, FewerLabelsRun, partial(train, seed)) for seed in seeds]
+    cost = Cost.total(runs)
+    return LearningPoint(labels=labels, tokens=cost.tokens, tflop=cost.tflop, seeds=[run.seed for run in runs])
+
+
+def _trial(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
+    try:
+        trained = train_seed(request, seed, savepoints, run)
+    except Diverged as error:
+        run.set_tags({"diverged": str(error)})
+        cost = request.cost(request.start.config(), error.trained)
+        return TrialRun(score=None, tokens=cost.tokens, tflop=cost.tflop)
+    cost = trained.cost
+    return TrialRun(score=trained.dev[request.shape.metric], tokens=cost.tokens, tflop=cost.tflop)
+
+
+def _trial_metrics(point: Point, metric: str, runs: list[TrialRun]) -> TrialMetrics:
+    scores = [run.score for run in runs]
+    there = [score for score in scores if score is not None]
+    cost = Cost.total(runs)
+    return TrialMetrics(
+        learning_rate=point.learning_rate,
+        global_batch_size=point.global_batch_size,
+        epochs=point.epochs,
+        dev={metric: sum(there) / len(there) if len(there) == len(scores) else None},
+        seeds=scores,
+        tokens=cost.tokens,
+        tflop=cost.tflop,
+    )
+
+
+def _on_fewer(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
+    scored = run_seed(request, seed, savepoints, run)
+    metrics, cost = scored.metrics, scored.trained.cost
+    seed_metrics = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
+    return FewerLabelsRun(seed=seed_metrics, tokens=cost.tokens, tflop=cost.tflop)

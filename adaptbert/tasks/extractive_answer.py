@@ -1,0 +1,259 @@
+"""Extractive answers (reading comprehension): [CLS] question [SEP] context [SEP] in windows, a start and an end.
+
+adaptbert.tasks.best_spans selects the answer, or none. Answers are character ranges of the original context.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.base import bounds
+from adaptbert.base.config import contradiction
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.tasks.answer_borders import CUT, borders, character_range
+from adaptbert.tasks.best_spans import BestSpan, best_spans, best_threshold
+from adaptbert.tasks.examples import Examples, arranged
+from adaptbert.tasks.metrics import answer_overlap as answer_text
+from adaptbert.tasks.shape import Float64, Row, Shape
+from adaptbert.tasks.task_options import TaskOptions
+from adaptbert.tasks.windows import windows
+from adaptbert.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from adaptbert.tasks.labelled_batch import LabelledBatch
+
+Int64 = NDArray[np.int64]
+THRESHOLD = "no_answer_threshold"
+
+
+class ExtractiveAnswerConfig(TaskOptions):
+    """How contexts are encoded and answers selected."""
+
+    max_question: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
+    """Tokens of the longest question; a longer one is truncated. The context gets the rest of `max_length`."""
+    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
+    """Tokens by which a window over the context begins after the one before it."""
+    max_answer: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
+    """Tokens of the longest answer."""
+
+    def check_room(self, max_length: int) -> None:
+        room = max_length - 3 - self.max_question
+        if room < 1:
+            problem = f"max_question {self.max_question} leaves no room for the context in max_length {max_length}"
+            raise contradiction(problem, f"write a max_question of at most {max_length - 4}, better a quarter of that")
+        if self.stride > room:
+            problem = (
+                f"stride {self.stride} leaves out tokens: max_length {max_length} holds three less, and max_question"
+                f" {self.max_question} of them may be the question's"
+            )
+            raise contradiction(problem, f"write a stride of at most {room}")
+
+    @classmethod
+    def example(cls, max_length: int) -> str:
+        question = max_length // 4
+        return f"{{max_question: {question}, stride: {(max_length - question) // 2}, max_answer: {question}}}"
+
+
+class ExtractiveAnswer(Shape):
+    """A part of the context, or no answer where a set has questions without one.
+
+    Args:
+        task: `no_answer` says whether there are such questions.
+        options: of this task type.
+    """
+
+    def __init__(self, task: TaskDescription, options: ExtractiveAnswerConfig) -> None:
+        super().__init__(task)
+        self._options, self._may_be_none = options, bool(task.no_answer)
+
+    def hugging_face_class(self) -> Any:
+        from transformers import BertForQuestionAnswering
+
+        return BertForQuestionAnswering
+
+    def config(self) -> dict[str, Any]:
+        return {"num_labels": 2}
+
+    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+        return arranged(
+            rows,
+            lambda row: len(row["question"]) + len(row["context"]),
+            lambda some: self._some_examples(some, tokenizer, max_length),
+        )
+
+    def _some_examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+        """Each context is tokenised once, although several questions may share it."""
+        questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
+        limit, owners, cut, sep = self._options.max_question, [], 0, np.array([tokenizer.sep])
+        ids, spans = [np.empty(0, np.int64)], [np.empty((0, 2), np.int64)]
+        sizes: list[tuple[int, int]] = []  # of the first segment of a window, and of the second
+        for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
+            cut += len(question.ids) > limit
+            prefix = np.array([tokenizer.cls, *question.ids[:limit], tokenizer.sep])
+            tokens, characters = contexts[row["context"]]
+            for begin, end in windows(len(tokens), max_length - 1 - len(prefix), self._options.stride):
+                ids += [prefix, tokens[begin:end], sep]
+                spans += [_nowhere(len(prefix)), characters[begin:end], _nowhere(1)]
+                sizes.append((len(prefix), end - begin + 1))
+                owners.append(number)
+        # Every token is a place, special tokens and question too: the softmax of the loss is over the whole window.
+        parts = np.array(sizes, np.int64).reshape(-1, 2)
+        lengths = parts.sum(1)
+        return Examples(
+            np.concatenate(ids),
+            lengths,
+            places=np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths),
+            spans=np.concatenate(spans),
+            counts=lengths,
+            rows=np.array(owners, np.int64),
+            cut=cut,
+            # Parts alternate: question 0, context 1, question 0 ...
+            segments=np.repeat(np.arange(parts.size) % 2, parts.reshape(-1)),
+        )
+
+    def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
+        """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
+
+        Where every question has an answer, the windows of a row have no targets if none of them contains its answer:
+        the target [CLS] would train the model to give no answer.
+
+        Returns:
+            (places, 2).
+        """
+        starts, ends = borders([character_range(row["answers"]) for row in rows], examples)
+        contains, start_of_text = starts < CUT, np.cumsum(examples.counts) - examples.counts
+        targets = np.zeros((len(examples.places), 2), np.float32)
+        targets[np.where(contains, starts, start_of_text), 0] = 1
+        targets[np.where(contains, ends, start_of_text), 1] = 1
+        if not self._may_be_none:
+            known = np.bincount(examples.rows[contains], minlength=len(rows)) > 0
+            targets[~known[examples.rows[examples.owners()]]] = 0
+        return targets
+
+    def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
+        """Counts of rows with an answer: `answers_cut_away`, where no window contains one, and `answers_too_long`,
+        where all contained ones have more than `max_answer` tokens.
+        """
+        whole, short = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+        # A row may have several right answers; any of them will do. Pass `number` tests the answer at that index.
+        for number in range(max((len(row["answers"]) for row in rows), default=0)):
+            starts, ends = borders([character_range(row["answers"][number:]) for row in rows], examples)
+            whole[examples.rows[starts < CUT]] = True
+            short[examples.rows[(starts < CUT) & (ends - starts < self._options.max_answer)]] = True
+        answerable = np.array([bool(row["answers"]) for row in rows], np.bool_)
+        return {
+            "answers_cut_away": int((answerable & ~whole).sum()),
+            "answers_too_long": int((whole & ~short).sum()),
+        }
+
+    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+        scores: Tensor = model.qa_outputs(hidden)
+        return scores
+
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+        """Mean cross-entropy of start and end over all tokens of a window; a window without targets adds 0."""
+        scores = logits.float()
+        right = (scores * batch.targets).sum()
+        target_counts = scores.new_zeros((batch.size, 2)).index_add(0, batch.owners, batch.targets)
+        # Cross-entropy is log-sum-exp minus the score of the target. `target_counts` is 0 for a window without targets,
+        # whose log-sum-exp must not be lowered.
+        return ((_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right) / (2 * batch.size)
+
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+        scores = logits.float()
+        return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
+
+    def check_tuned(self, tuned: Mapping[str, float]) -> None:
+        if self._may_be_none and THRESHOLD not in tuned:
+            raise KeyError(THRESHOLD)
+
+    def tune(self, rows: Sequence[Row], examples: Examples, logits: Float64) -> dict[str, float]:
+        """The threshold on (score of no answer - score of the best span) with the highest mean F1 on these rows."""
+        if not self._may_be_none:
+            return {}
+        spans = best_spans(examples, logits, len(rows), self._options.max_answer)
+        margin = np.array([best.none - best.score for best in spans])
+        texts = [_answer_text(row, best) for row, best in zip(rows, spans, strict=True)]
+        gold = self.gold(rows)
+        characters = answer_text.by_characters([text for rights in gold for text in rights])
+        answered = [answer_text.agreement(*pair, characters)[0] for pair in zip(gold, texts, strict=True)]
+        silent = [answer_text.agreement(rights, "", characters)[0] for rights in gold]
+        return {THRESHOLD: best_threshold(margin, np.array(answered), np.array(silent))}
+
+    def answers(
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> tuple[list[str], Float64]:
+        """The best span as in the context, or an empty text; and the probability of its start times that of its end."""
+        spans = best_spans(examples, logits, len(rows), self._options.max_answer)
+        silent = self._silent(spans, tuned)
+        texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, spans, silent, strict=True)]
+        sure = [best.sure_none if no else best.sure for best, no in zip(spans, silent, strict=True)]
+        return texts, np.array(sure)
+
+    def details(
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> list[dict[str, Any]]:
+        """`start` and `end`, first and last + 1 character in the context, None where there is no answer; and
+        `no_answer_score`, the score of no answer minus that of the best span, None where the context has no span.
+        """
+        spans = best_spans(examples, logits, len(rows), self._options.max_answer)
+        details = []
+        for best, no in zip(spans, self._silent(spans, tuned), strict=True):
+            start, end = (None, None) if no else best.span
+            margin = best.none - best.score
+            details.append({"start": start, "end": end, "no_answer_score": margin if np.isfinite(margin) else None})
+        return details
+
+    def _silent(self, spans: Sequence[BestSpan], tuned: Mapping[str, float]) -> list[bool]:
+        """Whether a row gets no answer, for each row."""
+        threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
+        return [best.none - best.score > threshold for best in spans]
+
+
+def _nowhere(count: int) -> Int64:
+    """Empty spans, for tokens that do not belong to the context."""
+    return np.zeros((count, 2), np.int64)
+
+
+def _contexts(rows: Sequence[Row], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
+    """The subword tokens of each context, (tokens,), and their character ranges, (tokens, 2)."""
+    texts = list(dict.fromkeys(row["context"] for row in rows))
+    contexts = {}
+    for text, encoding in zip(texts, tokenizer.encode(texts), strict=True):
+        characters = np.array(whole_characters(text, encoding.offsets), np.int64).reshape(-1, 2)
+        contexts[text] = (np.array(encoding.ids, np.int64), characters)
+    return contexts
+
+
+def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The characters of each token, including combining marks after its last one, which a tokenizer may have
+    dropped."""
+    if context.isascii():
+        return list(offsets)
+    spans = []
+    for (begin, end), (limit, _) in pairwise([*offsets, (len(context), 0)]):
+        while end < limit and unicodedata.category(context[end]).startswith("M"):
+            end += 1
+        spans.append((begin, end))
+    return spans
+
+
+def _answer_text(row: Row, best: BestSpan) -> str:
+    text: str = row["context"][slice(*best.span)]
+    return text
+
+
+def _log_sums(scores: "Tensor", owners: "Tensor", size: int) -> "Tensor":
+    """log(sum(exp)) over the places of each window, (windows, 2)."""
+    index = owners[:, None].expand_as(scores)
+    # Subtracting the maximum avoids overflow; it is detached, as it cancels out of the gradient.
+    top = scores.new_full((size, scores.shape[1]), -np.inf).scatter_reduce(0, index, scores.detach(), "amax")
+    sums = scores.new_zeros(top.shape).index_add(0, owners, (scores - top[owners]).exp())
+    return top + sums.log()

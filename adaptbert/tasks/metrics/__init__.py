@@ -1,0 +1,1 @@
+"""Scores of a fine-tuned model on labelled rows."""

@@ -1,0 +1,142 @@
+"""metrics/finetune/<cell>.json: the scores of all seeds of a cell, its search trials, and the cost.
+
+Written by adaptbert.tasks.cell_outputs, read by adaptbert.comparison.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from adaptbert.core.record import CurvePoint, Number, Record
+
+_SPLITS = ("test", "dev")
+
+
+class _Scored(Record):
+    """Scores of a split stand in the file beside the other keys, as `test/f1_macro`; here by metric, in `test`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gathered(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        gathered: dict[str, Any] = {}
+        for key, value in values.items():
+            split, slash, metric = key.partition("/")
+            if slash and split in _SPLITS:
+                gathered.setdefault(split, {})[metric] = value
+            else:
+                gathered[key] = value
+        return gathered
+
+    def laid_out(self, values: dict[str, Any]) -> dict[str, Any]:
+        flat: dict[str, Any] = {}
+        for key, value in values.items():
+            flat |= {f"{key}/{metric}": score for metric, score in value.items()} if key in _SPLITS else {key: value}
+        return flat
+
+
+class Cost(Record):
+    """Of one training run or of several."""
+
+    tokens: int
+    tflop: float
+    """10^12 floating-point operations."""
+
+    @staticmethod
+    def total(runs: "Sequence[Cost | LearningPoint | TrialMetrics | SearchMetrics]") -> "Cost":
+        """Of all of them."""
+        return Cost(tokens=sum(run.tokens for run in runs), tflop=round(sum(run.tflop for run in runs), 3))
+
+
+class SeedMetrics(_Scored):
+    """One seed."""
+
+    seed: int
+    test: dict[str, float]
+    dev: dict[str, float]
+    """Of the weights that are kept."""
+    tuned: dict[str, Number]
+    """Values chosen on dev."""
+    degenerate: bool
+    """Whether all answers are the same."""
+    cut: int
+    """Training rows that were longer than `max_length`."""
+    kept_step: int | None = None
+    """With early stopping: after which step the weights were best; and how many were trained."""
+    steps: int | None = None
+    curve: list[CurvePoint]
+
+
+class FewerLabelsSeed(_Scored):
+    """One seed at a point of the learning curve."""
+
+    seed: int
+    test: dict[str, float]
+    dev: dict[str, float]
+    degenerate: bool
+
+
+class LearningPoint(Record):
+    """All seeds, trained on so many labels."""
+
+    labels: int
+    tokens: int
+    tflop: float
+    seeds: list[FewerLabelsSeed]
+
+
+class TrialMetrics(_Scored):
+    """One point of the search; a run that diverged has no score, and the point has none then."""
+
+    learning_rate: float
+    global_batch_size: int
+    epochs: float
+    dev: dict[str, float | None]
+    """The mean over runs, of the metric that decides."""
+    seeds: list[float | None]
+    tokens: int
+    tflop: float
+
+
+class SearchMetrics(Record):
+    """All trials."""
+
+    trials: list[TrialMetrics]
+    chosen: int
+    """Its number, the first is 1."""
+    seeds: list[int]
+    tokens: int
+    tflop: float
+
+
+class CellMetrics(Record):
+    """One cell."""
+
+    task: str
+    arm: str
+    start: str = Field(alias="from")
+    """The rung whose weights it began with."""
+    shape: str
+    target: str
+    metric: str
+    """By which cells are compared."""
+    labels: int
+    """Rows of the training split that were used."""
+    examples: int
+    """They may be windows of those rows."""
+    epochs: float
+    steps: int
+    tokens: int
+    """Of the seed whose model is kept, as the two that follow."""
+    tflop: float
+    parameters: int
+    unanswerable: dict[str, dict[str, int]] | None = Field(None, alias="lost")
+    """Split -> reason -> rows whose right answer cannot be predicted; where the task type has such reasons."""
+    cost: Cost
+    """Of all runs together."""
+    seeds: list[SeedMetrics]
+    search: SearchMetrics | None = None
+    learning_curve: list[LearningPoint] | None = None
+    """Without the point of all labels."""

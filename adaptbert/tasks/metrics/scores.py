@@ -1,0 +1,152 @@
+"""Task metrics from gold and predicted answers. The average is part of the name.
+
+scikit-learn, scipy and seqeval compute them, except those of extractive answers: no library has both of the
+tokenisations in use; tests/tasks/metrics/test_answer_scores.py compares ours with torchmetrics and with an
+independent implementation. docs/metrics.md says what each name means, adaptbert.tasks.metrics.targets which target
+has it.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adaptbert.tasks.metrics import answer_overlap as answer_text
+
+
+def classification_metrics(
+    gold: Sequence[str], predicted: Sequence[str], positive: str | None = None
+) -> dict[str, float]:
+    """Macro-averaged F1 over the labels that occur in `gold`, and accuracy (which is F1 in its micro average).
+
+    Args:
+        positive: a label whose own F1 is computed, that of the two that GLUE reports (Wang et al. 2019, section 3.2).
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+
+    labels = sorted(set(gold))
+    return {
+        "f1_macro": float(f1_score(gold, predicted, labels=labels, average="macro", zero_division=0)),
+        "accuracy": float(accuracy_score(gold, predicted)),
+        **({} if positive is None else {"f1_positive": _f1_of(positive, gold, predicted)}),
+    }
+
+
+def _f1_of(label: str, gold: Sequence[str], predicted: Sequence[str]) -> float:
+    from sklearn.metrics import f1_score
+
+    right, predicted_label = ([name == label for name in labels] for labels in (gold, predicted))
+    return float(f1_score(right, predicted_label, zero_division=0))
+
+
+def label_metrics(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
+) -> dict[str, float]:
+    """Multi-label: F1 averaged over labels, F1 of all decisions together, and the share of exactly right rows.
+
+    The macro average is over the labels that occur in `gold`, as for one label a row: of another label no prediction
+    could be right. Where `gold` has no label at all, F1 is 0, and only `exact_match` is informative.
+
+    Args:
+        labels: of the task.
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    binarizer = MultiLabelBinarizer(classes=list(labels)).fit([])
+    gold_matrix, matrix = binarizer.transform(gold), binarizer.transform(predicted)
+    # Column by column: scikit-learn would treat a matrix of one column as two classes.
+    each = [
+        f1_score(right, answer, zero_division=0)
+        for right, answer in zip(gold_matrix.T, matrix.T, strict=True)
+        if right.any()
+    ]
+    return {
+        "f1_macro": float(sum(each) / len(each)) if each else 0.0,
+        "f1_micro": float(f1_score(gold_matrix.ravel(), matrix.ravel(), zero_division=0)),
+        "exact_match": float(accuracy_score(gold_matrix, matrix)),
+    }
+
+
+def number_metrics(gold: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
+    """Pearson's and Spearman's correlation, and the root of the mean squared error (in the unit of the target).
+
+    A correlation is 0 where it is not defined: one of the two is constant, or there is a single row. So a model with a
+    constant answer scores like random answers, and is never the best.
+    """
+    from scipy import stats
+    from sklearn.metrics import root_mean_squared_error
+
+    return {
+        "pearson": _correlation(stats.pearsonr, gold, predicted),
+        "spearman": _correlation(stats.spearmanr, gold, predicted),
+        "rmse": float(root_mean_squared_error(gold, predicted)),
+    }
+
+
+def _correlation(measure: Callable[..., Any], gold: Sequence[float], predicted: Sequence[float]) -> float:
+    from scipy import stats
+
+    if len(gold) < 2 or len(set(gold)) < 2 or len(set(predicted)) < 2:
+        return 0.0
+    with warnings.catch_warnings():
+        # Numbers that differ only in their last bits give an inaccurate correlation, which is acceptable.
+        warnings.simplefilter("ignore", stats.NearConstantInputWarning)
+        warnings.simplefilter("ignore", stats.ConstantInputWarning)
+        correlation = float(measure(gold, predicted)[0])
+    return correlation if correlation == correlation else 0.0  # NaN: rounding removed all variance
+
+
+def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Strict span scores of BIO (IOB2) tags: a span counts when both ends and the type agree (micro average)."""
+    from seqeval.metrics.v1 import precision_recall_fscore_support
+    from seqeval.scheme import IOB2
+
+    numbers: dict[str, str] = {}
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        numbered(gold, numbers), numbered(predicted, numbers), average="micro", scheme=IOB2, zero_division=0
+    )
+    return {"f1_span": float(f1), "precision_span": float(precision), "recall_span": float(recall)}
+
+
+def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[list[str]]:
+    """The same BIO tags with a number for each type, for seqeval: it strips hyphens, so that `A-` would be `A`.
+
+    Args:
+        numbers: of the types; new types are added.
+    """
+    return [
+        [tag if tag == "O" else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
+        for tags in rows
+    ]
+
+
+def tag_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Every token is one case: accuracy, and macro F1 over the tags that occur in `gold`.
+
+    Raises:
+        ValueError: a row with fewer or more predicted tags than tokens.
+    """
+    pairs = [pair for rows in zip(gold, predicted, strict=True) for pair in zip(*rows, strict=True)]
+    return classification_metrics([right for right, _ in pairs], [answer for _, answer in pairs])
+
+
+def answer_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, float]:
+    """Mean over questions of the best agreement with any of the right answers.
+
+    SQuAD's definition (Rajpurkar et al. 2016, section 6.1): lower case, no punctuation, no English articles; F1 of the
+    bags of words. Where most answers are in a script without spaces, CMRC 2018's (Cui et al. 2019, section 4.1): no
+    punctuation, characters for words, and F1 of the longest run that both share. Which of the two holds follows from
+    `gold` alone.
+
+    Args:
+        gold: the right answers of each question; none where it has no answer.
+        predicted: an empty text says that there is no answer. It is right (1) for a question without one, else 0.
+    """
+    by_characters = answer_text.by_characters([text for answers in gold for text in answers])
+    scores = [
+        answer_text.agreement(answers, text, by_characters) for answers, text in zip(gold, predicted, strict=True)
+    ]
+    return {
+        "f1_answer": sum(f1 for f1, _ in scores) / len(scores),
+        "exact_match": sum(exact for _, exact in scores) / len(scores),
+    }

@@ -1,0 +1,1 @@
+"""What fine-tuning can do besides: class weights, freezing, R-Drop, a search."""

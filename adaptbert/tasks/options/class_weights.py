@@ -1,0 +1,46 @@
+"""Class weights of the loss, from params."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.base.task_types import Target
+from adaptbert.data.cleaning import spelled
+from adaptbert.data.targets import TARGETS
+
+Weight = Annotated[float, Field(gt=0)]
+ClassWeights = Literal["balanced"] | dict[str, Weight]
+
+
+def problem(requested: ClassWeights, target: Target, classes: Sequence[str]) -> str | None:
+    """Why these weights do not fit a task; None if they fit."""
+    if TARGETS[target].classes != "row":
+        return f"class_weights and target '{target}': only class and labels have classes to weigh"
+    if requested == "balanced" or set(requested) == set(classes):
+        return None
+    weighed, labels = (", ".join(map(spelled, sorted(names))) for names in (requested, classes))
+    return f"class_weights of {weighed}, but the labels are {labels}"
+
+
+def weights(requested: ClassWeights, classes: Sequence[str], targets: NDArray[Any]) -> list[float]:
+    """The weight of each class, in their order.
+
+    `balanced` gives every class the same total weight: n / (classes * n of the class). For multi-label it is the weight
+    of the positive rows: (n without the label) / (n with it). A label that no row or every row has gets the weight 1.
+
+    Args:
+        targets: numbers of the classes, (examples,); for multi-label 0 and 1, (examples, classes).
+    """
+    if isinstance(requested, Mapping):
+        return [requested[name] for name in classes]
+    if targets.ndim == 1:
+        counts = np.bincount(targets, minlength=len(classes))
+        balanced = len(targets) / (len(classes) * np.maximum(counts, 1))
+    else:
+        counts = targets.sum(0)
+        balanced = (len(targets) - counts) / np.maximum(counts, 1)
+    weights_or_1: list[float] = np.where((counts == 0) | (balanced == 0), 1.0, balanced).tolist()
+    return weights_or_1

@@ -1,0 +1,58 @@
+"""Pairs of sentences (similar? entails?): [CLS] a [SEP] b [SEP], segments 0 and 1."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from adaptbert.tasks.examples import Examples, arranged, whole
+from adaptbert.tasks.task_options import SentenceOptions
+from adaptbert.tasks.windows import head_tail
+from adaptbert.text.tokenizer import Tokenizer
+
+
+class SentencePairConfig(SentenceOptions):
+    """How pairs are encoded."""
+
+    long_text: Literal["head", "head_tail"]
+    """Of a pair longer than `max_length` the longer text is cut first, then both alike. The kept part of a
+    text: its beginning; or the first quarter and the rest from the end."""
+
+
+def arrange(
+    config: SentencePairConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+) -> Examples:
+    """Examples of at most `max_length` tokens."""
+    return arranged(
+        rows,
+        lambda row: len(row["text_a"]) + len(row["text_b"]),
+        lambda some: _arrange_some(config, some, tokenizer, max_length),
+    )
+
+
+def _arrange_some(
+    config: SentencePairConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+) -> Examples:
+    firsts = [encoding.ids for encoding in tokenizer.encode([row["text_a"] for row in rows])]
+    seconds = [encoding.ids for encoding in tokenizer.encode([row["text_b"] for row in rows])]
+    ids, segments, cut = [], [], 0
+    for a, b in zip(firsts, seconds, strict=True):
+        room_a, room_b = rooms(len(a), len(b), max_length - 3)
+        cut += room_a < len(a) or room_b < len(b)
+        if config.long_text == "head":
+            first, second = a[:room_a], b[:room_b]
+        else:
+            first, second = list(head_tail(a, room_a)), list(head_tail(b, room_b))
+        ids.append([tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep])
+        segments.append([0] * (len(first) + 2) + [1] * (len(second) + 1))
+    return whole(ids, range(len(rows)), cut, segments)
+
+
+def rooms(a: int, b: int, room: int) -> tuple[int, int]:
+    """Tokens of two texts after the longer one is cut first, like `longest_first` of Hugging Face."""
+    if a + b <= room:
+        return a, b
+    half = room // 2
+    if a <= half:
+        return a, room - a
+    if b <= half:
+        return room - b, b
+    return (room - half, half) if a > b else (half, room - half)

@@ -1,0 +1,245 @@
+"""Sequence labelling (NER, chunks, POS): one tag a word, a linear layer on the first subword token of each
+word.
+
+With a CRF, transition scores of neighbouring tags are learned too (Lafferty et al. 2001) and saved as `crf.*`. Rows
+longer than `max_length` are split into windows; each word is trained and tagged once, in the window where it has most
+context, and the tags of a row are decoded as one sequence.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.base import bounds
+from adaptbert.base.config import contradiction
+from adaptbert.data import tag_schemes
+from adaptbert.data.targets import TARGETS
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.tasks.examples import Examples, arranged, gather
+from adaptbert.tasks.shape import Float64, Row, Shape
+from adaptbert.tasks.tag_decoding import best_legal, crf_by_rows
+from adaptbert.tasks.targets import cross_entropy, named, softmax
+from adaptbert.tasks.task_options import TaskOptions
+from adaptbert.tasks.windows import owners, word_windows
+from adaptbert.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from adaptbert.tasks.crf import CRF
+    from adaptbert.tasks.labelled_batch import LabelledBatch
+
+Int64 = NDArray[np.int64]
+SCHEME: tag_schemes.Scheme = "bio"
+"""The scheme of validated sets, and the one that is trained."""
+COMMONEST = "commonest_tag"
+CRF_NAME = "crf"
+BEGINS, ENDS = 1, 2  # bits
+
+
+class SequenceLabellingConfig(TaskOptions):
+    """How words are encoded and tagged."""
+
+    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
+    """Tokens by which a window begins after the one before it, in a row longer than `max_length`."""
+    decoder: Literal["softmax", "crf"] | None = None
+    """Whether tags are trained word by word (softmax), or as sequences with transition scores (crf). Left out: softmax.
+    Neither predicts illegal sequences."""
+
+    def check_room(self, max_length: int) -> None:
+        if self.stride > max_length - 2:
+            problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
+            raise contradiction(problem, f"write a stride of at most {max_length - 2}")
+
+    @classmethod
+    def example(cls, max_length: int) -> str:
+        return f"{{stride: {max_length // 2}}}"
+
+
+class SequenceLabelling(Shape):
+    """Spans of some types, or a tag for every word.
+
+    Args:
+        task: its labels are types of spans, or tags.
+        options: of this task type.
+        crf: of the model whose shape this is.
+    """
+
+    def __init__(self, task: TaskDescription, options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
+        super().__init__(task)
+        self._options, self._crf = options, crf
+        self._are_spans = TARGETS[task.target].marks_spans
+        self.classes = list(task.labels)
+        if self._are_spans:
+            prefixes = tag_schemes.PREFIXES[SCHEME]
+            self.classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in task.labels for prefix in prefixes)]
+        self._number = {tag: number for number, tag in enumerate(self.classes)}
+
+    def extend(self, model: Any) -> "SequenceLabelling":
+        if self._options.decoder != "crf":
+            return self
+        from adaptbert.tasks.crf import CRF
+
+        crf = CRF(self.classes, self._are_spans)
+        model.add_module(CRF_NAME, crf)
+        return SequenceLabelling(self._task, self._options, crf)
+
+    def hugging_face_class(self) -> Any:
+        from transformers import BertForTokenClassification
+
+        return BertForTokenClassification
+
+    def config(self) -> dict[str, Any]:
+        return named(self.classes)
+
+    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+        """Words without a subword token have no place."""
+        return arranged(
+            rows,
+            lambda row: sum(map(len, row["tokens"])),
+            lambda some: self._some_examples(some, tokenizer, max_length),
+        )
+
+    def _some_examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+        room = max_length - 2
+        ids, places, spans, numbers = [], [], [], []
+        for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
+            words = [word for word in encoding.word_ids if word is not None]  # None for special tokens
+            firsts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
+            for (begin, end), own in self._windows(firsts, len(words), room):
+                ids.append([tokenizer.cls, *encoding.ids[begin:end], tokenizer.sep])
+                places.append([1 + i - begin for i in own])
+                spans.append([(words[i], words[i] + 1) for i in own])
+                numbers.append(number)
+        return gather(ids, places, spans, numbers, cut=0)
+
+    def _windows(self, firsts: list[int], length: int, room: int) -> list[tuple[tuple[int, int], list[int]]]:
+        """Windows of a row of `length` tokens, and the first tokens of those words that each one tags."""
+        if length <= room:
+            return [((0, length), firsts)]
+        windows = word_windows(firsts, length, room, self._options.stride)
+        own: list[list[int]] = [[] for _ in windows]
+        for first, window in zip(firsts, owners(firsts, windows), strict=True):
+            own[window].append(first)
+        return list(zip(windows, own, strict=True))
+
+    def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
+        """Numbers of the tags, (places,).
+
+        For a CRF (places, 2), the second whether a place begins its row (1), ends it (2), both or neither. The tags are
+        those of the words that have a place, so that they are legal without the others as well.
+        """
+        row, words = examples.rows[examples.owners()], examples.spans[:, 0]
+        if self._options.decoder != "crf":
+            numbers = [[self._number[tag] for tag in record["tags"]] for record in rows]
+            return np.array([numbers[one][word] for one, word in zip(row, words, strict=True)], np.int64)
+        targets = np.zeros((len(words), 2), np.int64)
+        for places in np.split(np.arange(len(words)), np.flatnonzero(np.diff(row)) + 1):
+            if len(places):
+                tags = self._placed(rows[row[places[0]]]["tags"], words[places].tolist())
+                targets[places, 0] = [self._number[tag] for tag in tags]
+                targets[places[0], 1] |= BEGINS
+                targets[places[-1], 1] |= ENDS
+        return targets
+
+    def _placed(self, tags: Sequence[str], words: Sequence[int]) -> Sequence[str]:
+        """The tags of some words of a row, in their order, made legal as if the row had no others."""
+        placed = [tags[word] for word in words]
+        return tag_schemes.legal(placed, SCHEME) if self._are_spans else placed
+
+    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+        scores: Tensor = model.classifier(model.dropout(hidden))
+        return scores
+
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+        if self._crf is None:
+            return cross_entropy(logits, batch.targets)
+        # Not `bincount`: a GPU would wait for the largest number.
+        counts = batch.owners.new_zeros(batch.size).index_add(0, batch.owners, batch.owners.new_ones(len(batch.owners)))
+        tags, edges = batch.targets.unbind(-1)
+        begins, ends = (
+            logits.new_zeros(batch.size).index_add(0, batch.owners, ((edges & bit) > 0).to(logits.dtype))
+            for bit in (BEGINS, ENDS)
+        )
+        # Divided by places, not by rows: the scale of the loss, and so the learning rate, is that without a CRF.
+        likelihoods = self._crf.log_likelihood(logits, counts, tags, begins, ends, batch.most_places)
+        return -likelihoods.sum() / max(1, len(tags))
+
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+        return logits.float().log_softmax(-1)
+
+    def check_tuned(self, tuned: Mapping[str, float]) -> None:
+        if not self._are_spans and not 0 <= tuned[COMMONEST] < len(self.classes):
+            raise ValueError(f"{COMMONEST} is not the number of a label")
+
+    def tune(self, rows: Sequence[Row], examples: Examples, logits: Float64) -> dict[str, float]:
+        """The number of the most frequent tag, for words without a subword token; with spans such words are outside."""
+        if self._are_spans:
+            return {}
+        counts = Counter(tag for row in rows for tag in row["tags"])
+        return {COMMONEST: float(self._number[min(counts, key=lambda tag: (-counts[tag], tag))])}
+
+    def answers(
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> tuple[list[list[str]], Float64]:
+        """The tags of each row, spans in BIO, and the probability of its least confident tag."""
+        counts = _words(rows)
+        ends = np.cumsum(counts)
+        scores = self._scores(counts, examples, logits, tuned)
+        probabilities = self._probabilities(scores, counts)
+        best = self._decoded(scores, counts)
+        sure = probabilities[np.arange(len(best)), best]
+        answers, confidence = [], np.ones(len(rows))
+        for number, words in enumerate(np.split(np.arange(len(best)), ends[:-1])):
+            answers.append([self.classes[tag] for tag in best[words]])
+            confidence[number] = sure[words].min(initial=1.0)
+        return answers, confidence
+
+    def details(
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> list[dict[str, Any]]:
+        counts = _words(rows)
+        probabilities = self._probabilities(self._scores(counts, examples, logits, tuned), counts)
+        return [
+            {"probabilities": [dict(zip(self.classes, word, strict=True)) for word in words.tolist()]}
+            for words in np.split(probabilities, np.cumsum(counts)[:-1])
+        ]
+
+    def _scores(self, counts: Int64, examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Float64:
+        """Scores of the words of all rows, (words, tags); words without a subword token get one tag with certainty."""
+        known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
+        unseen = 0 if self._are_spans else int(tuned[COMMONEST])
+        scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
+        scores[:, unseen] = 0
+        scores[known] = logits
+        return scores
+
+    def _probabilities(self, scores: Float64, counts: Int64) -> Float64:
+        """The probability of each tag at each word, (words, tags)."""
+        if self._crf is None:
+            return softmax(scores)
+        return crf_by_rows(self._crf.marginals, scores, counts, self._crf.start.device).astype(np.float64)
+
+    def _decoded(self, scores: Float64, counts: Int64) -> Int64:
+        """The best legal tags of each row, (words,).
+
+        Args:
+            scores: of the words of all rows, (words, tags).
+            counts: words of each row, (rows,).
+        """
+        if self._crf is not None:
+            return crf_by_rows(self._crf.decode, scores, counts, self._crf.start.device)
+        return best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
+
+    def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
+        """Whether every word gets the same tag."""
+        return len({tag for tags in answers for tag in tags}) < 2
+
+
+def _words(rows: Sequence[Row]) -> Int64:
+    """The number of words of each row, (rows,)."""
+    return np.array([len(row["tokens"]) for row in rows], np.int64)

@@ -1,0 +1,1 @@
+"""From text to tokens: vocabulary, words, documents, memory-mapped token arrays."""

@@ -1,0 +1,147 @@
+"""A tokenised corpus on disk: flat, memory-mapped token arrays (written by adaptbert.text.corpus_writer).
+
+A document needs some bytes of memory, whatever its length; its tokens are pages of the files, which the system frees
+when memory is short.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptbert.codes import Code
+from adaptbert.core.files import read_json
+from adaptbert.core.seeds import seed_of
+from adaptbert.errors import BadData
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Concatenated documents.
+
+    Attributes:
+        ids: (tokens,).
+        word_starts: (tokens,).
+        lengths: (documents,).
+    """
+
+    ids: NDArray[np.int64]
+    word_starts: NDArray[np.bool_]
+    lengths: NDArray[np.int64]
+
+
+class Documents(Protocol):
+    """The documents that training reads: a corpus, or a view of one."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document, (documents,)."""
+        ...
+
+    def read(self, documents: NDArray[np.int64]) -> Flat:
+        """The documents of these numbers, in this order."""
+        ...
+
+
+class TokenizedCorpus:
+    """One corpus, or several corpora read as one (`mixed_with`)."""
+
+    def __init__(self, parts: list["_Part"], chosen: NDArray[np.int64]) -> None:
+        self._parts, self._chosen = parts, chosen
+        self._firsts = np.cumsum([0, *(len(part) for part in parts)])
+
+    @classmethod
+    def load(cls, folder: Path) -> "TokenizedCorpus":
+        """Open a folder written by `corpus_writer.write`; only corpus.json is read."""
+        part = _Part(folder)
+        return cls([part], np.arange(len(part)))
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the tokenizer of the ids."""
+        return str(self._parts[0].facts["tokenizer"])
+
+    @property
+    def texts(self) -> list[dict[str, Any]]:
+        """Name, digest and tokens of each text, for the card of a checkpoint."""
+        return [{key: part.facts[key] for key in ("name", "digest", "tokens")} for part in self._parts]
+
+    @property
+    def segmentation(self) -> list[dict[str, Any]]:
+        """The segmenter of each text, and the number of texts that it did not fit."""
+        return [part.facts["segmentation"] for part in self._parts]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document, (documents,)."""
+        return np.concatenate([part.lengths for part in self._parts])[self._chosen]
+
+    @cached_property
+    def characters(self) -> NDArray[np.int64]:
+        """Characters of each document, (documents,)."""
+        return np.concatenate([part.characters for part in self._parts])[self._chosen]
+
+    @property
+    def tokens(self) -> int:
+        return int(self.lengths.sum())
+
+    def read(self, documents: NDArray[np.int64]) -> Flat:
+        """The documents of these numbers, in this order."""
+        numbers = self._chosen[documents]
+        lengths = self.lengths[documents]
+        owners = np.searchsorted(self._firsts, numbers, side="right") - 1
+        ids, word_starts = np.empty(lengths.sum(), np.int64), np.empty(lengths.sum(), np.bool_)
+        for owner, part in enumerate(self._parts):
+            own = owners == owner
+            places = np.repeat(own, lengths)
+            ids[places], word_starts[places] = part.read(numbers[own] - self._firsts[owner], lengths[own])
+        return Flat(ids, word_starts, lengths)
+
+    def mixed_with(self, other: "TokenizedCorpus", share: float, seed: int) -> "TokenizedCorpus":
+        """This corpus and documents of another, whose tokens are about `share` of the total."""
+        if share == 0:
+            return self
+        if self.fingerprint != other.fingerprint:
+            problem = "the two corpora were made with different tokenizers"
+            raise BadData(Code.OTHER_TOKENIZER, "replay", problem, "run `dvc repro tokenize`")
+        replay_tokens = share / (1 - share) * self.tokens
+        generator = np.random.Generator(np.random.Philox(seed_of(seed, "replay")))
+        order = generator.permutation(len(other.lengths))
+        taken = order[: int(np.searchsorted(np.cumsum(other.lengths[order]), replay_tokens)) + 1]
+        first = int(self._firsts[-1])
+        return TokenizedCorpus(
+            [*self._parts, *other._parts], np.concatenate([self._chosen, first + np.sort(other._chosen[taken])])
+        )
+
+
+class _Part:
+    """The files of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.facts = read_json(folder / "corpus.json")
+        self.offsets = np.memmap(folder / "offsets.bin", np.int64, "r")
+        self.ids = np.memmap(folder / "ids.bin", np.dtype(self.facts["dtype"]), "r")
+        self.word_starts = np.memmap(folder / "word_starts.bin", np.bool_, "r")
+        self.characters = np.memmap(folder / "characters.bin", np.int64, "r")
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document, (documents,)."""
+        return np.diff(self.offsets)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For the processes of other devices: they map the same files."""
+        return _Part, (self._folder,)
+
+    def read(self, rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Ids and word starts of some documents of these lengths, (tokens,) each."""
+        ends = np.cumsum(lengths)
+        places = np.arange(lengths.sum()) + np.repeat(self.offsets[rows] - (ends - lengths), lengths)
+        return self.ids[places], self.word_starts[places]

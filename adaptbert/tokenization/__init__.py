@@ -1,1 +1,0 @@
-"""Builds vocabularies and tokenized corpora: WordPiece training and extension, word boundaries."""

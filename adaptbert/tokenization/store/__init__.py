@@ -1,1 +1,0 @@
-"""What training reads: the tokenizer and memory-mapped token arrays."""

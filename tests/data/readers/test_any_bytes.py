@@ -1,0 +1,123 @@
+"""Whatever a file holds: rows, rows put aside, or one of our errors; never another exception."""
+
+import gzip
+import io
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.raw_writer import RawWriter
+from adaptbert.data.readers.encodings import COMMON
+from adaptbert.data.readers.records import Row
+from adaptbert.data.readers.spec import FORMATS as SPECS
+from adaptbert.data.readers.spec import Format
+from adaptbert.data.source_config import SourceConfig
+from adaptbert.data.user_files import Files
+from adaptbert.errors import UserError
+from adaptbert.prediction.inputs import Input
+from adaptbert.prediction.request_rows import Reader
+from tests.support.format_examples import examples
+from tests.support.harming import harmed
+from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS
+
+LAYOUTS = (CORPUS, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS, ANSWER)
+FORMATS = get_args(Format)
+RECORD = {
+    "id": 7,
+    "text": "The cat 😀",
+    "text_a": "a",
+    "text_b": "b",
+    "label": "x",
+    "labels": ["x", "y"],
+    "value": 1.5,
+    "tokens": ["The", "cat"],
+    "tags": ["O", "B-X"],
+    "context": "The cat sat",
+    "question": "who?",
+    "answers": {"text": ["The cat"], "answer_start": [0]},
+}
+TABLE = 'id,text,text_a,text_b,label,labels,value\n1,"The, cat",a,b,x,x;y,1.5\n2,猫,c,d,y,,2\n'
+
+
+def parquet_bytes() -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([RECORD] * 3), stream)
+    return stream.getvalue()
+
+
+WHOLE: dict[str, bytes] = {
+    "txt": "a line\nanother 猫\r\n\n".encode(),
+    "csv": TABLE.encode(),
+    "tsv": TABLE.replace(",", "\t").encode(),
+    "jsonl": (json.dumps(RECORD) + "\n").encode() * 2,
+    "parquet": parquet_bytes(),
+    **{example.format: example.text.encode() for example in examples() if SPECS[example.format].is_labelled},
+}
+
+
+def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, encoding: str | None, pack: bool) -> None:
+    """Collected and written as a stage does; and read by `predict`."""
+    path = folder / ("any.gz" if pack else "any")
+    path.write_bytes(gzip.compress(content) if pack else content)
+    columns = {} if SPECS[kind].is_labelled else {"id": "id"}
+    values = {"source": "files", "format": kind, "encoding": encoding, "columns": columns}
+    config = SourceConfig.model_validate(values)
+    with suppress(UserError), RawWriter(folder, layout) as writer:
+        files = Files(path, layout, config, "" if layout == CORPUS else "train")
+        writer.write(files.rows(), "train", path)
+        writer.finish(files.provenance(), files.warnings)
+    if layout.task_type is not None and SPECS[kind].holds(layout.task_type):
+        with suppress(UserError):
+            list(Input(path, layout.task_type, Reader(layout.task_type, {}), kind, encoding).rows())
+
+
+ENCODINGS = st.none() | st.sampled_from([*COMMON, "utf-32", "iso2022_jp", "ascii"])
+ARGUMENTS = {
+    "kind": st.sampled_from(FORMATS),
+    "layout": st.sampled_from(LAYOUTS),
+    "encoding": ENCODINGS,
+    "pack": st.booleans(),
+    "draw": st.data(),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("any")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_samples_are_read(tmp_path: Path, kind: Format) -> None:
+    """Else harming them would show nothing."""
+    (tmp_path / "any").write_bytes(WHOLE[kind])
+    config = SourceConfig.model_validate({"source": "files", "format": kind, "encoding": None, "columns": {}})
+    rows = 0
+    for layout in LAYOUTS:
+        with suppress(UserError):
+            split = "" if layout == CORPUS else "train"
+            rows += sum(isinstance(row, Row) for row in Files(tmp_path / "any", layout, config, split).rows())
+    assert rows
+
+
+@settings(max_examples=150, deadline=None)
+@given(**ARGUMENTS)
+def test_a_harmed_file(
+    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject
+) -> None:
+    rows_or_why(folder, kind, layout, harmed(draw, WHOLE[kind]), encoding, pack)
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=st.binary(max_size=200), **ARGUMENTS)
+def test_any_bytes(
+    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject, content: bytes
+) -> None:
+    rows_or_why(folder, kind, layout, content, encoding, pack)

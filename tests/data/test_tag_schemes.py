@@ -1,0 +1,131 @@
+"""Tag schemes: spans and tags are inverse, strict reading refuses what does not fit, the nearest legal row is near."""
+
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptbert.data.tag_schemes import SCHEMES, Scheme, Span, fits, legal, looks_like, spans, tags
+
+LETTERS = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
+
+
+@st.composite
+def spans_of_a_row(draw: st.DrawFn) -> tuple[list[Span], int]:
+    """Spans that do not overlap; many touch."""
+    gaps = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(["X", "Y", "a-b"]))))
+    row_spans: list[Span] = []
+    place = 0
+    for gap, length, kind in gaps:
+        row_spans.append((place + gap, place + gap + length, kind))
+        place += gap + length
+    return row_spans, place + draw(st.integers(0, 2))
+
+
+@given(spans_of_a_row(), st.sampled_from(["bio", "iob1", "iobes"]))
+def test_spans_to_tags_and_back(row: tuple[list[Span], int], scheme: Scheme) -> None:
+    row_spans, length = row
+    written = tags(row_spans, length, scheme)
+    assert len(written) == length
+    assert spans(written, scheme) == row_spans
+    assert legal(written, scheme) == written
+
+
+@given(spans_of_a_row())
+def test_io_keeps_which_token_is_of_which_type(row: tuple[list[Span], int]) -> None:
+    row_spans, length = row
+    written = tags(row_spans, length, "io")
+    covered = {place: kind for first, end, kind in row_spans for place in range(first, end)}
+    assert written == [f"I-{covered[place]}" if place in covered else "O" for place in range(length)]
+    assert tags(spans(written, "io"), length, "io") == written
+
+
+@given(st.lists(st.sampled_from(["O", "B-X", "I-X", "E-X", "S-X", "B-Y", "I-Y", "E-Y", "S-Y"]), max_size=8))
+def test_the_nearest_legal_row_keeps_types_and_is_its_own(row: list[str]) -> None:
+    mended = legal(row, "iobes")
+    assert fits(mended, "iobes")
+    assert [tag[2:] for tag in mended] == [tag[2:] for tag in row]
+    assert legal(mended, "iobes") == mended
+    if fits(row, "iobes"):
+        assert mended == row
+
+
+@pytest.mark.parametrize(
+    ("scheme", "row", "mended"),
+    [
+        ("bio", "I-X I-X O I-Y B-X I-Y", "B-X I-X O B-Y B-X B-Y"),
+        ("bio", "B-X I-Y I-Y", "B-X B-Y I-Y"),
+        ("iob1", "B-X I-X O I-Y I-X B-X", "I-X I-X O I-Y I-X B-X"),
+        ("iobes", "E-X B-X O I-X I-X S-X I-X", "S-X S-X O B-X E-X S-X S-X"),
+    ],
+)
+def test_what_the_nearest_legal_row_is(scheme: Scheme, row: str, mended: str) -> None:
+    assert not fits(row.split(), scheme)
+    assert legal(row.split(), scheme) == mended.split()
+
+
+@pytest.mark.parametrize("scheme", ["bio", "iob1", "iobes"])
+def test_strict_reading_is_that_of_seqeval(scheme: Scheme) -> None:
+    """Exhaustive to length 3: what we call legal is what seqeval's own parser reads whole, and with the same spans."""
+    from seqeval.scheme import IOB1, IOB2, IOBES, Tokens
+
+    theirs = {"bio": IOB2, "iob1": IOB1, "iobes": IOBES}[scheme]
+    known = ["O", *(f"{letter}-{kind}" for letter in LETTERS[scheme] for kind in "XY")]
+    for row in map(list, (row for length in (1, 2, 3) for row in product(known, repeat=length))):
+        if fits(row, scheme):
+            entities = Tokens(row, theirs).entities
+            assert [(entity.start, entity.end, entity.tag) for entity in entities] == spans(row, scheme), row
+
+
+@pytest.mark.parametrize("scheme", ["bio", "iob1", "iobes"])
+def test_rows_that_no_spans_give_are_illegal(scheme: Scheme) -> None:
+    """Every row of three tags is legal or not by brute force over all sets of spans."""
+    pieces = [(first, end, kind) for first in range(3) for end in range(first + 1, 4) for kind in "XY"]
+    apart = [
+        list(chosen)
+        for count in range(4)
+        for chosen in product(pieces, repeat=count)
+        if all(one[1] <= other[0] for one, other in pairwise(chosen))
+    ]
+    written = {tuple(tags(chosen, 3, scheme)) for chosen in apart}
+    known = ["O", *(f"{letter}-{kind}" for letter in LETTERS[scheme] for kind in "XY")]
+    assert {row for row in product(known, repeat=3) if fits(row, scheme)} == written
+    assert len(written) < len(known) ** 3, "some are illegal"
+
+
+def test_other_letters_of_iobes() -> None:
+    assert spans(["B-X", "L-X", "U-Y", "O"], "iobes") == spans(["B-X", "E-X", "S-Y", "O"], "iobes")
+    assert legal(["B-X", "M-X", "E-X"], "iobes") == ["B-X", "I-X", "E-X"]
+
+
+def test_io_reads_bare_types() -> None:
+    assert spans(["PER", "PER", "O", "I-LOC"], "io") == [(0, 2, "PER"), (3, 4, "LOC")]
+
+
+@pytest.mark.parametrize("tag", ["X", "B-", "-X", "", "S-X", "b-X"])
+def test_tags_of_no_scheme(tag: str) -> None:
+    for read in (spans, legal):
+        with pytest.raises(ValueError, match="bio"):
+            read([tag], "bio")
+
+
+@given(st.lists(spans_of_a_row(), min_size=1), st.sampled_from(SCHEMES))
+def test_rows_fit_the_scheme_that_they_look_like(rows: list[tuple[list[Span], int]], scheme: Scheme) -> None:
+    written = [tags(row_spans, length, scheme) for row_spans, length in rows]
+    assert all(fits(row, looks_like(written)) for row in written)
+
+
+@pytest.mark.parametrize(
+    ("rows", "scheme"),
+    [
+        (["O O"], "bio"),
+        (["B-X I-X O B-Y", "I-X"], "bio"),
+        (["I-X I-X O I-Y", "O I-X"], "io"),
+        (["I-X B-X O I-Y", "O I-X"], "iob1"),
+        (["B-X E-X O S-Y", "O O"], "iobes"),
+        (["PER PER O"], "io"),
+    ],
+)
+def test_the_scheme_of_some_rows(rows: list[str], scheme: Scheme) -> None:
+    assert looks_like([row.split() for row in rows]) == scheme

@@ -1,0 +1,190 @@
+"""Reading the user's own files: formats, columns, labelled sets, and the raw folder they are written to."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.data.labelled_source import LabelledSource
+from adaptbert.errors import BadData
+from tests.support.labelled_files import CLASS, SPANS
+from tests.support.reading import MANY, collect, config, parquet, read, texts, write
+
+# --- formats
+
+
+def test_every_format_gives_the_same_texts(tmp_path: Path) -> None:
+    expected = ["one, two", 'say "x"', "三"]
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in expected)
+    paths = [
+        write(tmp_path / "a.txt", "\n".join(expected)),
+        write(tmp_path / "a.csv", 'text,n\n"one, two",1\n"say ""x""",2\n三,3\n'),
+        write(tmp_path / "a.tsv", 'n\ttext\n1\tone, two\n2\tsay "x"\n3\t三\n'),
+        write(tmp_path / "a.jsonl", lines),
+        write(tmp_path / "a.json", lines),
+        write(tmp_path / "a.jsonl.gz", gzip.compress(lines.encode())),
+        parquet(tmp_path / "a.parquet", text=expected, n=[1, 2, 3]),
+    ]
+    for path in paths:
+        assert texts(path) == expected, path.name
+
+
+def test_rows_are_named_after_file_and_line(tmp_path: Path) -> None:
+    rows, _, _ = read(write(tmp_path / "posts.csv", 'text\none\n"two\nlines"\nthree\n'))
+    assert [(row.id, row.file, row.line) for row in rows] == [
+        ("posts-2", "posts.csv", 2),
+        ("posts-3", "posts.csv", 3),
+        ("posts-5", "posts.csv", 5),
+    ]
+    rows, _, _ = read(parquet(tmp_path / "p.parquet", text=["a", "b"]))
+    assert [(row.id, row.line) for row in rows] == [("p-1", 1), ("p-2", 2)]
+
+
+def test_mapped_columns_and_ids(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"nr": 7, "content": "x", "more": 1}\n{"nr": null, "content": "y"}\n')
+    rows, bad, files = read(path, columns={"id": "nr", "text": "content"})
+    assert [(row.id, row.values) for row in rows] == [("7", {"text": "x"})]
+    assert [(row.id, row.line, row.problem.code) for row in bad] == [("a-2", 2, 56)]
+    assert "more" in " ".join(files.warnings)
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_an_id_that_is_not_mapped_is_reported(tmp_path: Path, *, mapped: bool) -> None:
+    """Ids may come twice, and the rows that are held out hang on them: nobody's rows are renamed in silence."""
+    path = write(tmp_path / "a.csv", "id,text,by\np-1,one,x\n")
+    rows, _, files = read(path, columns={"id": "id"} if mapped else None)
+    assert [row.id for row in rows] == (["p-1"] if mapped else ["a-2"])
+    (warning,) = files.warnings
+    assert warning.startswith("files with columns that are not read: " + ("by" if mapped else "id, by ("))
+    assert ("`columns: {id: id}`" in warning) is not mapped
+
+
+def test_integer_labels_become_text_and_missing_ones_are_rejected(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": null}\n')
+    rows, bad, _ = read(path, CLASS)
+    assert rows[0].values == {"text": "a", "label": "1"}
+    assert [row.problem.code for row in bad] == [62]
+
+
+def test_tokens_and_tags(tmp_path: Path) -> None:
+    lines = [
+        {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
+        {"tokens": ["a", "b"], "tags": ["O"]},
+        {"tokens": ["a", 1], "tags": ["O", "O"]},
+    ]
+    path = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines)))
+    rows, bad, _ = read(path, SPANS)
+    assert rows[0].values == lines[0]
+    assert [row.problem.code for row in bad] == [88, 65]
+    with pytest.raises(BadData, match=r"AB-080 .*text where a list is expected"):
+        read(write(tmp_path / "b.csv", "tokens,tags\na b,O O\n"), SPANS)
+
+
+def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
+    write(tmp_path / "d" / "b.txt", "two\n")
+    write(tmp_path / "d" / "a" / "x.txt", "one\n")
+    write(tmp_path / "d" / "c.jsonl", '{"text": "three"}')
+    write(tmp_path / "d" / ".hidden", "no")
+    write(tmp_path / "d" / "b.txt.dvc", "no")
+    rows, _, files = read(tmp_path / "d")
+    assert [(row.id, row.values["text"]) for row in rows] == [
+        ("a/x.txt-1", "one"),
+        ("b.txt-1", "two"),
+        ("c.jsonl-1", "three"),
+    ]
+    assert list(files.provenance()["files"]) == ["a/x.txt", "b.txt", "c.jsonl"]
+
+
+def test_equal_bytes_under_two_names_are_read_once(tmp_path: Path) -> None:
+    write(tmp_path / "d" / "a.txt", "same\n")
+    write(tmp_path / "d" / "b.txt", "same\n")
+    rows, _, files = read(tmp_path / "d")
+    assert len(rows) == 1
+    assert files.warnings == {"b.txt has the bytes of a.txt: read once": 1}
+
+
+# --- Parquet
+
+
+def test_parquet_nulls_dictionaries_and_large_strings(tmp_path: Path) -> None:
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        column = pa.array(["a", None, "b"], pa.string()).cast(kind)
+        rows, bad, _ = read(parquet(tmp_path / "a.parquet", text=column))
+        assert [row.values["text"] for row in rows] == ["a", "b"], kind
+        assert [(row.line, row.problem.code) for row in bad] == [(2, 41)]
+
+
+def test_parquet_string_that_is_not_utf8(tmp_path: Path) -> None:
+    column = pa.array([b"good", b"b\xffd"], pa.binary()).view(pa.string())
+    rows, bad, _ = read(parquet(tmp_path / "a.parquet", text=column))
+    assert [row.values["text"] for row in rows] == ["good"]
+    assert [(row.line, row.problem.code) for row in bad] == [(2, 1)]
+
+
+def test_parquet_parts_that_do_not_agree(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    parquet(tmp_path / "d" / "a.parquet", text=["x"], label=["1"])
+    parquet(tmp_path / "d" / "b.parquet", text=["y"], label=[1])
+    with pytest.raises(BadData, match=r"AB-039 .*column 'label': string in a.parquet, int64 in b.parquet"):
+        read(tmp_path / "d", CLASS)
+    parquet(tmp_path / "d" / "b.parquet", body=["y"], label=["1"])
+    with pytest.raises(BadData, match=r"AB-040 .*b.parquet.*column 'text' missing; found body, label"):
+        read(tmp_path / "d", CLASS)
+
+
+# --- labelled sets
+
+
+def splits(folder: Path, **contents: str) -> dict[str, Path]:
+    return {split: write(folder / f"{split}.jsonl", content) for split, content in contents.items()}
+
+
+def labelled(paths: dict[str, Path]) -> LabelledSource:
+    return LabelledSource(paths, CLASS, config(), {})
+
+
+def test_labels_of_mixed_types_are_refused_across_splits(tmp_path: Path) -> None:
+    row = '{"text": "%s", "label": %s}\n'
+    paths = splits(tmp_path, train=row % ("a", 1), dev=row % ("b", '"1"'), test=row % ("c", 1))
+    source = labelled(paths)
+    assert [row.id for row in source.rows("train")] == ["train-1"]
+    with pytest.raises(BadData, match=r"AB-065 .*mixed types: .*integer.*text"):
+        list(source.rows("dev"))
+    for label in ("1.0", "[1]"):
+        with pytest.raises(BadData, match="AB-065"):
+            read(write(tmp_path / "x.jsonl", row % ("a", label)), CLASS)
+
+
+def test_two_splits_with_the_same_bytes_are_refused(tmp_path: Path) -> None:
+    row = '{"text": "a", "label": 1}\n'
+    with pytest.raises(BadData, match=r"AB-051 .*test.jsonl has the bytes of train: train.jsonl"):
+        labelled(splits(tmp_path, train=row, dev=row * 2, test=row))
+
+
+def test_rows_in_are_rows_and_unreadable(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", b"one\nb\xe9d\nthree\n")
+    manifest = collect(path, tmp_path / "out")
+    rows = pq.read_table(tmp_path / "out" / "text.parquet").to_pylist()
+    assert rows == [
+        {"id": "a-1", "text": "one", "file": "a.txt", "line": 1},
+        {"id": "a-3", "text": "three", "file": "a.txt", "line": 3},
+    ]
+    bad = pq.read_table(tmp_path / "out" / "unreadable.parquet").to_pylist()
+    assert bad == [{"id": "a-2", "file": "a.txt", "line": 2, "code": 1, "reason": "byte 0xE9 is not UTF-8"}]
+    assert (manifest["rows"], manifest["rows_in"], manifest["characters"]) == (2, 3, 8)
+    assert re.fullmatch("[0-9a-f]{64}", manifest["digest"])
+    assert manifest == json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+
+
+def test_equal_input_gives_equal_bytes_and_another_byte_another_digest(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", MANY)
+    first, second = collect(path, tmp_path / "1"), collect(path, tmp_path / "2")
+    assert first == second
+    for name in ("text.parquet", "unreadable.parquet", "manifest.json"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+    write(path, MANY.replace(b"line 7\n", b"line x\n"))
+    assert collect(path, tmp_path / "3")["digest"] != first["digest"]

@@ -1,0 +1,94 @@
+"""Every rung is measured with the same masks; measures equal those of the stock model, document by document."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertForMaskedLM
+
+from adaptbert.errors import BadData
+from adaptbert.mlm.heldout_evaluation import HeldOut, MeasureConfig, bits_per_char, sets_in
+from adaptbert.text.corpus_writer import write
+from adaptbert.text.token_store import TokenizedCorpus
+from tests.support import tiny, tiny_params
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.heldout(tmp_path_factory.mktemp("heldout"))
+
+
+def model(seed: int = 0) -> BertForMaskedLM:
+    torch.manual_seed(seed)
+    made = BertForMaskedLM(tiny.config(0.1))
+    with torch.no_grad():  # weights as drawn give every token the same chance; these have something to say
+        for parameter in made.parameters():
+            parameter.mul_(4)
+    return made
+
+
+def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: MeasureConfig) -> dict[str, float]:
+    """One document after the other, with all logits, loss by loss."""
+    pieces = tiny.tokenizer()
+    masker = tiny_params.masker(config.seed, probability=config.probability)
+    stock.eval()
+    losses, hits, tokens, characters, read = [], [], 0, 0, 0
+    for number in range(len(corpus.lengths)):
+        flat = corpus.read(np.array([number]))
+        read += len(flat.ids)
+        if read > config.max_tokens and number > 0:
+            break
+        corrupted, chosen = masker.mask(flat.ids, flat.word_starts, flat.lengths, np.array([number]), np.array([0]))
+        with torch.no_grad():
+            logits = stock(input_ids=torch.as_tensor(corrupted)[None]).logits[0].double()
+        for place in chosen.tolist():
+            losses.append(-float(torch.log_softmax(logits[place], -1)[flat.ids[place]]))
+            hits.append(int(logits[place].argmax()) == flat.ids[place])
+        tokens += len([token for token in flat.ids if token not in (pieces.cls, pieces.sep)])
+        characters += int(corpus.characters[number])
+    mean = sum(losses) / len(losses)
+    return {
+        "bits_per_char": mean * tokens / characters / math.log(2),
+        "mlm_loss": mean,
+        "masked_accuracy": sum(hits) / len(hits),
+    }
+
+
+@pytest.mark.parametrize("block", [64, 96])
+@pytest.mark.parametrize("max_tokens", [1, 150, 100_000])
+def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> None:
+    """As many documents as the limit allows, from the first on; at least one."""
+    config = MeasureConfig(probability=0.4, max_tokens=max_tokens, seed=3)
+    ours = model()
+    measures = HeldOut(sets_in(folder), config, tiny.tokenizer(), block).measure(ours, "32-true")
+    assert set(measures) == {"domain", "general"}
+    for name, values in measures.items():
+        expected = naive(model(), TokenizedCorpus.load(folder / name), config)
+        assert values == pytest.approx(expected, abs=2e-5), name
+    assert measures["domain"] != measures["general"]
+
+
+def test_text_too_short_for_a_mask(tmp_path: Path) -> None:
+    write(tmp_path / "short", [("a", "the")], tiny.tokenizer(), 16)
+    ours = model()
+    heldout = HeldOut(sets_in(tmp_path), MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
+    with pytest.raises(
+        BadData, match=r"AB-018 heldout/short: none of its 1 tokens is masked\n  hold out more text: .*"
+    ):
+        heldout.measure(ours, "32-true")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1, 1e6), st.integers(1, 10**6), st.integers(2, 9), st.integers(1, 10**6))
+def test_bits_per_char_do_not_change_when_tokens_are_split(
+    total: float, tokens: int, parts: int, characters: int
+) -> None:
+    """The same text at the same total loss, cut into more tokens."""
+    coarse = bits_per_char(total / tokens, tokens, characters)
+    fine = bits_per_char(total / (tokens * parts), tokens * parts, characters)
+    assert fine == pytest.approx(coarse)
+    assert coarse == pytest.approx(total / math.log(2) / characters)

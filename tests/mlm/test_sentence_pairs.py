@@ -1,0 +1,157 @@
+"""Pairs are what the question says, half of each kind; the answer shows in nothing but the text."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptbert.errors import BadData
+from adaptbert.mlm.masked_lm import MaskedBatches
+from adaptbert.mlm.sentence_pairs import SHORTEST, NextSentenceHead, SentenceOrderHead, SentencePairs
+from adaptbert.training.document_stream import DocumentStream
+from tests.support import tiny, tiny_params
+from tests.support.numbered import CLS, SEP, Numbered
+
+LONGEST = 40
+
+
+def made(pairs: SentencePairs, documents: list[int], number: int = 0) -> list[tuple[np.ndarray, np.ndarray, int]]:
+    """Ids, segments and label of each document."""
+    flat, segments, labels = pairs.read(np.array(documents), np.full(len(documents), number))
+    assert len(flat.ids) == len(flat.word_starts) == len(segments) == flat.lengths.sum()
+    borders = np.cumsum(flat.lengths)[:-1]
+    return list(zip(np.split(flat.ids, borders), np.split(segments, borders), labels.tolist(), strict=True))
+
+
+def halves(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two segments of [CLS] a [SEP] b [SEP]."""
+    first, last = np.flatnonzero(ids == SEP)
+    assert ids[0] == CLS
+    assert last == len(ids) - 1
+    assert 1 < first < last - 1, "neither is empty"
+    return ids[1:first], ids[first + 1 : last]
+
+
+def enough(lengths: list[int]) -> bool:
+    return sum(length >= SHORTEST for length in lengths) > 1
+
+
+lengths = st.lists(st.integers(3, LONGEST), min_size=3, max_size=20).filter(enough)
+
+
+@settings(deadline=None)
+@given(lengths, st.sampled_from([NextSentenceHead(), SentenceOrderHead()]), st.integers(0, 9))
+def test_a_pair_is_what_its_label_says(lengths: list[int], head: Any, seed: int) -> None:
+    corpus = Numbered(lengths)
+    pairs = SentencePairs(corpus, head, seed, LONGEST)
+    for document, (ids, segments, label) in enumerate(made(pairs, list(range(len(lengths))))):
+        whole = corpus.read(np.array([document])).ids
+        if lengths[document] < SHORTEST:
+            assert label == -1
+            assert ids.tolist() == whole.tolist()
+            assert not segments.any()
+            continue
+        a, b = halves(ids)
+        assert segments.tolist() == [0] * (len(a) + 2) + [1] * (len(b) + 1)
+        assert len(ids) <= LONGEST
+        content = whole[1 : min(len(whole) - 1, LONGEST - 2)]
+        if label == 0:
+            assert [*a, *b] == content.tolist()
+            assert len(ids) == pairs.lengths[document]
+        elif isinstance(head, SentenceOrderHead):
+            assert [*b, *a] == content.tolist()
+        else:
+            assert a.tolist() == content[: len(a)].tolist()
+            other = b[0] // 1000 - 1
+            assert other != document, "another document"
+            theirs = corpus.read(np.array([other])).ids
+            theirs = theirs[1 : min(len(theirs) - 1, LONGEST - 2)]
+            assert b.tolist() == theirs[-len(b) :].tolist(), "its end"
+            assert len(b) <= max(1, len(content) - len(a)) or len(b) == 1
+
+
+def test_cuts_are_at_words_in_the_middle_half_and_differ_between_passes() -> None:
+    pairs = SentencePairs(Numbered([30] * 10), SentenceOrderHead(), 0, LONGEST)
+    places = set()
+    for number in range(200):
+        for ids, _, label in made(pairs, [3], number):
+            a, b = halves(ids)
+            begins = b if label == 0 else a
+            places.add(int(begins[0] % 1000))
+    assert places == set(range(8, 22, 2)), "28 tokens, a word every second one"
+
+
+def test_labels_are_balanced_and_lengths_do_not_predict_them() -> None:
+    """Neither the lengths of the halves nor which document it is goes with the label."""
+    draw = np.random.default_rng(0)
+    count = 4_000
+    for head in (NextSentenceHead(), SentenceOrderHead()):
+        pairs = SentencePairs(Numbered(draw.integers(SHORTEST, LONGEST + 1, count).tolist()), head, 1, LONGEST)
+        lengths_and_labels = [(*map(len, halves(ids)), label) for ids, _, label in made(pairs, list(range(count)))]
+        a, b, labels = np.array(lengths_and_labels).T
+        assert labels.mean() == pytest.approx(0.5, abs=4 * 0.5 / count**0.5)
+        for value in (a, b, a - b):
+            assert abs(np.corrcoef(value, labels)[0, 1]) < 4 / count**0.5
+
+
+def test_partners_are_drawn_from_the_whole_corpus_alike() -> None:
+    pairs = SentencePairs(Numbered([20] * 40), NextSentenceHead(), 0, LONGEST)
+    seen = [0] * 40
+    for number in range(400):
+        for ids, _, label in made(pairs, list(range(0, 40, 4)), number):
+            if label == 1:
+                seen[halves(ids)[1][0] // 1000 - 1] += 1
+    expected = sum(seen) / 40
+    assert expected > 40
+    assert min(seen) > expected / 2
+    assert max(seen) < expected * 1.6
+
+
+def test_draws_depend_on_seed_pass_and_document_alone() -> None:
+    def text(seed: int, documents: list[int], number: int = 0) -> list[list[int]]:
+        pairs = SentencePairs(Numbered([25] * 30), NextSentenceHead(), seed, LONGEST)
+        return [ids.tolist() for ids, _, _ in made(pairs, documents, number)]
+
+    together = text(1, [4, 9, 2])
+    assert [text(1, [4])[0], text(1, [9])[0], text(1, [2])[0]] == together
+    assert text(1, [4, 9, 2], 1) != together
+    assert text(2, [4, 9, 2]) != together
+
+
+def test_a_document_of_one_word_has_no_label() -> None:
+    pairs = SentencePairs(Numbered([20, 20, 20], {1}), NextSentenceHead(), 0, LONGEST)
+    assert [label >= 0 for _, _, label in made(pairs, [0, 1, 2])] == [True, False, True]
+
+
+def test_a_corpus_of_short_texts_is_refused() -> None:
+    with pytest.raises(BadData, match=r"AB-160 .*: 1 of 200 documents have 8 tokens, .*\n.*objective: none"):
+        SentencePairs(Numbered([5] * 199 + [30]), NextSentenceHead(), 0, LONGEST)
+
+
+def test_no_separator_is_masked_and_no_word_extends_across_one(tmp_path: Path) -> None:
+    corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
+    pieces = tiny.tokenizer()
+    pairs = SentencePairs(corpus, NextSentenceHead(), 0, 64)
+    batches = MaskedBatches(
+        corpus, DocumentStream(pairs.lengths, 0, 400), tiny_params.masker(unit="word", probability=0.5), 64, pairs=pairs
+    )
+    counts = {"pairs": 0, "unpaired": 0, "specials": 0}
+    for k in range(20):
+        batch = batches(k)
+        assert batch.pairs is not None
+        first = batch.pairs.first
+        assert (batch.ids[first] == pieces.cls).all()
+        assert int((batch.ids == pieces.sep).sum()) == batch.counts["documents"] + batch.counts["pairs"]
+        assert len(batch.pairs.segments) == len(batch.ids)
+        for name in counts:
+            counts[name] += batch.counts[name]
+    assert counts["specials"] == 0
+    assert counts["pairs"] > 10 * counts["unpaired"] > 0
+    flat, _, labels = pairs.read(np.arange(60), np.zeros(60, np.int64))
+    after = np.flatnonzero(flat.ids[:-1] == pieces.sep) + 1
+    assert flat.word_starts[after].all()
+    assert flat.word_starts[flat.ids == pieces.sep].all()
+    assert (labels >= 0).sum() > 50

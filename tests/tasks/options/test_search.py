@@ -1,0 +1,244 @@
+"""The search: what optuna asks for is tried; the dev split chooses, and a killed search goes on."""
+
+from collections.abc import Mapping
+from math import log10, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.core.files import read_json
+from adaptbert.runtime.tracking import run as tracking
+from adaptbert.runtime.tracking.store import EXPERIMENT
+from adaptbert.tasks.module import FineTuning
+from adaptbert.tasks.options.search import Point, SearchConfig, Trial, best, search, search_seeds
+from adaptbert.training.resume import Work
+from adaptbert.training.stability import Diverged
+from tests.support import tiny, tiny_params
+from tests.support.cells import Project
+from tests.support.short_runs import Stop
+
+pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+
+KINDS = {"section": ("single_sentence", "class")}
+USUAL = Point(1e-3, 16, 2.0)
+FEW = {"trials": 4, "learning_rate": [1e-9, 1e-2], "epochs": [1.0, 2.0], "seeds": 2}
+MANY = {"trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 5.0, 9.0], "seeds": 1}
+
+
+def config(**values: Any) -> SearchConfig:
+    return SearchConfig.model_validate(FEW | values)
+
+
+def trials(metrics: Mapping[str, Any]) -> list[Any]:
+    return [(row["learning_rate"], row["global_batch_size"], row["epochs"]) for row in metrics["search"]["trials"]]
+
+
+def test_the_first_of_the_best_is_chosen_and_never_one_without_a_score() -> None:
+    """Pearson's r of a model that answers one number is none."""
+    for scores, chosen in (((0.1, 0.5, 0.5, 0.2), 1), ((nan, 0.1, nan, 0.2), 3)):
+        assert best([Trial(USUAL, score) for score in scores]) == chosen
+    results = search(config(**MANY), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
+    assert {trial.point.epochs < 5 for trial in results} == {True, False}
+    assert results[best(results)].point.epochs >= 5
+
+
+def test_the_seeds_of_a_search_are_those_of_no_cell() -> None:
+    two, three = (search_seeds(config(seeds=count)) for count in (2, 3))
+    assert three[:2] == two
+    assert len(set(three)) == 3
+    assert min(three) > 1_000_000, "people write small ones"
+
+
+def peak(point: Point) -> float:
+    """Best where the learning rate is 1e-3 and there are 5 epochs."""
+    return -abs(log10(point.learning_rate) + 3) - abs(point.epochs - 5) / 10
+
+
+def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
+    """Equal scores give equal points, other scores other points: so an interrupted search can be repeated."""
+    first, again = (search(config(**MANY), USUAL, peak) for _ in range(2))
+    assert first == again
+    other = search(config(**MANY), USUAL, lambda point: -peak(point))
+    assert other[:10] != first[:10], "scores differ"
+    assert [trial.point for trial in other] != [trial.point for trial in first], "it learns from scores"
+    assert len(first) == 14
+    assert all(1e-6 <= trial.point.learning_rate <= 1e-1 for trial in first)
+    assert {trial.point.global_batch_size for trial in first} == {16}
+
+
+@pytest.mark.parametrize("sizes", [None, [8, 16, 32]])
+def test_optuna_spends_as_much_on_every_arm_and_tries_nothing_twice(sizes: list[int] | None) -> None:
+    """An arm that is better the longer it trains gets no more training than one that is worse."""
+    search_config = config(**{**MANY, "trials": 40, "global_batch_size": sizes})
+    spent = []
+    for better in (1, -1):
+        results = search(
+            search_config, USUAL, lambda point, better=better: better * (point.epochs + point.learning_rate)
+        )
+        assert len({trial.point for trial in results}) == len(results) == 40
+        spent.append([trial.point.epochs for trial in results])
+    assert spent[0] == spent[1] == [1.0, 5.0, 9.0] * 13 + [1.0]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"), KINDS)
+
+
+@pytest.fixture(scope="module")
+def searched(project: Project) -> dict[str, Any]:
+    return project.finetune("section", "general", seeds=[1], search=config())
+
+
+def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, searched: dict[str, Any]) -> None:
+    search_metrics = searched["search"]
+    assert [(size, epochs) for _, size, epochs in trials(searched)] == [(16, 1.0), (16, 2.0)] * 2
+    scores = [row["dev/f1_macro"] for row in search_metrics["trials"]]
+    assert len(set(scores)) > 1
+    assert search_metrics["chosen"] == scores.index(max(scores)) + 1
+    chosen = search_metrics["trials"][search_metrics["chosen"] - 1]
+    for row in search_metrics["trials"]:
+        assert row["dev/f1_macro"] == pytest.approx(sum(row["seeds"]) / 2)
+    assert search_metrics["seeds"] == search_seeds(config())
+
+    card = read_json(project.root / "models/finetune/section-general/card.json")
+    assert card["params"]["optim"]["learning_rate"] == chosen["learning_rate"]
+    assert card["params"]["epochs"] == searched["epochs"] == chosen["epochs"]
+
+
+def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched: dict[str, Any]) -> None:
+    other = project.finetune("section", "scratch", seeds=[1], search=config())
+    assert trials(other) == trials(searched), "every arm is searched alike"
+    chosen = other["search"]["trials"][other["search"]["chosen"] - 1]
+    optim = tiny_params.optim(learning_rate=chosen["learning_rate"])
+    alone = project.finetune("section", "scratch", seeds=[1], optim=optim, epochs=chosen["epochs"])
+    assert "search" not in alone
+    assert alone["cost"] == {"tokens": alone["tokens"], "tflop": alone["tflop"]}
+    assert alone["seeds"] == other["seeds"]
+
+
+def test_cost_counts_trials(searched: dict[str, Any]) -> None:
+    rows = searched["search"]["trials"]
+    assert searched["search"]["tokens"] == sum(row["tokens"] for row in rows)
+    assert searched["cost"]["tokens"] == searched["tokens"] + searched["search"]["tokens"]
+    assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + searched["search"]["tflop"], abs=2e-3)
+    assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
+
+
+def diverge(monkeypatch: pytest.MonkeyPatch, config: SearchConfig, number: int) -> None:
+    """The first trials of a search have losses that are no numbers, from the second step on."""
+    step, found = FineTuning.training_step, search(config, USUAL, lambda _: 0.0)
+    rates = [trial.point.learning_rate for trial in found[:number]]
+
+    def spoilt(self: Any, *arguments: Any) -> Any:
+        loss = step(self, *arguments)
+        rate = self.trainer.optimizers[0].param_groups[0]["initial_lr"]
+        return loss * (nan if rate in rates and self.trainer.global_step else 1.0)
+
+    monkeypatch.setattr(FineTuning, "training_step", spoilt)
+
+
+def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, values = Project(tmp_path, KINDS), config(trials=2, epochs=None)
+    diverge(monkeypatch, values, 1)
+    metrics = project.finetune("section", "general", seeds=[1], search=values)
+    first, second = metrics["search"]["trials"]
+    assert (first["dev/f1_macro"], first["seeds"]) == (None, [None, None])
+    assert metrics["search"]["chosen"] == 2
+    assert len(second["seeds"]) == 2
+    assert None not in second["seeds"]
+    steps = 2 * 96 // 16
+    # A step that counted and three that did not, of twelve.
+    assert first["tokens"] == pytest.approx(second["tokens"] * 4 / steps, rel=0.1)
+    assert first["tflop"] == pytest.approx(second["tflop"] * first["tokens"] / second["tokens"], rel=0.1, abs=2e-3)
+    assert metrics["search"]["tokens"] == first["tokens"] + second["tokens"]
+
+
+def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = config(trials=1, epochs=None, seeds=1)
+    diverge(monkeypatch, values, 1)
+    with pytest.raises(Diverged, match="AB-158 section-general: search: all 1 trials diverged"):
+        Project(tmp_path, KINDS).finetune("section", "general", seeds=[1], search=values)
+
+
+def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow import MlflowClient
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    project = Project(tmp_path, KINDS)
+    with tracking.open_run("finetune", {"task": "section", "start": "small"}, {}, tmp_path / "params.yaml") as run:
+        monkeypatch.setattr(tiny, "no_record", lambda: run)
+        values = {"search": config(trials=2, seeds=1), "label_counts": [32], "precision": "auto"}
+        metrics = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
+    store = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = store.get_experiment_by_name(EXPERIMENT)
+    assert experiment is not None
+    runs = store.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    (cell,) = [run for run in runs if run.data.tags.get("stage") == "finetune"]
+    trials = {run.data.tags["trial"]: run for run in runs if "trial" in run.data.tags}
+    assert list(trials) == ["trial 1", "trial 2", "32 labels"]
+    assert trials["trial 1"].info.run_name.startswith("trial 1 section-general seed ")
+    assert {run.data.tags["start"] for run in trials.values()} == {"small"}, "a child has the names of its cell"
+    assert "seed 1 section-general" in {run.info.run_name for run in runs}
+    assert {run.data.tags["mlflow.parentRunId"] for run in trials.values()} == {cell.info.run_id}
+    assert {run.info.status for run in trials.values()} == {"FINISHED"}
+    for name, row in zip(["trial 1", "trial 2"], metrics["search"]["trials"], strict=True):
+        assert float(trials[name].data.params["learning_rate"]) == row["learning_rate"]
+        assert trials[name].data.metrics["dev/f1_macro"] == pytest.approx(row["dev/f1_macro"])
+        assert not [metric for metric in trials[name].data.metrics if metric.startswith("test/")]
+    assert "test/f1_macro" in trials["32 labels"].data.metrics
+    assert cell.data.metrics["cost/tokens"] == metrics["cost"]["tokens"]
+    assert cell.data.tags["precision"] in ("32-true", "bf16-mixed"), "what auto chose"
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("kill_at", [3, 8, 14])
+def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_at: int) -> None:
+    """In a trial, between trials and in the learning curve; what was done is not done again, and the bytes agree."""
+    values = {"seeds": [1, 2], "search": config(trials=2, epochs=None, seeds=1), "label_counts": [32, 48]}
+    values |= {"epochs": 1.0}
+    whole, broken = Project(tmp_path / "whole", KINDS), Project(tmp_path / "broken", KINDS)
+    whole.finetune("section", "general", **values)
+
+    steps = 0
+    step = FineTuning.training_step
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == kill_at:
+            raise Stop
+        return step(self, *arguments)
+
+    monkeypatch.setattr(FineTuning, "training_step", counted)
+    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work", code=""))
+    with pytest.raises(Stop):
+        broken.finetune("section", "general", **values)
+    before, steps = steps, 100
+    broken.finetune("section", "general", **values)
+    assert broken.outputs() == whole.outputs()
+    total = 2 * 6 + 2 * 6 + 2 * 2 + 2 * 3
+    assert steps - 100 == total - (before - 1), "no step was trained twice"
+
+
+def test_fewer_labels(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    values = {"seeds": [1, 2], "epochs": 2.0, "optim": tiny_params.optim(learning_rate=1e-2)}
+    metrics = project.finetune("section", "general", label_counts=[16, 48], **values)
+    assert [point["labels"] for point in metrics["learning_curve"]] == [16, 48]
+    for point in metrics["learning_curve"]:
+        alone = project.finetune("section", "scratch", labels=point["labels"], **values)
+        mine = project.finetune("section", "scratch", label_counts=[16, 48], **values)
+        (same,) = [row for row in mine["learning_curve"] if row["labels"] == point["labels"]]
+        assert [seed["seed"] for seed in same["seeds"]] == [1, 2]
+        for one, other in zip(same["seeds"], alone["seeds"], strict=True):
+            assert one.items() <= other.items(), "what a cell of so many labels would be"
+        assert {"tokens": same["tokens"], "tflop": same["tflop"]} == alone["cost"]
+    plain = project.finetune("section", "general", **values)
+    assert plain["seeds"] == metrics["seeds"], "the cell itself is as it was"
+    assert metrics["cost"]["tokens"] == 2 * metrics["tokens"] + sum(row["tokens"] for row in metrics["learning_curve"])

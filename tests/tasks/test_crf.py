@@ -1,0 +1,167 @@
+"""The chain equals brute force over all paths (sum, likelihood, gradients, best path) and decodes no illegal one."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import pytest
+import torch
+from seqeval.metrics.v1 import classification_report
+from seqeval.scheme import IOB2
+from torch import Tensor
+
+from adaptbert.tasks.crf import CRF, decode, legal_transitions
+
+BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+Route = tuple[int, ...]
+COUNTS = torch.tensor([3, 1, 0, 4, 2])
+KINDS = [(BIO, True), (["N", "V", "B"], False)]
+
+
+def is_legal(tags: Sequence[str], are_spans: bool = True) -> bool:
+    """By walking along the row, without a table of transitions."""
+    inside = ""
+    for tag in tags if are_spans else ():
+        if tag[:1] == "I" and inside != tag[2:]:
+            return False
+        inside = tag[2:]
+    return True
+
+
+def crf_of(tags: Sequence[str], are_spans: bool, seed: int = 0) -> CRF:
+    made = CRF(tags, are_spans).double()
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for scores in made.parameters():
+            scores.normal_()
+    return made
+
+
+def inputs(tags: Sequence[str], counts: Tensor = COUNTS, seed: int = 1) -> Tensor:
+    torch.manual_seed(seed)
+    return torch.randn(int(counts.sum()), len(tags), dtype=torch.double, requires_grad=True)
+
+
+def paths(crf: CRF, tags: Sequence[str], are_spans: bool, logits: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+    """Every legal path of one sequence and its score, place by place."""
+    for path in product(range(len(tags)), repeat=len(logits)):
+        if is_legal([tags[number] for number in path], are_spans):
+            score = crf.start[path[0]] + crf.end[path[-1]]
+            for place, number in enumerate(path):
+                score = score + logits[place, number]
+                if place:
+                    score = score + crf.between[path[place - 1], number]
+            yield path, score
+
+
+def legal_targets(crf: CRF, tags: Sequence[str], are_spans: bool, logits: Tensor) -> list[tuple[int, ...]]:
+    """Some legal path of each sequence: the one in the middle of the list."""
+    chosen_paths = []
+    for part in logits.split(COUNTS.tolist()):
+        all_paths = [path for path, _ in paths(crf, tags, are_spans, part)] if len(part) else [()]
+        chosen_paths.append(all_paths[len(all_paths) // 2])
+    return chosen_paths
+
+
+@pytest.mark.parametrize(("tags", "are_spans"), KINDS)
+def test_likelihood_and_gradients_equal_brute_force(tags: list[str], are_spans: bool) -> None:
+    crf, logits = crf_of(tags, are_spans), inputs(tags)
+    target_paths = legal_targets(crf, tags, are_spans, logits)
+    brute = []
+    for part, path in zip(logits.split(COUNTS.tolist()), target_paths, strict=True):
+        scores = dict(paths(crf, tags, are_spans, part)) if len(part) else {(): torch.zeros((), dtype=torch.double)}
+        brute.append(scores[path] - torch.logsumexp(torch.stack(list(scores.values())), 0))
+    expected = torch.stack(brute)
+    targets = torch.tensor([number for path in target_paths for number in path])
+    likelihoods = crf.log_likelihood(logits, COUNTS, targets)
+    torch.testing.assert_close(likelihoods, expected)
+    assert likelihoods[2] == 0, "a sequence without places"
+    weights = torch.tensor([1.0, -2.0, 5.0, 0.5, 3.0], dtype=torch.double)
+    by_us = torch.autograd.grad((likelihoods * weights).sum(), [logits, *crf.parameters()])
+    by_force = torch.autograd.grad((expected * weights).sum(), [logits, *crf.parameters()])
+    for ours, theirs in zip(by_us, by_force, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize(("tags", "are_spans"), KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_path_equals_brute_force(tags: list[str], are_spans: bool, seed: int) -> None:
+    crf, logits = crf_of(tags, are_spans, seed), inputs(tags, seed=seed + 10).detach()
+    expected: list[int] = []
+    for part in logits.split(COUNTS.tolist()):
+        if len(part):
+            expected += max(paths(crf, tags, are_spans, part), key=lambda pair: pair[1].item())[0]
+    assert crf.decode(logits, COUNTS).tolist() == expected
+
+
+def test_no_illegal_path_is_decoded_however_much_the_logits_want_it() -> None:
+    crf, counts = crf_of(BIO, True), torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(3))
+    logits = 1e5 * inputs(BIO, counts).detach()
+    one_by_one = 0
+    for numbers in (crf.decode(logits, counts), decode(logits.float(), counts, legal_transitions(BIO))):
+        for part in numbers.split(counts.tolist()):
+            assert is_legal([BIO[number] for number in part])
+    for part in logits.argmax(-1).split(counts.tolist()):
+        one_by_one += not is_legal([BIO[number] for number in part])
+    assert one_by_one > 100, "else this would show nothing"
+    decoded = [[BIO[number] for number in part] for part in numbers.split(counts.tolist()) if len(part)]
+    # Strictly read, nothing is lost: as many spans as begin.
+    begun = sum(tag[0] == "B" for row in decoded for tag in row)
+    report = classification_report(decoded, decoded, scheme=IOB2, output_dict=True, zero_division=0)
+    assert report["micro avg"]["support"] == begun
+
+
+def test_decoding_without_scores_is_decoding_with_scores_of_zero() -> None:
+    logits = inputs(BIO).detach().float()
+    numbers = decode(logits, COUNTS, legal_transitions(BIO))
+    assert numbers.tolist() == CRF(BIO, True).decode(logits, COUNTS).tolist()
+    assert decode(logits.log_softmax(-1), COUNTS, legal_transitions(BIO)).tolist() == numbers.tolist()
+    tags = ["N", "V", "B"]
+    assert CRF(tags, False).decode(inputs(tags).float(), COUNTS).tolist() == inputs(tags).argmax(-1).tolist()
+
+
+def test_nothing_but_empty_sequences() -> None:
+    crf, nothing = CRF(BIO, True), torch.zeros(0, len(BIO))
+    counts = torch.tensor([0, 0])
+    assert crf.log_likelihood(nothing, counts, torch.zeros(0, dtype=torch.int64)).tolist() == [0, 0]
+    assert crf.decode(nothing, counts).tolist() == []
+
+
+def test_autocast_does_not_reach_the_sums() -> None:
+    crf = CRF(BIO, True)
+    counts = torch.tensor([120])
+    logits = torch.randn(120, 5, generator=torch.Generator().manual_seed(0)).bfloat16()
+    targets = decode(logits, counts, legal_transitions(BIO))
+    plain = crf.log_likelihood(logits.float(), counts, targets)
+    with torch.autocast("cpu", torch.bfloat16):
+        cast = crf.log_likelihood(logits, counts, targets)
+    assert cast.dtype == torch.float32
+    assert cast.item() == plain.item()
+
+
+@pytest.mark.parametrize(("tags", "are_spans"), KINDS)
+def test_marginals_equal_brute_force(tags: list[str], are_spans: bool) -> None:
+    crf, logits = crf_of(tags, are_spans), inputs(tags).detach()
+    expected = torch.zeros_like(logits)
+    for part, marginals in zip(logits.split(COUNTS.tolist()), expected.split(COUNTS.tolist()), strict=True):
+        scores = dict(paths(crf, tags, are_spans, part)) if len(part) else {}
+        shares = torch.softmax(torch.stack(list(scores.values())), 0).tolist() if scores else []
+        for path, share in zip(scores, shares, strict=True):
+            for place, number in enumerate(path):
+                marginals[place, number] += share
+    torch.testing.assert_close(crf.marginals(logits, COUNTS), expected)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_window_within_a_row_begins_with_any_tag(ends: bool) -> None:
+    """No rule of the start applies to it and no score; against all paths that could stand after a B of their type."""
+    crf, logits = crf_of(BIO, True), inputs(BIO, torch.tensor([3]))
+    scores = {}
+    for path in product(range(len(BIO)), repeat=3):
+        names = [BIO[number] for number in path]
+        if is_legal(["B" + names[0][1:], *names] if names[0][0] == "I" else names):
+            steps = crf.between[path[0], path[1]] + crf.between[path[1], path[2]] + ends * crf.end[path[2]]
+            scores[path] = logits[torch.arange(3), torch.tensor(path)].sum() + steps
+    chosen = (2, 2, 0)  # I-X I-X O
+    expected = scores[chosen] - torch.logsumexp(torch.stack(list(scores.values())), 0)
+    arguments = (torch.tensor([3]), torch.tensor(chosen), torch.tensor([0.0]), torch.tensor([float(ends)]))
+    torch.testing.assert_close(crf.log_likelihood(logits, *arguments), expected[None], check_dtype=False)

@@ -1,0 +1,241 @@
+"""Unpadded training is the stock model's training: for every head, step after step, in losses and gradients.
+
+The stock side is transformers' own forward pass on one padded batch with an attention mask, all positions decoded and
+its own loss, in fp32 without dropout. That the comparison would notice documents that see each other is shown too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+from transformers import BertForMaskedLM, BertForPreTraining
+
+from adaptbert.mlm import masked_lm
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentencePairs
+from adaptbert.model.packing import Rows, pack
+from adaptbert.tasks import labelled_batch
+from adaptbert.tasks.examples import Examples
+from adaptbert.tasks.module import FineTuning, LabelledBatches, logits
+from adaptbert.tasks.shape import Shape
+from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.targets import FOLDED
+from adaptbert.training.document_stream import DocumentStream
+from tests.support import tiny, tiny_params, tiny_tasks
+
+STEPS = 30
+LOSS, GRADIENT = 2e-6, 1e-6
+BLOCK = tiny.MAX_LENGTH
+OPTIM = tiny_params.optim(learning_rate=1e-3)
+LONGEST = 40  # some rows of answers and tags are several windows
+HEADS = ["masked_lm", "masked_lm with pairs", *tiny_tasks.KINDS]
+IGNORED = -100
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head, twice.
+
+    Attributes:
+        ours: the module that `fit` trains.
+        stock: the same weights in a model of transformers.
+        batch: the k-th micro-batch, as `fit` asks for it.
+        padded: the same for the stock model.
+        apart: whether the stock model sees one example at a time: its loss of starts and ends takes in the padding.
+    """
+
+    ours: pl.LightningModule
+    stock: Any
+    batch: Callable[[int], Any]
+    padded: Callable[[int], dict[str, torch.Tensor]]
+    apart: bool = False
+
+    def losses(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Ours and the stock model's."""
+        mine = self.ours.training_step(self.batch(k), k)
+        mine = mine["loss"] if isinstance(mine, dict) else mine
+        assert isinstance(mine, torch.Tensor)
+        batch = self.padded(k)
+        if not self.apart:
+            return mine, self.stock(**batch).loss
+        losses = []
+        for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
+            one = {name: values[row : row + 1] for name, values in batch.items()}
+            losses.append(self.stock(**{n: v[:, :length] if v.dim() == 2 else v for n, v in one.items()}).loss)
+        return mine, torch.stack(losses).mean()
+
+
+def configured(**more: Any) -> Any:
+    """Without dropout; weights large enough for attention to matter, with the usual 0.02 a leak would hardly show."""
+    return tiny.config(0.0, classifier_dropout=0.0, initializer_range=0.15, **more)
+
+
+def padded(ids: np.ndarray, lengths: np.ndarray, labels: np.ndarray) -> dict[str, torch.Tensor]:
+    """Flat tokens and a label for each, as one batch of rows of the longest."""
+    there = np.arange(int(lengths.max()))[None] < lengths[:, None]
+    inputs = {"input_ids": np.full(there.shape, tiny.tokenizer().pad), "labels": np.full(there.shape, IGNORED)}
+    inputs["input_ids"][there], inputs["labels"][there] = ids, labels
+    return {name: torch.as_tensor(values) for name, values in {**inputs, "attention_mask": there.astype(int)}.items()}
+
+
+def typed(segments: np.ndarray, lengths: np.ndarray, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A padded batch with the segments of its flat tokens."""
+    kinds = padded(segments, lengths, segments)["input_ids"]
+    return {**batch, "token_type_ids": kinds.masked_fill(batch["attention_mask"] == 0, 0)}
+
+
+def masked_head(folder: Path, with_pairs: bool) -> Head:
+    """With a sentence objective or without."""
+    corpus = tiny.corpus(folder / "domain", "domain", 60)
+    pairs = SentencePairs(corpus, NextSentenceHead(), 0, BLOCK) if with_pairs else None
+    stream, masker = DocumentStream((pairs or corpus).lengths, 0, 300), tiny_params.masker()
+
+    def stock_batch(k: int) -> dict[str, torch.Tensor]:
+        documents, passes = stream.batch(k)
+        flat, segments, answers = pairs.read(documents, passes) if pairs else (corpus.read(documents), None, None)
+        ids, chosen = masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
+        labels = np.full(len(ids), IGNORED)
+        labels[chosen] = flat.ids[chosen]
+        batch = padded(ids, flat.lengths, labels)
+        if segments is None or answers is None:
+            return batch
+        answer = torch.as_tensor(np.where(answers < 0, IGNORED, answers))
+        return {**typed(segments, flat.lengths, batch), "next_sentence_label": answer}
+
+    kind = BertForPreTraining if with_pairs else BertForMaskedLM
+    return Head(
+        MaskedLM(model(kind), OPTIM, STEPS),
+        model(kind),
+        MaskedBatches(corpus, stream, masker, BLOCK, pairs=pairs),
+        stock_batch,
+    )
+
+
+def labelled_head(name: str, target: str) -> Head:
+    shape, rows = small(name, target, 60)
+    examples = shape.examples(rows, tiny.tokenizer(), LONGEST)
+    examples = examples.labelled(shape.targets(rows, examples))
+    size = 16
+    stream = DocumentStream(np.ones(len(examples), np.int64), 0, size)
+
+    def stock_batch(k: int) -> dict[str, torch.Tensor]:
+        chosen, _ = stream.batch(k)
+        part = examples.take(chosen)
+        assert part.targets is not None
+        labels = np.full(len(part.ids), IGNORED)
+        if target in ("spans", "tags"):
+            labels[part.flat_places()] = part.targets
+        inputs = padded(part.ids, part.lengths, labels)
+        if part.segments is not None:
+            inputs = typed(part.segments, part.lengths, inputs)
+        if name == "extractive_answer":
+            del inputs["labels"]
+            inputs |= positions(part)
+        elif name != "sequence_labelling":
+            inputs["labels"] = torch.as_tensor(part.targets)
+        return inputs
+
+    kind, more = shape.hugging_face_class(), shape.config()
+    return Head(
+        FineTuning(model(kind, **more), shape, OPTIM, STEPS),
+        model(kind, **more),
+        LabelledBatches(examples, 0, size, BLOCK),
+        stock_batch,
+        apart=name == "extractive_answer",
+    )
+
+
+def small(name: str, target: str, count: int) -> tuple[Shape, list[dict[str, Any]]]:
+    """A shape and rows for it; numbers between 0 and 1, so that differences of losses mean the same everywhere."""
+    rows = tiny_tasks.labelled("domain", name, count, 1, target)
+    if target != "number":
+        return tiny_tasks.shape_of(name, target), rows
+    task = tiny_tasks.described(name, target, range=list(FOLDED))
+    return shape_of(task, tiny_tasks.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
+
+
+def positions(part: Examples) -> dict[str, torch.Tensor]:
+    """Where answers start and end in each window; all tokens are places."""
+    assert part.targets is not None
+    targets = np.split(part.targets, np.cumsum(part.counts)[:-1])
+    start, end = (torch.as_tensor([int(inputs[:, side].argmax()) for inputs in targets]) for side in (0, 1))
+    return {"start_positions": start, "end_positions": end}
+
+
+def model(kind: Any, **more: Any) -> Any:
+    torch.manual_seed(0)
+    return kind(configured(**more)).train()
+
+
+@pytest.fixture
+def head(request: pytest.FixtureRequest, tmp_path: Path) -> Head:
+    if isinstance(request.param, str):
+        return masked_head(tmp_path, with_pairs="pairs" in request.param)
+    return labelled_head(*request.param)
+
+
+def gradients(module: Any) -> dict[str, torch.Tensor]:
+    return {name: parameter.grad for name, parameter in module.named_parameters() if parameter.grad is not None}
+
+
+@pytest.mark.parametrize("head", HEADS, indirect=True, ids=str)
+def test_losses_agree_over_a_run_and_gradients_at_its_start(head: Head) -> None:
+    """Each side goes its own way, with its own gradients and its own optimizer."""
+    ours = head.ours.configure_optimizers()["optimizer"]  # type: ignore[index, call-overload]
+    stock = type(ours)([{**group, "params": []} for group in ours.param_groups])
+    mine, theirs = dict(head.ours.model.named_parameters()), dict(head.stock.named_parameters())  # type: ignore
+    names = {id(parameter): name for name, parameter in mine.items()}
+    for group, own in zip(stock.param_groups, ours.param_groups, strict=True):
+        group["params"] = [theirs[names[id(parameter)]] for parameter in own["params"]]
+    first = last = 0.0
+    for k in range(STEPS):
+        for optimizer in (ours, stock):
+            optimizer.zero_grad()
+        loss, expected = head.losses(k)
+        loss.backward()
+        expected.backward()
+        assert loss.item() == pytest.approx(expected.item(), abs=LOSS), f"step {k}"
+        if k == 0:
+            first = expected.item()
+            expected_gradients = gradients(head.stock)
+            got = gradients(head.ours.model)
+            assert got.keys() == expected_gradients.keys()
+            for name in expected_gradients:
+                torch.testing.assert_close(got[name], expected_gradients[name], atol=GRADIENT, rtol=0, msg=name)
+        last = expected.item()
+        for optimizer in (ours, stock):
+            optimizer.step()
+    assert last < first - min(0.05, first / 4), "something was learnt, so the steps did differ"
+
+
+@pytest.mark.parametrize("head", HEADS, indirect=True, ids=str)
+def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in which all documents count as one give another loss, by far more than is allowed."""
+
+    def leaky(lengths: np.ndarray, block_size: int) -> Rows:
+        rows = pack(lengths, block_size)
+        return replace(rows, documents=np.where(rows.documents < 0, -1, 0))
+
+    loss, expected = head.losses(0)
+    assert abs(loss.item() - expected.item()) < LOSS
+    for module in (masked_lm, labelled_batch):
+        monkeypatch.setattr(module, "pack", leaky)
+    loss, expected = head.losses(0)
+    assert abs(loss.item() - expected.item()) > 50 * LOSS
+
+
+@pytest.mark.parametrize(("name", "target"), tiny_tasks.KINDS)
+def test_an_answer_does_not_depend_on_its_neighbours(name: str, target: str) -> None:
+    """Each example by itself, and all of them packed into rows: the same scores."""
+    shape, rows = small(name, target, 12)
+    examples = shape.examples(rows, tiny.tokenizer(), LONGEST)
+    assert pack(examples.lengths, BLOCK).documents.shape[0] < len(examples), "some must share a row"
+    net = model(shape.hugging_face_class(), **shape.config())
+    together = logits(net, shape, examples, BLOCK, "32-true")
+    alone = [logits(net, shape, examples.take(np.array([i])), BLOCK, "32-true") for i in range(len(examples))]
+    np.testing.assert_allclose(together, np.concatenate(alone), atol=LOSS)

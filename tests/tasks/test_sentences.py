@@ -1,0 +1,140 @@
+"""Sentences and pairs: which tokens, and what labels, several labels and numbers are made of their scores."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertForSequenceClassification
+
+from adaptbert.tasks.module import logits
+from adaptbert.tasks.shape import Shape
+from tests.support import tiny, tiny_tasks
+
+LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
+NOTHING: dict[str, float] = {}
+
+
+def tokens(shape: Shape, rows: list[dict[str, Any]], max_length: int) -> list[list[str]]:
+    pieces = tiny.tokenizer()
+    examples = shape.examples(rows, pieces, max_length)
+    names = [pieces.tokens[number] for number in examples.ids]
+    return [part.tolist() for part in np.split(np.array(names), np.cumsum(examples.lengths)[:-1])]
+
+
+def test_single_sentences() -> None:
+    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
+    rows = [
+        {"id": "1", "text": "the house", "label": "prose"},
+        {"id": "2", "text": "", "label": "code"},
+        {"id": "3", "text": " ".join(["matrix"] * 50), "label": "code"},
+    ]
+    examples = shape.examples(rows, pieces, 12)
+    assert examples.lengths.tolist() == [4, 2, 12]
+    assert examples.cut == 1
+    assert (examples.ids[examples.flat_places()] == pieces.cls).all(), "the head looks at [CLS]"
+    assert shape.targets(rows, examples).tolist() == [1, 0, 0]
+    answers, confidence = shape.answers(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)
+    assert answers == shape.gold(rows) == ["prose", "code", "code"]
+    assert confidence.tolist() == pytest.approx([0.7, 0.6, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("options", "indices", "cut"),
+    [
+        ({"long_text": "head"}, [range(8)], 1),
+        ({"long_text": "head_tail"}, [[0, 1, 14, 15, 16, 17, 18, 19]], 1),
+        ({"long_text": "windows", "stride": 8}, [range(8), range(8, 16), range(16, 20)], 0),
+        ({"long_text": "windows", "stride": 6}, [range(8), range(6, 14), range(12, 20)], 0),
+    ],
+)
+def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> None:
+    """Of twenty tokens there is room for eight."""
+    shape = tiny_tasks.shape_of("single_sentence", **options)
+    rows = [{"id": "a", "text": LONG, "label": "code"}, {"id": "b", "text": "by a", "label": "prose"}]
+    whole = LONG.split()
+    encoded = tokens(shape, rows, 10)
+    assert encoded[:-1] == [["[CLS]", *(whole[i] for i in numbers), "[SEP]"] for numbers in indices]
+    examples = shape.examples(rows, tiny.tokenizer(), 10)
+    assert examples.cut == cut
+    assert examples.rows.tolist() == [0] * len(indices) + [1]
+    assert shape.targets(rows, examples).tolist() == [0] * len(indices) + [1], "each window has the label of its row"
+
+
+def test_the_scores_of_windows_are_averaged() -> None:
+    shape = tiny_tasks.shape_of("single_sentence", long_text="windows", stride=8)
+    rows = [{"id": "b", "text": "by a", "label": "code"}, {"id": "a", "text": LONG, "label": "code"}]
+    examples = shape.examples(rows, tiny.tokenizer(), 10)
+    scores = np.array([[0.0, 1.0], [9.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
+    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    assert answers == ["prose", "code"], "two of three windows say prose; their mean says code"
+    assert confidence[1] == pytest.approx(1 / (1 + np.exp(-1)))
+
+
+words = st.lists(
+    st.sampled_from(["the", "house", "estimator", "walked-along", "好的", "[SEP]"]), min_size=1, max_size=12
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words, words, st.integers(8, 30))
+def test_pairs_are_what_hugging_face_makes_of_them(first: list[str], second: list[str], max_length: int) -> None:
+    """Tokens, segments, and which text loses how much."""
+    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("sentence_pair")
+    row = {"id": "a", "text_a": " ".join(first), "text_b": " ".join(second), "label": "code"}
+    examples = shape.examples([row], pieces, max_length)
+    whole = pieces.hugging_face(row["text_a"], row["text_b"])
+    try:
+        stock = pieces.hugging_face(row["text_a"], row["text_b"], truncation="longest_first", max_length=max_length)
+    finally:
+        pieces.backend.no_truncation()
+    assert examples.ids.tolist() == stock["input_ids"]
+    assert examples.segments is not None
+    assert examples.segments.tolist() == stock["token_type_ids"]
+    assert examples.cut == (len(whole["input_ids"]) > max_length)
+
+
+def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
+    row = {"id": "a", "text_a": LONG, "text_b": "by a", "label": "code"}
+    whole = LONG.split()
+    head, tail = (
+        tokens(tiny_tasks.shape_of("sentence_pair", long_text=indices), [row], 13)[0]
+        for indices in ("head", "head_tail")
+    )
+    assert head == ["[CLS]", *whole[:8], "[SEP]", "by", "a", "[SEP]"]
+    assert tail == ["[CLS]", *whole[:2], *whole[-6:], "[SEP]", "by", "a", "[SEP]"]
+
+
+def test_several_labels_are_those_more_probable_than_not() -> None:
+    shape = tiny_tasks.shape_of("single_sentence", "labels")
+    rows = tiny_tasks.labelled("domain", "single_sentence", 4, 1, "labels")
+    examples = shape.examples(rows, tiny.tokenizer(), 64)
+    scores = np.array([[2.0, -2.0], [-1.0, -3.0], [0.1, 0.2], [-0.1, 5.0]])
+    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    assert answers == [["attribute"], [], ["attribute", "object"], ["object"]]
+    assert confidence.tolist() == pytest.approx((1 / (1 + np.exp(-np.abs(scores)))).min(1))
+    assert shape.targets(rows, examples).tolist() == [
+        [float(label in row["labels"]) for label in ("attribute", "object")] for row in rows
+    ]
+
+
+def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
+    """Before, the head learns in the unit of the range; afterwards the weights know it, and answers are the same."""
+    shape, rows = (
+        tiny_tasks.shape_of("single_sentence", "number"),
+        tiny_tasks.labelled("domain", "single_sentence", 8, 1, "number"),
+    )
+    torch.manual_seed(0)
+    config = tiny.config()
+    config.update(shape.config())
+    model = BertForSequenceClassification(config)
+    examples = shape.examples(rows, tiny.tokenizer(), 64)
+    before, _ = shape.answers(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
+    assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
+    folded = shape.fold_scale(model)
+    after, _ = folded.answers(rows, examples, logits(model, folded, examples, 64, "32-true"), NOTHING)
+    assert after == pytest.approx(before, abs=1e-4)
+    text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
+    assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"

@@ -1,0 +1,114 @@
+"""Examples of every shape: some of them are what they would be alone; sets and options by their names."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptbert.tasks.examples import ROW, Examples, gather
+from adaptbert.tasks.metrics.targets import COMPARED_BY
+from adaptbert.tasks.shapes import SHAPES, ShapeConfig
+from tests.support import tiny, tiny_tasks
+from tests.support.peak import peak
+
+ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ragged, st.booleans(), st.data())
+def test_take(ids: list[list[int]], paired: bool, data: st.DataObject) -> None:
+    """Some of the examples are what they would be if they alone had been gathered."""
+    places = [data.draw(st.lists(st.integers(0, len(row) - 1), max_size=4)) for row in ids]
+    spans = [[(place, place + number) for place in row] for number, row in enumerate(places)]
+    segments = [[token % 2 for token in row] for row in ids] if paired else None
+    rows = list(range(len(ids)))
+    examples = gather(ids, places, spans, rows, 0, segments)
+    examples = examples.labelled(np.arange(2 * len(examples.places)).reshape(-1, 2))
+    chosen = data.draw(st.lists(st.integers(0, len(ids) - 1), min_size=1, max_size=8))
+    taken = examples.take(np.array(chosen))
+    parts: Any = ([values[i] for i in chosen] for values in (ids, places, spans, rows))
+    expected = gather(*parts, 0, [segments[i] for i in chosen] if segments else None)
+    for name in ("ids", "lengths", "places", "spans", "counts", "rows", "segments"):
+        assert np.array_equal(getattr(taken, name), getattr(expected, name)), name
+    assert taken.ids[taken.flat_places()].tolist() == [ids[i][place] for i in chosen for place in places[i]]
+    assert taken.owners().tolist() == [n for n, i in enumerate(chosen) for _ in places[i]]
+    assert taken.targets is not None
+    assert taken.targets.shape == (len(taken.places), 2)
+    again = examples.take(np.arange(len(ids)))
+    assert again.targets is not None
+    assert examples.targets is not None
+    assert np.array_equal(again.targets, examples.targets)
+
+
+def test_the_cost_of_some_examples_does_not_depend_on_the_others() -> None:
+    """A micro-batch is taken of a million examples as of a thousand: 2 ms went into where each of them begins."""
+    count = 50_000
+    one, rows = np.ones(count, np.int64), np.arange(count)
+    many = Examples(rows, one, np.zeros(count, np.int64), np.zeros((count, 2), np.int64), one, rows, 0)
+    assert many.take(np.array([3])).ids.tolist() == [3]
+    assert peak(lambda: many.take(np.arange(40_000, 40_032))) < 8 * count / 10, "a tenth of one number an example"
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
+def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into the very examples that they are at once; all encodings of a large set took 128 to 285 bytes a token."""
+    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 200, 1, target)
+    pieces, seen = tiny.tokenizer(), list[int]()
+    for name in ("encode", "encode_words"):
+        real = getattr(pieces, name)
+
+        def encode(texts: Any, real: Any = real) -> Any:
+            seen.append(sum(len("".join(text)) for text in texts))
+            return real(texts)
+
+        monkeypatch.setattr(pieces, name, encode)
+    at_once = 3_000
+    monkeypatch.setattr("adaptbert.tasks.examples.AT_ONCE", at_once)
+    examples = made.examples(rows, pieces, 40)
+    assert max(seen) < at_once + ROW
+    assert len(seen) > 5
+    monkeypatch.setattr("adaptbert.tasks.examples.AT_ONCE", 10**9)
+    for name, value in vars(made.examples(rows, pieces, 40)).items():
+        assert np.array_equal(getattr(examples, name), value), name
+    assert len(made.examples([], pieces, 40)) == 0
+
+
+def test_long_texts_are_held_as_far_as_they_are_read() -> None:
+    """Of texts that are cut to 16 tokens the rest is gone with the next ones."""
+    rows = [{"text": "the house of values " * 100} for _ in range(400)]
+    pieces, made = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
+    assert peak(lambda: made.examples(rows, pieces, 16)) < 8 * 400 * 400 / 2, "half of a number a token"
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
+def test_examples_do_not_read_labels(shape: str, target: str) -> None:
+    """Rows without an answer make the same examples: prediction needs none, and none can leak."""
+    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 12, 1, target)
+    bare = [
+        {key: value for key, value in row.items() if key not in ("label", "labels", "value", "answers", "tags")}
+        for row in rows
+    ]
+    one, other = (made.examples(source, tiny.tokenizer(), 40) for source in (rows, bare))
+    assert np.array_equal(one.ids, other.ids)
+    assert np.array_equal(one.spans, other.spans)
+    assert len(made.targets(rows, one)) == len(one.places)
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
+def test_right_answers_score_full_marks(shape: str, target: str) -> None:
+    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 40, 1, target)
+    gold = made.gold(rows)
+    answers = [right[0] if right else "" for right in gold] if target == "answer" else gold
+    assert made.metric == COMPARED_BY[target]
+    assert made.score(gold, answers)[made.metric] == pytest.approx(1)
+    assert not made.is_degenerate(answers)
+    assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
+
+
+def test_the_options_of_one_shape_are_set() -> None:
+    assert set(SHAPES) == set(ShapeConfig.model_fields)
+    assert ShapeConfig().task_types == []
+    two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
+    assert two.task_types == ["single_sentence", "sequence_labelling"]

@@ -1,0 +1,177 @@
+"""A tokenizer repeats, survives the disk, keeps text text, and is known by its fingerprint."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from transformers import AutoTokenizer
+
+from adaptbert.errors import BadData
+from adaptbert.text.tokenizer import SPECIALS, Tokenizer, VocabularyConfig
+from tests.support import tiny
+from tests.support.imports import ROOT
+
+TEXTS = [
+    "The matrix is returned.",
+    "微博上的人们说：好的，今天天气不错！",
+    "ship it 🚀👨‍👩‍👧 café naïve ÀÉÎ",
+    "a_b.c(d) [MASK] and [SEP] are written here",
+    "x" * 300,
+    "\u200b\u00ad zero width",
+    "",
+]
+
+
+def train(lowercase: bool = True, size: int = 220) -> Tokenizer:
+    texts = [*tiny.sentences("general", 200), *tiny.sentences("domain", 200), *TEXTS]
+    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=size, lowercase=lowercase, min_frequency=1))
+
+
+RARE = "".join(chr(0x4E00 + number) + " " for number in range(300))  # each once: more of them than the alphabet holds
+
+IN_ANOTHER_PROCESS = """
+import sys
+from pathlib import Path
+from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+texts = Path(sys.argv[1]).read_text(encoding="utf-8").split("|")
+made = Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=200, lowercase=True, min_frequency=1))
+made.save(Path(sys.argv[2]))
+"""
+
+
+def test_training_repeats_where_characters_tie(tmp_path: Path) -> None:
+    """The alphabet has no room for all: which of the equally rare characters stay must not depend on a hash seed."""
+    texts = tmp_path / "texts"
+    texts.write_text("|".join([RARE, *tiny.sentences("general", 50)]), encoding="utf-8")
+    for number, threads in enumerate(("1", "2", "4")):
+        env = os.environ | {
+            "PYTHONHASHSEED": str(number),
+            "RAYON_NUM_THREADS": threads,
+            "TOKENIZERS_PARALLELISM": "true",
+        }
+        command = [sys.executable, "-c", IN_ANOTHER_PROCESS, str(texts), str(tmp_path / f"made{number}")]
+        subprocess.run(command, env=env, cwd=ROOT, check=True)
+    first, *others = (tiny.folder_bytes(tmp_path / f"made{number}") for number in range(3))
+    assert all(other == first for other in others)
+
+
+def test_the_vocabulary_has_the_specials_first_and_at_most_the_configured_size() -> None:
+    trained = train(size=200)
+    assert trained.tokens[:5] == SPECIALS
+    assert (trained.pad, trained.unknown, trained.cls, trained.sep, trained.mask) == (0, 1, 2, 3, 4)
+    assert trained.size <= 200
+    assert len(trained.replacements) == trained.size - 5
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_saved_tokenizers_give_equal_ids(tmp_path: Path, lowercase: bool) -> None:
+    trained = train(lowercase)
+    trained.save(tmp_path)
+    loaded, stock = Tokenizer.load(tmp_path), AutoTokenizer.from_pretrained(str(tmp_path))
+    assert loaded.fingerprint == trained.fingerprint
+    for text in TEXTS:
+        ids = trained.encode([text])[0].ids
+        assert loaded.encode([text])[0].ids == ids, text
+        if "[MASK]" not in text:
+            assert stock(text)["input_ids"] == [trained.cls, *ids, trained.sep], text
+
+
+def test_a_saved_tokenizer_loads_without_torch_and_equals_that_of_auto_tokenizer(tmp_path: Path) -> None:
+    """Tokenising a million lines would else hold 130 MB that it does not need."""
+    tiny.tokenizer().save(tmp_path)
+    code = """
+import sys
+from pathlib import Path
+from adaptbert.text.tokenizer import Tokenizer
+opened = Tokenizer.load(Path(sys.argv[1])).hugging_face
+assert "torch" not in sys.modules
+from transformers import AutoTokenizer
+auto = AutoTokenizer.from_pretrained(sys.argv[1])
+assert type(opened) is type(auto)
+assert opened.backend_tokenizer.to_str() == auto.backend_tokenizer.to_str()
+assert opened.init_kwargs.keys() == auto.init_kwargs.keys(), (opened.init_kwargs, auto.init_kwargs)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("source", ["made", "loaded"])
+def test_special_tokens_in_a_text_are_text(tmp_path: Path, source: str) -> None:
+    trained = train()
+    trained.save(tmp_path)
+    pieces = trained if source == "made" else Tokenizer.load(tmp_path)
+    specials = {pieces.pad, pieces.cls, pieces.sep, pieces.mask}
+    for literal in ("[MASK]", "[SEP]", "[CLS]", "[PAD]"):
+        ids = pieces.encode([f"before {literal} after"])[0].ids
+        assert not specials & set(ids)
+        words = pieces.encode_words([["before", literal, "after"]])[0]
+        assert not specials & set(words.ids)
+        assert set(words.word_ids) == {0, 1, 2}
+
+
+def test_lower_casing() -> None:
+    lower, cased = train(True), train(False)
+    assert lower.encode(["SHAPE"])[0].ids == lower.encode(["shape"])[0].ids
+    assert cased.encode(["SHAPE"])[0].ids != cased.encode(["shape"])[0].ids
+    assert lower.encode(["ISTANBUL"])[0].ids == lower.encode(["istanbul"])[0].ids, "independent of the locale"
+
+
+def test_the_fingerprint_changes_with_the_vocabulary_and_with_the_case_rule(tmp_path: Path) -> None:
+    trained = train()
+    trained.save(tmp_path / "same")
+    vocabulary = {token: number for number, token in enumerate(trained.tokens)}
+    swapped = dict(vocabulary)
+    swapped[trained.tokens[10]], swapped[trained.tokens[11]] = 11, 10
+
+    from transformers import BertTokenizer
+
+    others = {
+        "smaller": train(size=180),
+        "swapped": Tokenizer(BertTokenizer(vocab=swapped, do_lower_case=True)),
+        "cased": Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=False)),
+    }
+    prints = [trained.fingerprint, *(other.fingerprint for other in others.values())]
+    assert len(set(prints)) == len(prints), dict(zip(["made", *others], prints, strict=True))
+    assert Tokenizer.load(tmp_path / "same").fingerprint == trained.fingerprint
+    assert Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=True)).fingerprint == trained.fingerprint
+
+
+def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"AB-128 .*: no tokenizer in this folder\n  copy tokenizer.json or vocab.txt"):
+        Tokenizer.load(tmp_path)
+
+
+def test_a_damaged_tokenizer(tmp_path: Path) -> None:
+    tiny.tokenizer().save(tmp_path)
+    file = tmp_path / "tokenizer.json"
+    file.write_text(file.read_text(encoding="utf-8")[:500], encoding="utf-8")
+    with pytest.raises(BadData, match=r"AB-128 .*: tokenizer cannot be loaded: .*"):
+        Tokenizer.load(tmp_path)
+
+
+def test_a_name_that_is_not_on_the_hub() -> None:
+    with pytest.raises(BadData, match=r"AB-128 nobody/no-such-model: tokenizer cannot be loaded: .*\n  check the name"):
+        Tokenizer.load("nobody/no-such-model", "main")
+
+
+@pytest.mark.parametrize("missing", SPECIALS)
+def test_a_vocabulary_without_a_special_token(tmp_path: Path, missing: str) -> None:
+    tokens = [token for token in [*SPECIALS, "a", "b"] if token != missing]
+    (tmp_path / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+    with pytest.raises(BadData, match=rf"AB-130 .*: the vocabulary has no \[{missing[1:-1]}\]\n.*"):
+        Tokenizer.load(tmp_path)
+
+
+def test_a_tokenizer_of_another_kind(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer as Backend
+    from tokenizers.models import BPE
+    from transformers import PreTrainedTokenizerFast
+
+    other = PreTrainedTokenizerFast(tokenizer_object=Backend(BPE(vocab={"<unk>": 0, "a": 1}, merges=[])))
+    other.save_pretrained(str(tmp_path))
+    with pytest.raises(BadData, match=r"AB-130 .*has no \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\]"):
+        Tokenizer.load(tmp_path)
