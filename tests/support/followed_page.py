@@ -22,7 +22,7 @@ from tests.support.markdown import blocks
 from tests.support.project import Project
 
 PARAMS = Path("params.yaml")
-_STAGE = re.compile(r"^Running stage '([^']+)'", re.MULTILINE)
+_STAGE = re.compile(r"\bRunning stage '([^']+)'")
 
 
 def shown(page: str) -> list[Any]:
