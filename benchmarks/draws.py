@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from ruamel.yaml import YAML
 
-from adaptbert.base import plan as planning
 from adaptbert.comparison.cells import cells_of
 from adaptbert.comparison.task_studies import ResampledRows, task_study
+from adaptbert.config import plan as planning
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.spread import Spread

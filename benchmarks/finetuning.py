@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
 
+from adaptbert.config.schema.finetuning import SingleSentenceOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.precision import chosen
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.examples import whole
 from adaptbert.tasks.module import FineTuning, LabelledBatches
 from adaptbert.tasks.shapes import shape_of
-from adaptbert.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
@@ -53,7 +53,7 @@ def train(
     """`fit`, as every cell calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
     task = TaskDescription(task_type="single_sentence", target="class", labels=LABELS)
-    shape = shape_of(task, SingleSentenceConfig(long_text="head"))
+    shape = shape_of(task, SingleSentenceOptions(long_text="head"))
     count = len(documents.documents)
     examples = whole([ids.tolist() for ids in documents.documents], range(count), cut=0)
     examples = examples.labelled(np.array(labels(count)))

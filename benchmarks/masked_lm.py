@@ -20,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 
+from adaptbert.config.schema.mlm import Masking
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.mlm.masking import Masker, MaskingConfig
+from adaptbert.mlm.masking import Masker
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import BF16, chosen
 from adaptbert.runtime.tracking.run import Run
@@ -35,7 +36,7 @@ from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, command, compared, of_ours
 from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
-MASKING = MaskingConfig(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
+MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
 
 
 def train(

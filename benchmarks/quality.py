@@ -28,9 +28,10 @@ import numpy as np
 import torch
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, TrainerCallback
 
+from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
-from adaptbert.model.optimizer import OptimConfig, adamw
+from adaptbert.model.optimizer import adamw
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.statistics.intervals import ANYWHERE
 from adaptbert.statistics.spread import MADE_ONCE
@@ -54,7 +55,7 @@ class Course:
     """How all contenders train."""
 
     setting: Setting
-    optim: OptimConfig
+    optim: Training
     steps: int
     points: int
     """Measurements, evenly spread; one more before the first step."""
@@ -310,7 +311,7 @@ def main() -> None:
     parser.add_argument("--heldout-tokens", type=int, default=40_000)
     arguments = parser.parse_args()
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
-    optim = OptimConfig(
+    optim = Training(
         learning_rate=arguments.learning_rate,
         weight_decay=0.01,
         warmup_fraction=0.1,

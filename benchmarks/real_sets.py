@@ -23,11 +23,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from adaptbert.runtime.params import blocks
+
+from adaptbert.config import load as params
+from adaptbert.config import plan_file
 from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.libraries import QUIET
-from adaptbert.runtime.params import blocks, plan_file
-from adaptbert.runtime.params import params_file as params
 from benchmarks import machine
 
 ROOT = Path(__file__).parents[1]

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from adaptbert.config.schema.sources import Source
+from adaptbert.config.schema.text import Measure, Vocabulary
 from adaptbert.data.installed_docs import InstalledDocs
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.readers.records import Row
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.data.user_files import Files
-from adaptbert.mlm.heldout_evaluation import HeldOut, MeasureConfig, sets_in
+from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.documents import is_heldout
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.workload import ROW
 
 LISTING = Path(__file__).parents[1] / "data/sources/domain.txt"
@@ -36,7 +37,7 @@ def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
     """Ids and texts; of a file one document a line (or row: any format that `collect` reads), the first `most`."""
 
     def rows() -> Iterator[tuple[str, str]]:
-        source = Files(path, CORPUS, SourceConfig(source="files")) if path else InstalledDocs(LISTING)
+        source = Files(path, CORPUS, Source(source="files")) if path else InstalledDocs(LISTING)
         for row in source.rows():
             if isinstance(row, Row) and row.values["text"].strip():
                 yield row.id, row.values["text"]
@@ -46,7 +47,7 @@ def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
 
 def prepare(rows: list[tuple[str, str]], folder: Path, vocabulary: int, heldout_tokens: int) -> Text:
     """A vocabulary for the texts, and their documents in `folder`; the hash of its id says whether one is held out."""
-    config = VocabularyConfig(vocabulary_size=vocabulary, lowercase=True, min_frequency=2)
+    config = Vocabulary(vocabulary_size=vocabulary, lowercase=True, min_frequency=2)
     tokenizer = Tokenizer.train(lambda: [text for _, text in rows], config)
     parts: dict[str, list[tuple[str, str]]] = {"train": [], "heldout/text": []}
     for text_id, text in rows:
@@ -54,6 +55,6 @@ def prepare(rows: list[tuple[str, str]], folder: Path, vocabulary: int, heldout_
     for name, part in parts.items():
         (folder / name).parent.mkdir(exist_ok=True)
         write(folder / name, part, tokenizer, MAX_LENGTH)
-    measured = MeasureConfig(probability=0.15, max_tokens=heldout_tokens, seed=0)
+    measured = Measure(probability=0.15, max_tokens=heldout_tokens, seed=0)
     corpus = TokenizedCorpus.load(folder / "train")
     return Text(tokenizer, corpus, HeldOut(sets_in(folder / "heldout"), measured, tokenizer, ROW))

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.config.schema.text import Vocabulary
+from adaptbert.text.tokenizer import Tokenizer
 
 WORDS = 30_000
 BLOCK = 10_000  # lines drawn at once
@@ -50,4 +51,4 @@ def table(path: Path, count: int) -> None:
 def tokenizer() -> Tokenizer:
     """A tokenizer of 8,000 subword tokens, trained on the first lines."""
     texts = list(lines(20_000))
-    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=8_000, lowercase=True, min_frequency=2))
+    return Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=8_000, lowercase=True, min_frequency=2))

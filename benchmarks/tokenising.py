@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.mlm.masking import Masker, MaskingConfig
+from adaptbert.config.schema.mlm import Masking
+from adaptbert.mlm.masking import Masker
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.machine import keep
@@ -72,7 +73,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
     passes = np.zeros(DOCUMENTS, np.int64)
     table: dict[str, Any] = {}
     for unit in ("token", "word"):
-        config = MaskingConfig(unit=unit, probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
+        config = Masking(unit=unit, probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
         masker = Masker(config, 0, our_tokenizer)
         collator = DataCollatorForLanguageModeling(loaded, whole_word_mask=unit == "word", mlm_probability=0.15)
         speeds: dict[str, list[float]] = {name: [] for name in WAYS}

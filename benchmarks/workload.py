@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import BertConfig, BertTokenizer
 
-from adaptbert.model.optimizer import OptimConfig
+from adaptbert.config.schema.training import Training
 from adaptbert.text.token_store import Flat
 from adaptbert.text.tokenizer import SPECIALS
 
 ROW = 128
 """Tokens of the longest short text, and of the rows that short texts are packed into."""
 CLS, SEP, MASK = (SPECIALS.index(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
-OPTIM = OptimConfig(
+OPTIM = Training(
     learning_rate=1e-4, weight_decay=0.01, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, clip_norm=1.0
 )
 

@@ -23,14 +23,14 @@ import random
 from pathlib import Path
 from typing import Any
 
+from adaptbert.runtime.params.all_sections import check_all
 from ruamel.yaml import YAML
 
 from adaptbert.codes import Code
+from adaptbert.config import load as params_file
+from adaptbert.config.recipe import PARAMS
 from adaptbert.errors import BadParams
 from adaptbert.project.presets import check_replaceable
-from adaptbert.runtime.params import params_file
-from adaptbert.runtime.params.all_sections import check_all
-from adaptbert.runtime.stage import PARAMS
 from examples import command, run
 
 LETTERS, MOTIF, LENGTH = "ACGT", "GAT", 12

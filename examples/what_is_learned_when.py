@@ -18,17 +18,19 @@ import torch
 from numpy.typing import NDArray
 from transformers import BertForMaskedLM
 
-from adaptbert.base.start import EncoderConfig
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.mlm import Masking
+from adaptbert.config.schema.text import Vocabulary
+from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
-from adaptbert.mlm.masking import Masker, MaskingConfig
+from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.token_classes import CLASSES, token_classes
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
-from adaptbert.model.optimizer import OptimConfig
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
@@ -37,10 +39,10 @@ from examples import command, lines, positive, run
 LENGTH, BATCH, SEED = 128, 2048, 1
 """Tokens of the longest document, and of an optimizer step."""
 HELD_OUT = 20
-ENCODER = EncoderConfig(layers=2, hidden_size=256, heads=4, intermediate_size=1024, max_positions=LENGTH)
-VOCABULARY = VocabularyConfig(vocabulary_size=8_000, lowercase=True, min_frequency=2)
-MASKING = MaskingConfig(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
-OPTIM = OptimConfig(
+ENCODER = Base(layers=2, hidden_size=256, heads=4, intermediate_size=1024, max_positions=LENGTH)
+VOCABULARY = Vocabulary(vocabulary_size=8_000, lowercase=True, min_frequency=2)
+MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
+OPTIM = Training(
     learning_rate=1e-3, weight_decay=0.01, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, clip_norm=1.0
 )
 

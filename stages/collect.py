@@ -7,30 +7,15 @@ installed packages | the user's files | a data set of the hub -> text.parquet, u
 
 import logging
 from pathlib import Path
-from typing import Self
 
-from pydantic import model_validator
-
+from adaptbert.config.schema.sources import Corpus
 from adaptbert.core.files import atomic_write
 from adaptbert.data.layout import CORPUS
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
 
-class CollectParams(SourceConfig):
-    """One corpus."""
-
-    path: str
-    """installed_docs: a list of packages; files: a file or a folder; hub: a YAML file. DVC watches it."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self.check_fields(CORPUS)
-        return self
-
-
-def collect(params: CollectParams, *, corpus: str, out: Path, run: Run) -> None:
+def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:
     """Read a corpus of unlabelled text into data/raw."""
     from adaptbert.data.hub import HubDataset
     from adaptbert.data.installed_docs import InstalledDocs
@@ -61,7 +46,7 @@ def collect(params: CollectParams, *, corpus: str, out: Path, run: Run) -> None:
     run.log_artifact(out / "manifest.json")
 
 
-STAGE = Stage(collect, keyed_by="corpus")
+STAGE = Stage(collect)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -7,40 +7,18 @@ the table as well; `python -m adaptbert.report.text_table metrics/comparison.jso
 """
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Field
-
-from adaptbert.base.config import Config
-from adaptbert.base.ladder import LadderConfig, Name
-from adaptbert.comparison.questions import PRIMARY
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
 
-class CompareParams(Config):
-    """How cells are compared."""
-
-    confidence: Annotated[float, Field(gt=0, lt=1)]
-    """Of every interval; 1 - confidence is the level of every verdict."""
-    worth: Annotated[float, Field(gt=0, le=100)] = 1.0
-    """The smallest gain worth having, in points (scores times 100)."""
-    primary: Annotated[list[str], Field(default_factory=lambda: list(PRIMARY))]
-    """Questions for which verdicts are given, in all tasks; others are described. `domain_text/news` is the one of an
-    arm that is called `news`."""
-    questions: Annotated[
-        dict[Name, Annotated[list[Name], Field(min_length=2, max_length=2)]], Field(default_factory=dict)
-    ]
-    """Further questions by name: an arm and the arm that it is compared with."""
-    baseline_seed: Annotated[int, Field(ge=0, lt=2**32)]
-    """Of the logistic regression among the baselines."""
-
-
 def compare(
-    params: CompareParams,
+    params: Compare,
     *,
-    ladder: LadderConfig,
+    recipe: Recipe,
     plan: Path,
     data: Path,
     manifests: Path,
@@ -56,8 +34,9 @@ def compare(
     run: Run,
 ) -> None:
     """Compare all cells and rungs: one table, one report, one sentence per step."""
-    from adaptbert.base import plan as planning
     from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
+    from adaptbert.config import plan as planning
+    from adaptbert.config.load import flatten
     from adaptbert.report.charts.figure import write_figures
     from adaptbert.report.headlines import headlines
     from adaptbert.report.markdown import in_markdown
@@ -65,11 +44,10 @@ def compare(
     from adaptbert.report.page import figures_of, render
     from adaptbert.report.plot_data import write_plots
     from adaptbert.report.text_table import comparison_table
-    from adaptbert.runtime.params.params_file import flatten
 
     outputs = StageOutputs(data, manifests, cells, predictions, bases)
     options = Options(
-        params.confidence, params.worth / 100, params.primary, params.questions, params.baseline_seed, ladder.again
+        params.confidence, params.min_gain / 100, params.primary, params.questions, params.baseline_seed, recipe.again
     )
     compared = compare_all(planning.read(plan), outputs, options)
     values, page = summary(compared), render(compared)

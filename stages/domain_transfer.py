@@ -5,34 +5,24 @@ control: as much further training, without the domain.
 """
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Field
-
-from adaptbert.base.ladder import GENERAL
-from adaptbert.base.plan import seed_of_draw
-from adaptbert.mlm.heldout_evaluation import MeasureConfig
-from adaptbert.mlm.rung_config import RungConfig
+from adaptbert.config.plan import seed_of_replicate
+from adaptbert.config.schema.bases import GENERAL
+from adaptbert.config.schema.mlm import DomainTransfer
+from adaptbert.config.schema.text import Measure
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 
-class DomainTransferParams(RungConfig):
-    """The second rung."""
-
-    replay_fraction: Annotated[float, Field(ge=0, lt=1)]
-    """Share of general text among the tokens, against forgetting."""
-
-
 def domain_transfer(
-    params: DomainTransferParams,
+    params: DomainTransfer,
     *,
     corpus: str,
-    start: str,
-    draw: str,
+    base: str,
+    replicate: str,
     seed: int,
-    measure: MeasureConfig,
+    measure: Measure,
     init: Path,
     text: Path,
     replay: Path,
@@ -48,7 +38,7 @@ def domain_transfer(
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.text.token_store import TokenizedCorpus
 
-    seed = seed_of_draw(seed, int(draw))
+    seed = seed_of_replicate(seed, int(replicate))
     training = TokenizedCorpus.load(text)
     if text != replay:
         training = training.mixed_with(TokenizedCorpus.load(replay), params.replay_fraction, seed)
@@ -58,7 +48,7 @@ def domain_transfer(
     keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
-STAGE = Stage(domain_transfer, blocks=("start", "corpus"))
+STAGE = Stage(domain_transfer)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -5,23 +5,19 @@ A cell is task x arm x start x draw.
 
 from pathlib import Path
 
+from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.training.resume import Work
 
 
-class FinetuneParams(CellConfig):
-    """The last step, for one task."""
-
-
 def finetune(
-    params: FinetuneParams,
+    params: Finetune,
     *,
     task: str,
     arm: str,
-    start: str,
-    draw: str,
+    base: str,
+    replicate: str,
     init: Path,
     data: Path,
     out: Path,
@@ -39,7 +35,7 @@ def finetune(
     keep_cell(trained, out, predictions, metrics, work, run)
 
 
-STAGE = Stage(finetune, blocks=("start", "task", "arm"))
+STAGE = Stage(finetune)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -6,18 +6,18 @@ task or corpus trains no rung again.
 
 from pathlib import Path
 
+from adaptbert.config.schema.text import Measure
 from adaptbert.core.files import write_json
-from adaptbert.mlm.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
 
 def measure(
-    params: MeasureConfig,
+    params: Measure,
     *,
-    rung: str,
-    start: str,
-    draw: str,
+    checkpoint: str,
+    base: str,
+    replicate: str,
     seed: int,
     init: Path,
     heldout: Path,
@@ -32,7 +32,7 @@ def measure(
     write_json(metrics, measures.as_json())
     run.log_metrics({f"{name}/bits_per_char": values.bits_per_char for name, values in measures.texts.items()})
     bits = ", ".join(f"{name} {values.bits_per_char:.3f}" for name, values in measures.texts.items())
-    print(f"{rung}: bits per character: {bits}")
+    print(f"{checkpoint}: bits per character: {bits}")
 
 
 STAGE = Stage(measure)

@@ -5,27 +5,23 @@ Masked-language modelling on the task's own text, many passes with fresh masks (
 
 from pathlib import Path
 
-from adaptbert.base.ladder import GENERAL
-from adaptbert.base.plan import seed_of_draw
-from adaptbert.mlm.heldout_evaluation import MeasureConfig
-from adaptbert.mlm.rung_config import RungConfig
+from adaptbert.config.plan import seed_of_replicate
+from adaptbert.config.schema.bases import GENERAL
+from adaptbert.config.schema.mlm import TaskTransfer
+from adaptbert.config.schema.text import Measure
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 
-class TaskTransferParams(RungConfig):
-    """The third rung."""
-
-
 def task_transfer(
-    params: TaskTransferParams,
+    params: TaskTransfer,
     *,
     task: str,
-    start: str,
-    draw: str,
+    base: str,
+    replicate: str,
     seed: int,
-    measure: MeasureConfig,
+    measure: Measure,
     init: Path,
     text: Path,
     heldout: Path,
@@ -40,14 +36,14 @@ def task_transfer(
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.text.token_store import TokenizedCorpus
 
-    seed, corpus = seed_of_draw(seed, int(draw)), TokenizedCorpus.load(text)
+    seed, corpus = seed_of_replicate(seed, int(replicate)), TokenizedCorpus.load(text)
     below, name = Checkpoint.load(init), f"task_transfer/{out.name}"
     texts = [heldout / GENERAL, heldout / task]
     rung = RungRun("task_transfer", name, below, corpus, params, measure, seed, texts)
     keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
-STAGE = Stage(task_transfer, blocks=("start", "task"))
+STAGE = Stage(task_transfer)
 
 if __name__ == "__main__":
     STAGE.run()

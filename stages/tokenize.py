@@ -12,25 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from adaptbert.config.schema.text import Tokenize
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import workers
 from adaptbert.text.corpus_writer import write
-from adaptbert.text.documents import DocumentConfig, is_heldout
+from adaptbert.text.documents import is_heldout
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 
 
-class TokenizeParams(DocumentConfig):
-    """How texts become documents, and which are held out."""
-
-
 def tokenize(
-    params: TokenizeParams,
+    params: Tokenize,
     *,
-    start: str,
+    base: str,
     validated: Path,
     tokenizer: Path,
     out: Path,
@@ -64,7 +61,7 @@ def tokenize(
         run.log_metrics({f"{name}/segmentation/misaligned": counts["segmentation"]["misaligned"]})
 
 
-STAGE = Stage(tokenize, blocks=("start",))
+STAGE = Stage(tokenize)
 
 if __name__ == "__main__":
     STAGE.run()

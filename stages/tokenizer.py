@@ -2,61 +2,37 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Field
-
-from adaptbert.base import bounds
-from adaptbert.base.config import Config
-from adaptbert.base.start import StartConfig
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
-from adaptbert.text.vocabulary_extension import ExtensionConfig, extend_vocabulary
-
-
-class TokenizerParams(Config):
-    """How a vocabulary is trained, for starts with random weights; a checkpoint brings its own."""
-
-    corpora: list[str] = Field(default_factory=list)
-    """Whose text is read. For starts with random weights."""
-    vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)] | None = None
-    lowercase: bool | None = None
-    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)] | None = None
-    extend: ExtensionConfig | None = None
-    """Words of the domain for the vocabulary of a checkpoint; `pretrain` grows the embeddings to match."""
+from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.vocabulary_extension import extend_vocabulary
 
 
 def tokenizer(
-    params: TokenizerParams,
+    params: Vocabulary,
     *,
-    start: str,
-    weights: StartConfig,
+    base: str,
+    weights: Base,
     corpora: Path,
     out: Path,
     metrics: Path,
     run: Run,
 ) -> None:
-    """Train the vocabulary of a start, or take that of its checkpoint."""
+    """Train the vocabulary of a base, or take that of its checkpoint."""
 
     def read(names: list[str]) -> Iterator[str]:
         for corpus in names:
             yield from (text for _, text in texts(corpora / f"{corpus}.parquet"))
 
     if weights.is_random:
-        assert params.vocabulary_size
-        assert params.min_frequency
-        assert params.lowercase is not None
-        config = VocabularyConfig(
-            vocabulary_size=params.vocabulary_size, lowercase=params.lowercase, min_frequency=params.min_frequency
-        )
-        vocabulary = Tokenizer.train(lambda: read(params.corpora), config)
-    elif weights.is_folder:
-        vocabulary = Tokenizer.load(Path(weights.init))
+        vocabulary = Tokenizer.train(lambda: read(params.corpora or []), params)
     else:
-        vocabulary = Tokenizer.load(weights.init, weights.hub_revision)
+        vocabulary = Tokenizer.of(weights)
 
     extension: dict[str, float] = {}
     if params.extend is not None and not weights.is_random:
@@ -74,11 +50,11 @@ def tokenizer(
     run.log_metrics(
         {"tokenizer/vocabulary": vocabulary.size, **{f"tokenizer/{name}": v for name, v in extension.items()}}
     )
-    source = ", ".join(params.corpora) if weights.is_random else weights.init
+    source = ", ".join(params.corpora or []) if weights.is_random else weights.shown
     print(f"tokenizer: {vocabulary.size:,} subword tokens from {source}")
 
 
-STAGE = Stage(tokenizer, blocks=("start",), at={"weights": "ladder.starts.{start}"})
+STAGE = Stage(tokenizer)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -7,25 +7,20 @@ import logging
 from contextlib import ExitStack
 from pathlib import Path
 
-from adaptbert.base.config import Names
+from adaptbert.config.load import flatten
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import atomic_write, write_json
-from adaptbert.data.limits import Limits
 from adaptbert.errors import raise_all
-from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import workers
 
 
-class ValidateParams(Limits):
-    """The section `validate`."""
-
-
 def validate(
-    params: ValidateParams,
+    params: Limits,
     *,
-    collect: Names,
-    collect_task: Names,
+    recipe: Recipe,
     corpora: Path,
     tasks: Path,
     out: Path,
@@ -45,7 +40,7 @@ def validate(
             name: validate_labelled_set(
                 tasks / name, valid / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params
             )
-            for name in collect_task.sorted()
+            for name in sorted(recipe.tasks)
         }
         forbidden = ForbiddenText(text for task in labelled.values() for text in task.held_out)
         texts = {
@@ -57,7 +52,7 @@ def validate(
                 params,
                 workers(),
             )
-            for name in collect.sorted()
+            for name in sorted(recipe.corpora)
         }
         failures = [*(task.errors for task in labelled.values()), *(corpus.errors for corpus in texts.values())]
         raise_all([error for errors in failures for error in errors])

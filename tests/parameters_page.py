@@ -1,4 +1,4 @@
-"""The Config classes -> docs/parameters.md: every key of params.yaml with its type, range and meaning.
+"""The Section classes -> docs/parameters.md: every key of params.yaml with its type, range and meaning.
 
 The descriptions are the docstrings of the fields; `OTHERWISE` has those of fields without one.
 """
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from adaptbert.base.ladder import ALL
+from adaptbert.runtime.params.all_sections import STAGES
 from pydantic.fields import FieldInfo
 
-from adaptbert.base.config import Config
-from adaptbert.base.ladder import ALL
+from adaptbert.config import load as params
+from adaptbert.config.schema.section import Section
 from adaptbert.project.ladder_rules import ARMS, BLOCKS, CORPORA, STARTS, TASKS
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params.all_sections import STAGES
 from adaptbert.runtime.stage import Stage
 
 DEMO = Path("presets/demo.yaml")
@@ -145,7 +145,7 @@ def page(sections: dict[str, list[Parameter]]) -> str:
     return "\n".join(parts)
 
 
-def _of_class(cls: type[Config], key: str) -> Iterator[Parameter]:
+def _of_class(cls: type[Section], key: str) -> Iterator[Parameter]:
     words = _docstrings(cls)
     for name, field in cls.model_fields.items():
         here = f"{key}.{field.alias or name}"
@@ -167,7 +167,7 @@ def _docstrings(cls: type) -> dict[str, str]:
     """Field -> the string below it in the source, of the class and of those that it is made from."""
     docstrings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if base is Config or not issubclass(base, Config):
+        if base is Section or not issubclass(base, Section):
             continue
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         assert isinstance(body, ast.ClassDef)
@@ -215,4 +215,4 @@ def _without_none(annotation: Any) -> Any:
 
 
 def _config(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Config)
+    return isinstance(annotation, type) and issubclass(annotation, Section)

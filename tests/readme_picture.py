@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from adaptbert.base.plan import SCRATCH
+from adaptbert.config.plan import SCRATCH
 from adaptbert.core.files import atomic_write, read_json
 from adaptbert.report.charts import rows as charts
 from adaptbert.report.charts.svg import ROW, style_sheet

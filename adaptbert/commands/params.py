@@ -7,24 +7,20 @@ from adaptbert.errors import UserError, raise_all
 def plan() -> None:
     """Write plan.json from params.yaml and the code.
 
-    It names every stage that DVC makes of the sets, starts, arms, draws and tasks of params.yaml, and holds a digest of
-    the code of each. `make recipe` and the flow run it first; run it yourself before a plain `dvc repro`. Commit both
-    files.
+    It names every stage that DVC makes of the corpora, bases, arms, replicates and tasks of params.yaml, and holds a
+    digest of the code of each. `make recipe` and the flow run it first; run it yourself before a plain `dvc repro`.
+    Commit both files.
     """
-    from adaptbert.base.plan import PLAN
+    from adaptbert.config import plan_file
+    from adaptbert.config.plan import PLAN
     from adaptbert.project.editing import replacing
-    from adaptbert.runtime.params import params_file as params
-    from adaptbert.runtime.params import plan_file
-    from adaptbert.runtime.params.all_sections import check_all
-    from adaptbert.runtime.stage import PARAMS
+    from adaptbert.runtime.stage import checked
 
     with user_errors():
-        document = params.read(PARAMS)
-        check_all(document, PARAMS)
-        planned = plan_file.plan(document, PARAMS)
+        planned = plan_file.plan(checked())
         replacing.write(PLAN, plan_file.text(planned).encode())
-    rungs = sum(1 for below in planned.starts_of_rungs().values() if below is not None)
-    print(f"{PLAN}: {rungs} rungs and {len(planned.finetune)} cells; `dvc status` lists what will run")
+    checkpoints = sum(1 for below in planned.parents().values() if below is not None)
+    print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells; `dvc status` lists what will run")
 
 
 def check() -> None:
@@ -33,22 +29,19 @@ def check() -> None:
     Errors of values are reported together, without them those between sections, then those of files. The exit code is
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
-    from adaptbert.project import dvc_files, named_files, section_rules
+    from adaptbert.config import load, plan_file
+    from adaptbert.project import dvc_files, named_files, rules
     from adaptbert.project.first_rows import check as first_rows
-    from adaptbert.runtime.params import params_file as params
-    from adaptbert.runtime.params import plan_file
-    from adaptbert.runtime.params.all_sections import check_all
-    from adaptbert.runtime.stage import PARAMS
+    from adaptbert.runtime.stage import checked
 
     with user_errors():
         for line in dvc_files.mend():
             print(line)
-        document = params.read(PARAMS)
-        check_all(document, PARAMS)
-        stale = plan_file.errors(document, PARAMS, plan_file.stages())
-        missing = named_files.check(document, PARAMS)
-        seen = first_rows.check(document, PARAMS, {path for path, _ in missing})
-        for notice in [*section_rules.notices(document, PARAMS), *map(_in_a_line, stale), *seen.notices]:
+        recipe = checked()
+        stale = plan_file.errors(recipe, plan_file.stages())
+        missing = named_files.check(recipe)
+        seen = first_rows.check(recipe, {path for path, _ in missing})
+        for notice in [*rules.notices(recipe), *map(_in_a_line, stale), *seen.notices]:
             print(f"notice: {notice}")
         for key in seen.unopened:
             print(f"not checked, because it would take long: {key}")
@@ -56,7 +49,7 @@ def check() -> None:
     files = "the first rows of the files that it names are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"
-    print(f"{PARAMS}: {len(params.flatten(document))} values, all valid; {files}")
+    print(f"{recipe.file}: {len(load.flatten(recipe.written))} values, all valid; {files}")
 
 
 def _in_a_line(error: UserError) -> str:

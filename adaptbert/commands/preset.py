@@ -54,28 +54,26 @@ def use(
 
 
 def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
-    from adaptbert.base.plan import PLAN
+    from adaptbert.config import plan_file
+    from adaptbert.config.plan import PLAN
+    from adaptbert.config.recipe import PARAMS
     from adaptbert.project import named_files, own_data, presets
     from adaptbert.project.editing import replacing
-    from adaptbert.runtime.params import params_file as params
-    from adaptbert.runtime.params import plan_file
-    from adaptbert.runtime.params.all_sections import check_all
-    from adaptbert.runtime.stage import PARAMS
+    from adaptbert.runtime.stage import checked
 
     text = presets.text(name, data)
     if not force:
         presets.check_replaceable(PARAMS, data)
     summary = None if data is None else own_data.bring(data, force=force)
     with replacing.replaced(PARAMS, text):
-        document = params.read(PARAMS)
-        check_all(document, PARAMS)
-        with replacing.replaced(PLAN, plan_file.text(plan_file.plan(document, PARAMS))):
+        recipe = checked()
+        with replacing.replaced(PLAN, plan_file.text(plan_file.plan(recipe))):
             if summary is not None:
                 own_data.record(summary.files)
-    print(f"{PARAMS} is now the preset '{name}', and {PLAN} has its rungs and cells")
+    print(f"{PARAMS} is now the preset '{name}', and {PLAN} has its checkpoints and cells")
     if summary is not None:
         print(summary)
-    for _, error in named_files.check(document, PARAMS):
+    for _, error in named_files.check(recipe):
         print(f"still missing: {error}")
-    if summary is not None and (unnamed := named_files.unnamed(document, summary.files)):
+    if summary is not None and (unnamed := named_files.unnamed(recipe, summary.files)):
         print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")

@@ -42,9 +42,9 @@ def add_task(
     The command looks at its files, shows what it concludes, and writes a block into params.yaml. Without --yes it asks
     first, and writes nothing where there is no terminal to ask on. What is not clear is an error that names the option.
     """
+    from adaptbert.config.recipe import PARAMS
     from adaptbert.project.tasks.adding import prepare
     from adaptbert.project.tasks.conclusion import said
-    from adaptbert.runtime.stage import PARAMS
 
     with user_errors():
         task = prepare(files, name, said(columns or [], shape, target, kind, encoding, separator), PARAMS)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptbert.base.ladder import GENERAL
-from adaptbert.base.plan import Plan
 from adaptbert.comparison.cells import Cells, cells_of, read_arm
 from adaptbert.comparison.evaluation.baselines import on_the_labels_of
 from adaptbert.comparison.evaluation.embeddings import Embeddings
@@ -27,6 +25,8 @@ from adaptbert.comparison.records import Arm, Comparison, Source, Task
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking, Scored, ranking, study_key
 from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
+from adaptbert.config.plan import Plan
+from adaptbert.config.schema.bases import GENERAL
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
@@ -79,10 +79,10 @@ def compare_all(plan: Plan, outputs: StageOutputs, options: Options) -> Comparis
     """Read the outputs of every planned rung and cell, and compare the arms of each task within each start."""
     cells, rungs = outputs.cells, read_rungs(plan, outputs.cells)
     several = len(plan.pretrain) > 1
-    arms = {cell.arm: rungs[cell.rung].climb for cell in plan.finetune.values() if cell.arm not in options.again}
+    arms = {cell.arm: rungs[cell.checkpoint].climb for cell in plan.finetune.values() if cell.arm not in options.again}
     tasks, studies, trained = [], dict[tuple[str, str], TaskStudy](), dict[str, CellMetrics]()
     rows: dict[str, ResampledRows] = {}
-    for task, start in dict.fromkeys((cell.task, cell.start) for cell in plan.finetune.values()):
+    for task, start in dict.fromkeys((cell.task, cell.base) for cell in plan.finetune.values()):
         own = cells_of(plan, outputs.cells, task, start)
         trained |= own.trained
         if task not in rows:
@@ -146,9 +146,9 @@ def _first_draw(plan: Plan, rungs: Mapping[str, Rung], trained: Mapping[str, Cel
     """
     of_arms: dict[tuple[str, str, str], int] = {}
     for cell in plan.finetune.values():
-        of_arms.setdefault((cell.task, cell.start, cell.arm), cell.draw)
+        of_arms.setdefault((cell.task, cell.base, cell.arm), cell.replicate)
     firsts = set(of_arms.values()) - {0} or {1}
-    cells = [key for key, cell in plan.finetune.items() if cell.draw in firsts]
+    cells = [key for key, cell in plan.finetune.items() if cell.replicate in firsts]
     first = [rung for rung in rungs.values() if rung.draw in firsts]
     if not first or any(rung.missing for rung in first) or any(key not in trained for key in cells):
         return None
@@ -177,7 +177,7 @@ def _task(
     described = TaskDescription.read(data)
     metric = COMPARED_BY[described.target]
     labels = next((cell.labels for cell in trained.values()), 0) or described.rows["train"]
-    climbs = {cell.arm: rungs[cell.rung].climb for cell in cells.planned.values()}
+    climbs = {cell.arm: rungs[cell.checkpoint].climb for cell in cells.planned.values()}
     arms = [
         replace(read_arm(arm, cells, rungs, metric, of_task.study), again_of=options.again.get(arm)) for arm in climbs
     ]

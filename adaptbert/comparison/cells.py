@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from adaptbert.base.plan import Entry, Plan
 from adaptbert.comparison.records import Arm, LearningPoint, Search
 from adaptbert.comparison.rungs import Cost, Rung
+from adaptbert.config.plan import Entry, Plan
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
@@ -30,14 +30,14 @@ class Cells:
 
     def of(self, arm: str) -> dict[int, str]:
         """Draw -> key."""
-        return {cell.draw: key for key, cell in self.planned.items() if cell.arm == arm}
+        return {cell.replicate: key for key, cell in self.planned.items() if cell.arm == arm}
 
 
 def cells_of(plan: Plan, metrics: Path, task: str, start: str) -> Cells:
     """Args:
     metrics: folder of the metrics.
     """
-    planned = {key: cell for key, cell in plan.finetune.items() if (cell.task, cell.start) == (task, start)}
+    planned = {key: cell for key, cell in plan.finetune.items() if (cell.task, cell.base) == (task, start)}
     paths = {key: metrics / "finetune" / f"{key}.json" for key in planned}
     trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
     return Cells(task, start, planned, trained)
@@ -49,7 +49,7 @@ def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, stu
     draws = {draw: cells.trained[key] for draw, key in planned.items() if key in cells.trained}
     by_draw = {draw: _scores(cell.seeds, metric) for draw, cell in draws.items()}
     scores = _means(list(by_draw.values()))
-    below = [rungs[cells.planned[key].rung] for key in planned.values()]
+    below = [rungs[cells.planned[key].checkpoint] for key in planned.values()]
     return Arm(
         name=arm,
         rung=below[0].group,
@@ -61,7 +61,7 @@ def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, stu
         degenerate=[(draw, seed.seed) for draw, cell in draws.items() for seed in cell.seeds if seed.degenerate],
         cost=next((rung.total for rung in below if rung.total is not None), None),
         learning_curve=_learning_curve(draws, metric, study.confidence),
-        has_own_values=any(cells.planned[key].of_arm == arm for key in planned.values()),
+        has_own_values=any(cells.planned[key].has_own_values for key in planned.values()),
         run_tflop=mean(cell.cost.tflop / len(cell.seeds) for cell in draws.values()) if draws else None,
         searches={draw: _search(cell.search) for draw, cell in draws.items() if cell.search is not None},
     )

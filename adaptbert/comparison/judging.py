@@ -4,10 +4,10 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from adaptbert.base.ladder import Climb
 from adaptbert.comparison.questions import Arms, Pair
 from adaptbert.comparison.records import Arm, Detectable, Needed, OnSeveralTasks, Step, Task
 from adaptbert.comparison.rungs import Cost
+from adaptbert.config.schema.bases import Climb
 from adaptbert.statistics.designs import Prices, QuestionSpread, cheapest
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.multiplicity import adjusted_p, tasks_with_effect

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adaptbert.base.ladder import GENERAL, Climb
+from adaptbert.config.schema.bases import GENERAL, Climb
 
 ROLES = {
     "scratch": "{pretrain: none}",

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from adaptbert.base.ladder import NONE, Climb
-from adaptbert.base.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.comparison.rungs import Cost, Masks, Rung
+from adaptbert.config.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, RANDOM, SCRATCH, TASK_TRANSFER, Plan
+from adaptbert.config.schema.bases import Climb
 from adaptbert.mlm.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
 
 
@@ -17,7 +17,7 @@ def read_rungs(plan: Plan, cells: Path) -> dict[str, Rung]:
         cells: folder of the metrics.
     """
     rungs: dict[str, Rung] = {}
-    for folder, below in plan.starts_of_rungs().items():
+    for folder, below in plan.parents().items():
         rungs[folder] = _rung(folder, plan, rungs[below] if below is not None else None, cells)
     return rungs
 
@@ -41,10 +41,10 @@ def _rung(folder: str, plan: Plan, below: Rung | None, cells: Path) -> Rung:
     path = cells / PRETRAIN / f"{key}.json" if stage == SCRATCH else cells / f"{folder}.json"
     start, task, draw = key, None, 0
     if stage == DOMAIN_TRANSFER:
-        start, draw = plan.domain_transfer[key].start, plan.domain_transfer[key].draw
+        start, draw = plan.domain_transfer[key].base, plan.domain_transfer[key].replicate
     elif stage == TASK_TRANSFER:
         of_task = plan.task_transfer[key]
-        start, task, draw = of_task.start, of_task.task, of_task.draw
+        start, task, draw = of_task.base, of_task.task, of_task.replicate
     name = plan.shown()[folder]
     group = name.removesuffix(f"-{draw}")  # no other part of a name is a number
     rung = Rung(
@@ -66,7 +66,7 @@ def _rung(folder: str, plan: Plan, below: Rung | None, cells: Path) -> Rung:
     )
     if not path.is_file():
         return rung
-    on_all_text = _on_all_text(cells / MEASURE / f"{f'{NONE}-{key}' if stage == SCRATCH else key}.json")
+    on_all_text = _on_all_text(cells / MEASURE / f"{f'{RANDOM}-{key}' if stage == SCRATCH else key}.json")
     return _measured(rung, folder, RungMetrics.read(path), on_all_text, below)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from adaptbert.base.ladder import Climb
 from adaptbert.comparison.questions import role
+from adaptbert.config.schema.bases import Climb
 
 
 @dataclass(frozen=True)

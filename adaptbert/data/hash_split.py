@@ -10,9 +10,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from adaptbert.base.config import Config, contradiction
 from adaptbert.codes import Code
 from adaptbert.data.cells import as_text
 from adaptbert.data.cleaning import letters
@@ -21,32 +20,6 @@ from adaptbert.data.readers.records import Row, Unreadable
 from adaptbert.errors import BadData
 
 Share = Annotated[float, Field(gt=0, lt=1)]
-
-
-class CutConfig(Config):
-    """Which splits are cut off the training rows; their paths name the same file as `train`.
-
-    Rows whose `group` is equal stay together, where `columns` maps one; else rows of equal text (or context).
-    """
-
-    dev: Share | None = None
-    """Share of the rows that become the development split; left out: it has a file of its own."""
-    test: Share | None = None
-    """Share of the rows that become the test split; left out: it has a file of its own."""
-
-    @model_validator(mode="after")
-    def _agree(self) -> "CutConfig":
-        if not self.shares():
-            raise contradiction("split has no share", "give a share for dev, for test or for both")
-        if sum(self.shares().values()) >= 1:
-            raise contradiction(
-                f"split: dev {self.dev} + test {self.test} leave nothing to train on", "write smaller shares"
-            )
-        return self
-
-    def shares(self) -> dict[str, float]:
-        """Shares of the splits that are cut off."""
-        return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
 
 
 class Cut:

@@ -20,20 +20,20 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.config import Config
 from adaptbert.codes import Code
+from adaptbert.config import load as params
+from adaptbert.config.schema.section import Section
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
 from adaptbert.data.readers.records import Problem, Row, Unreadable
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
-from adaptbert.runtime.params import params_file as params
 
 _DAMAGED = {"json": Code.BAD_JSON, "csv": Code.BAD_CSV, "parquet": Code.PARQUET_DAMAGED}
 """Format -> error code of an unreadable file."""
 
 
-class HubConfig(Config):
+class HubConfig(Section):
     """The YAML file."""
 
     name: str
@@ -59,7 +59,7 @@ class HubDataset:
     """
 
     def __init__(
-        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", labelling: Labelling = AS_IT_IS
+        self, path: Path, layout: Layout, config: Source, split: str = "", labelling: Labelling = AS_IT_IS
     ) -> None:
         self.path, self.task_split = path, split
         self.dataset = read_config(path, layout)

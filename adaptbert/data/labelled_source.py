@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.hash_split import Cut
 from adaptbert.data.hub import HubDataset
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
 from adaptbert.data.readers.records import Row, Unreadable
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.data.user_files import Files
 from adaptbert.errors import BadData
 
@@ -35,7 +35,7 @@ class LabelledSource:
         self,
         paths: Mapping[str, Path],
         layout: Layout,
-        config: SourceConfig,
+        config: Source,
         shares: dict[str, float],
         labelling: Labelling = AS_IT_IS,
         beginning: int | None = None,

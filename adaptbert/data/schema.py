@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Scheme
 from adaptbert.data.cleaning import clean
 from adaptbert.data.layout import Layout, missing_columns
-from adaptbert.data.tag_schemes import Scheme, fits
+from adaptbert.data.tag_schemes import fits
 from adaptbert.errors import BadData, UserError, raise_all
 
 if TYPE_CHECKING:

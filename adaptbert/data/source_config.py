@@ -1,78 +1,118 @@
-"""The keys of params.yaml that say where text comes from, shared by `collect` and `collect_task`."""
+"""What the keys of a corpus or a task mean for its files, and which of them a kind of row has."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
 
-from pydantic import Field, model_validator
-
-from adaptbert.base import bounds
-from adaptbert.base.config import Config, contradiction
-from adaptbert.data.layout import Layout
+from adaptbert.config.schema.section import Contradiction, contradiction
+from adaptbert.config.schema.sources import Source, Task
+from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.readers import encodings, replacing
-from adaptbert.data.readers.spec import FORMATS, Format
+from adaptbert.data.readers.fields import Labelling
+from adaptbert.data.readers.spec import FORMATS
 
-ONLY_FILES = ("columns", "encoding", "format")
-NOT_DOCS = (*ONLY_FILES, "replace")
-Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
+NOT_OF = {"installed_docs": ("columns", "encoding", "format", "replace"), "hub": ("columns", "encoding", "format")}
+"""Source -> keys that it does not take."""
+DEMONSTRATIONS = (("single_sentence", "class"), ("sequence_labelling", "spans"))
+"""Shapes and targets of the sets that are made from a list of installed packages."""
+OF_SOME_TARGETS = ("tag_scheme", "repair_tags", "no_answer", "range", "positive", "separator", "labels", "map_labels")
+"""Keys that belong to some targets; `TargetSpec.takes` says to which."""
 
 
-class SourceConfig(Config):
-    """A source of text; what is left out is not done."""
+def has_character_marks(source: Source) -> bool:
+    """Whether the format marks characters of a text."""
+    return source.format is not None and FORMATS[source.format].marks_characters
 
-    source: Literal["installed_docs", "files", "hub"]
-    columns: dict[str, str] | None = None
-    """Field name -> column in the file, e.g. `{text: content, id: post_id}`; a field that is not mapped is read from
-    the column of the same name. `id` and `group` are read only if they are mapped, `{id: id}`; otherwise rows are
-    named after file and line. (`hub`: in the YAML file instead.)"""
-    format: Format | None = None
-    """Format of the files; default: by their names."""
-    encoding: str | None = None
-    """Encoding of text files, e.g. gb18030; default: UTF-8."""
-    replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
-    r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
-    A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
-    text longer than ten times its length and 10,000 characters."""
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        refused = {"installed_docs": NOT_DOCS, "hub": ONLY_FILES, "files": ()}[self.source]
-        for key in refused:
-            if getattr(self, key) is not None:
-                is_elsewhere = key == "columns" and self.source == "hub"
-                remedy = "name them in the YAML file at `path`" if is_elsewhere else "leave it out"
-                raise contradiction(f"source '{self.source}' takes no '{key}'", remedy)
-        if self.encoding is not None and (problem := encodings.problem(self.encoding)):
-            raise contradiction(problem, encodings.remedy())
-        if problem := replacing.problem(self.replace):
-            raise contradiction(problem, "mend the regular expression")
-        return self
+def names(source: Source, layout: Layout) -> dict[str, str]:
+    """Field -> column of the file, for mapped fields; in formats that mark characters, `tokens` has the column of
+    `text`."""
+    columns = dict(source.columns or {})
+    is_marked = layout.is_tagged and has_character_marks(source)
+    return {"tokens": columns.pop("text", "text"), **columns} if is_marked else columns
 
-    def check_fields(self, layout: Layout) -> None:
-        """Reject fields that a row of this kind does not have, and options that do not apply to it."""
-        labelled = not layout.is_corpus
-        fields = ("text", *layout.outputs) if self._marks_characters(layout) else layout.fields
-        known = ("id", *(("group",) if labelled else ()), *fields)
-        for name in self.columns or {}:
-            if name not in known:
-                remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
-                raise contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
-        if self.replace is not None and layout.aligned:
-            raise contradiction(
-                f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned", "leave it out"
-            )
-        if not labelled and self.format is not None and FORMATS[self.format].is_labelled:
-            *most, last = (name for name, spec in FORMATS.items() if not spec.is_labelled)
-            raise contradiction(f"format '{self.format}' is for labelled sets", f"write {', '.join(most)} or {last}")
 
-    def names(self, layout: Layout) -> dict[str, str]:
-        """Field -> column of the file, for mapped fields; in formats that mark characters, `tokens` has the column of
-        `text`."""
-        columns = dict(self.columns or {})
-        return {"tokens": columns.pop("text", "text"), **columns} if self._marks_characters(layout) else columns
+def layout_of(source: Source) -> Layout:
+    """The columns of a row."""
+    return Layout(source.shape, source.target) if isinstance(source, Task) else CORPUS
 
-    def _marks_characters(self, layout: Layout) -> bool:
-        return layout.is_tagged and self.has_character_marks
 
-    @property
-    def has_character_marks(self) -> bool:
-        """Whether the format marks characters of a text."""
-        return self.format is not None and FORMATS[self.format].marks_characters
+def labelling_of(task: Task) -> Labelling:
+    """How labels stand in the files."""
+    return Labelling(task.separator, task.map_labels or {}, task.labels)
+
+
+def contradictions(source: Source) -> Iterator[Contradiction]:
+    """Fields that a row of this kind does not have, and keys that do not apply to it or to where it comes from."""
+    layout = layout_of(source)
+    for key in NOT_OF.get(source.source, ()):
+        if getattr(source, key) is not None:
+            is_elsewhere = key == "columns" and source.source == "hub"
+            remedy = "name them in the YAML file at `path`" if is_elsewhere else "leave it out"
+            yield contradiction(f"source '{source.source}' takes no '{key}'", remedy)
+    if source.encoding is not None and (problem := encodings.problem(source.encoding)):
+        yield contradiction(problem, encodings.remedy())
+    if problem := replacing.problem(source.replace):
+        yield contradiction(problem, "mend the regular expression")
+    yield from _fields(source, layout)
+    if isinstance(source, Task):
+        yield from _of_target(source, layout)
+        yield from _demonstration(source) if source.source == "installed_docs" else _splits(source)
+
+
+def _fields(source: Source, layout: Layout) -> Iterator[Contradiction]:
+    is_marked = layout.is_tagged and has_character_marks(source)
+    fields = ("text", *layout.outputs) if is_marked else layout.fields
+    known = ("id", *(() if layout.is_corpus else ("group",)), *fields)
+    for name in source.columns or {}:
+        if name not in known:
+            remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
+            yield contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
+    if source.replace is not None and layout.aligned:
+        problem = f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned"
+        yield contradiction(problem, "leave it out")
+    if layout.is_corpus and source.format is not None and FORMATS[source.format].is_labelled:
+        *most, last = (name for name, spec in FORMATS.items() if not spec.is_labelled)
+        yield contradiction(f"format '{source.format}' is for labelled sets", f"write {', '.join(most)} or {last}")
+
+
+def _of_target(task: Task, layout: Layout) -> Iterator[Contradiction]:
+    target, marks = layout.output, has_character_marks(task)
+    for key in OF_SOME_TARGETS:
+        value = task.span_scheme if key == "tag_scheme" else getattr(task, key)
+        if value is not None and key not in target.takes:
+            yield contradiction(f"type '{task.type}' takes no '{key}'", "leave it out")
+        if value is None and key in target.needs and not (key == "tag_scheme" and marks):
+            yield contradiction(f"type '{task.type}' needs '{key}'", "add it")
+    if marks and task.tag_scheme not in (None, "bio"):
+        problem = f"format '{task.format}' marks characters: tag_scheme is bio, not {task.tag_scheme}"
+        yield contradiction(problem, "leave tag_scheme out")
+
+
+def _demonstration(task: Task) -> Iterator[Contradiction]:
+    source = f"source '{task.source}'"
+    if not task.train == task.dev == task.test:
+        yield contradiction(f"{source} makes its splits from one list", "name it for train, dev and test")
+    if (task.shape, task.target) not in DEMONSTRATIONS:
+        problem = f"{source} has no set of type '{task.type}'"
+        yield contradiction(problem, "it has text-classification, and token-classification with spans")
+    if task.rows is None:
+        yield contradiction(f"{source} needs 'rows'", "add {train: ..., dev: ..., test: ...}")
+    for key in ("labels", "map_labels", "split"):
+        if getattr(task, key) is not None:
+            yield contradiction(f"{source} has {key} of its own", f"leave '{key}' out")
+
+
+def _splits(task: Task) -> Iterator[Contradiction]:
+    """DVC needs a path for every split; that of train means that the split is cut off it."""
+    if task.rows is not None:
+        yield contradiction(f"source '{task.source}' takes no 'rows'", "see `labels` of finetune for fewer rows")
+    if task.source != "files":
+        return
+    cut = task.split.shares() if task.split is not None else {}
+    for name in ("dev", "test"):
+        same = getattr(task, name) == task.train
+        if same and name not in cut:
+            yield contradiction(f"train and {name} name the same file", f"`split: {{{name}: 0.1}}` cuts it")
+        if not same and name in cut:
+            yield contradiction(f"split.{name} cuts {name} off train, but {name} names a file of its own")
+    if task.dev == task.test != task.train:
+        yield contradiction("dev and test name the same file", "give each a file of its own")

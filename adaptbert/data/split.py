@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Limits
 from adaptbert.data import tag_schemes
 from adaptbert.data.accounts import TOO_LONG, Account, table
 from adaptbert.data.cells import as_text
 from adaptbert.data.cleaning import clean, letters, origins
 from adaptbert.data.label_audit import Labels
-from adaptbert.data.limits import Limits
 from adaptbert.data.schema import ANSWER_ELSEWHERE, EMPTY, OUT_OF_RANGE, Reason, faulty
 from adaptbert.data.task_rules import TaskRules
 from adaptbert.errors import BadData, UserError

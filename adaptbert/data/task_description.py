@@ -6,15 +6,15 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from adaptbert.base.config import Config
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.config.schema.section import Section
 from adaptbert.core.files import read_json, write_json
 from adaptbert.data.targets import TARGETS
 
 FILE = "task.json"
 
 
-class TaskDescription(Config):
+class TaskDescription(Section):
     """A task; its JSON has the fields in this order, without those that are None."""
 
     model_config = ConfigDict(populate_by_name=True)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adaptbert.config.schema.sources import Scheme
 from adaptbert.data.layout import Layout
 from adaptbert.data.schema import ANY_NUMBER
-from adaptbert.data.tag_schemes import Scheme
 from adaptbert.data.task_description import TaskDescription
 
 

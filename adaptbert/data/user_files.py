@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Format, Source
 from adaptbert.core.files import file_digest
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.data.readers.lines import check_name, check_regular
 from adaptbert.data.readers.records import Problem, Record, Row, Unreadable
-from adaptbert.data.readers.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.spec import FORMATS, ReadRequest, format_of, known_suffixes
 from adaptbert.data.readers.tables import check_columns_differ
-from adaptbert.data.source_config import SourceConfig
+from adaptbert.data.source_config import names
 from adaptbert.errors import BadData, UserError, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
@@ -37,7 +38,7 @@ class Files:
         self,
         path: Path,
         layout: Layout,
-        config: SourceConfig,
+        config: Source,
         split: str = "",
         labelling: Labelling = AS_IT_IS,
         beginning: int | None = None,
@@ -45,7 +46,7 @@ class Files:
         self.path, self.layout, self.config, self.split = path, layout, config, split
         self.beginning, self.is_whole = beginning, True
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, config.names(layout), config.replace, labelling)
+        self.fields = Fields(layout, names(config, layout), config.replace, labelling)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it

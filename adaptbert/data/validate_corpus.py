@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Limits
 from adaptbert.data.accounts import TOO_LONG, Account, RejectFile, rejects, repeated_ids, table, unreadable, writer
 from adaptbert.data.cleaning import clean, digest, key
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.limits import Limits
 from adaptbert.data.schema import EMPTY, Reason, faulty
 from adaptbert.errors import BadData, UserError
 from adaptbert.runtime.worker_pool import in_order

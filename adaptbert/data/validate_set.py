@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import read_json
 from adaptbert.data.accounts import Account, RejectFile, rejects, repeated_ids, unreadable, writer
 from adaptbert.data.label_audit import class_errors, label_errors, number_errors, positive_errors
-from adaptbert.data.limits import Limits
 from adaptbert.data.schema import Reason
 from adaptbert.data.split import Split
 from adaptbert.data.task_rules import TaskRules

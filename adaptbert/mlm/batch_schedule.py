@@ -15,10 +15,10 @@ from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.sentence_pairs import SentencePairs, head_of
 from adaptbert.mlm.token_classes import token_classes
 from adaptbert.mlm.untrained_head import HeadWarmupBatches
-from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.document_stream import DocumentStream, optimizer_steps
 
 if TYPE_CHECKING:
-    from adaptbert.mlm.rung_config import RungConfig
+    from adaptbert.config.schema.mlm import MlmStep
     from adaptbert.text.token_store import Documents, TokenizedCorpus
     from adaptbert.text.tokenizer import Tokenizer
 
@@ -50,7 +50,7 @@ class BatchSchedule:
 
     @classmethod
     def of(
-        cls, corpus: "TokenizedCorpus", params: "RungConfig", tokenizer: "Tokenizer", longest: int, seed: int
+        cls, corpus: "TokenizedCorpus", params: "MlmStep", tokenizer: "Tokenizer", longest: int, seed: int
     ) -> "BatchSchedule":
         """The schedule that `params` define.
 
@@ -68,7 +68,7 @@ class BatchSchedule:
             masker = Masker(params.masking, seed, tokenizer)
             return MaskedBatches(documents, stream, masker, block_size, classes, pairs)
 
-        body_steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
+        body_steps = optimizer_steps(params, corpus.tokens)
         steps = params.head_warmup_steps + body_steps
         accumulate = params.global_batch_tokens // params.micro_batch_tokens
         batches: Callable[[int], MaskedBatch] = batches_of(corpus, params.block_size, seed)
@@ -76,7 +76,7 @@ class BatchSchedule:
         if params.lengths:
             short = params.lengths.short_length
             first = batches_of(ShortDocuments(corpus, short), short, seed_of(seed, "short"))
-            short_steps = params.lengths.short_steps(steps)
+            short_steps = round(params.lengths.short_share * steps)
             batches = ConcatenatedBatches(first, short_steps * accumulate, batches)
         if params.head_warmup_steps:
             batches = HeadWarmupBatches(batches, params.head_warmup_steps * accumulate)

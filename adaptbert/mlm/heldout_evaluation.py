@@ -3,16 +3,15 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
-from adaptbert.base import bounds
-from adaptbert.base.config import Config
 from adaptbert.codes import Code
+from adaptbert.config.schema.mlm import Masking
+from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
-from adaptbert.mlm.masking import Masker, MaskingConfig
+from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.rung_metrics import HeldOutMeasures, RungMeasures
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.evaluation import evaluating
@@ -29,15 +28,6 @@ ROW = 128
 """Tokens of a packed row of a rung that is only measured; it affects only the speed."""
 
 
-class MeasureConfig(Config):
-    """How held-out text is masked and how much of it is read."""
-
-    probability: Annotated[float, Field(gt=0, lt=1)]
-    max_tokens: Annotated[int, Field(gt=0, le=bounds.HELD_OUT_TOKENS)]
-    """Of each held-out set; the first documents are taken."""
-    seed: Annotated[int, Field(ge=0, lt=2**64)]
-
-
 def sets_in(folder: Path) -> list[Path]:
     """The folders of all held-out sets of a start."""
     return sorted(path for path in folder.iterdir() if path.is_dir())
@@ -51,10 +41,10 @@ class HeldOut:
         block_size: of the rows; it affects only the speed.
     """
 
-    def __init__(self, folders: Iterable[Path], config: MeasureConfig, tokenizer: Tokenizer, block_size: int) -> None:
+    def __init__(self, folders: Iterable[Path], config: Measure, tokenizer: Tokenizer, block_size: int) -> None:
         self.config, self.tokenizer, self.block_size = config, tokenizer, block_size
         self.sets = {path.name: TokenizedCorpus.load(path) for path in folders}
-        masking = MaskingConfig(
+        masking = Masking(
             unit="token", probability=config.probability, mask_share=0.8, random_share=0.1, keep_share=0.1
         )
         self._masker = Masker(masking, config.seed, tokenizer)
@@ -120,7 +110,7 @@ class HeldOut:
         }
 
 
-def measure_rung(rung: Checkpoint, folders: Sequence[Path], config: MeasureConfig, seed: int) -> RungMeasures:
+def measure_rung(rung: Checkpoint, folders: Sequence[Path], config: Measure, seed: int) -> RungMeasures:
     """A trained rung on all held-out text, in the precision that it was trained in.
 
     What was measured while it was trained is not measured again.

@@ -6,33 +6,17 @@ does not need the length (Devlin et al. 2019, appendix A.2: 90 % of the steps at
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from adaptbert.base import bounds
-from adaptbert.base.config import Config
 from adaptbert.text.cut_points import spans
 from adaptbert.text.token_store import Documents, Flat
 
 Int64 = NDArray[np.int64]
 B = TypeVar("B")
 BATCH = 2_000  # long documents that are cut at a time
-
-
-class LengthsConfig(Config):
-    """Short documents first."""
-
-    short_share: Annotated[float, Field(gt=0, le=1)]
-    """Share of the optimizer steps, the first ones, in which documents are cut into chunks."""
-    short_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
-    """Tokens of the longest chunk, [CLS] and [SEP] included; also of a packed row while chunks are read."""
-
-    def short_steps(self, steps: int) -> int:
-        """Of so many optimizer steps."""
-        return round(self.short_share * steps)
 
 
 class ShortDocuments:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.masking_audit import MaskingAudit
 from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs, answers
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.optimizer import OptimConfig, adamw
+from adaptbert.model.optimizer import adamw, rate
 from adaptbert.model.packing import Rows, pack
 from adaptbert.model.to_device import Movable
 from adaptbert.text.token_store import Documents, Flat
@@ -132,7 +133,7 @@ class MaskedLM(pl.LightningModule):
         head_steps: optimizer steps of that warm-up; its batches have `head_only`.
     """
 
-    def __init__(self, model: Any, optim: OptimConfig, steps: int, head_steps: int = 0) -> None:
+    def __init__(self, model: Any, optim: Training, steps: int, head_steps: int = 0) -> None:
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._optim, self._steps, self._head_steps = model, optim, steps, head_steps
@@ -168,11 +169,11 @@ class MaskedLM(pl.LightningModule):
             parameter.grad = None
 
     def configure_optimizers(self) -> Any:
-        def rate(step: int) -> float:
+        def of_step(step: int) -> float:
             """Two schedules in sequence: the encoder begins with a warm-up of its own."""
             left = step - self._head_steps
-            return self._optim.rate(step, self._head_steps) if left < 0 else self._optim.rate(left, self._steps)
+            return rate(self._optim, step, self._head_steps) if left < 0 else rate(self._optim, left, self._steps)
 
         optimizer = adamw(self.model, self._optim)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, of_step)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

@@ -9,13 +9,13 @@ A document is divided into units before any is chosen, and each unit is chosen w
 is chosen with that probability, whatever the lengths of words, runs and documents.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from adaptbert.base.config import Config, contradiction
+from adaptbert.config.schema.mlm import Masking, Ngram
 from adaptbert.core.counter_rng import Uint64, mix, uniforms
 from adaptbert.core.seeds import seed_of
 from adaptbert.text.tokenizer import Tokenizer
@@ -23,70 +23,20 @@ from adaptbert.text.tokenizer import Tokenizer
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class NgramConfig(Config):
-    """The number of words in a run."""
-
-    longest: Annotated[int, Field(ge=2, le=64)]
-    """Unit ngram: words of the longest run, 3 after ERNIE (Sun et al. 2019), 10 in SpanBERT (Joshi et al. 2020)."""
-    geometric: Annotated[float, Field(ge=0, lt=1)]
-    """Unit ngram: p of a geometric distribution of lengths that ends at `longest`, 0.2 in SpanBERT; 0: each length
-    is equally likely."""
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """Probabilities of runs of 1, 2 ... words, (longest,)."""
-        weights = (1 - self.geometric) ** np.arange(self.longest)
-        return np.asarray(weights / weights.sum())
-
-
-class MaskingConfig(Config):
-    """How tokens are chosen and replaced."""
-
-    unit: Literal["token", "word", "ngram"]
-    """The unit that is drawn: single tokens, all tokens of a word together (whole-word masking), or runs of words. A
-    run ends at a special token. `tokenize.words` defines what a word is."""
-    ngram: NgramConfig | None = None
-    probability: Annotated[float, Field(gt=0, lt=1)]
-    """Of each unit being chosen."""
-    mask_share: Share
-    """Of the chosen tokens that become [MASK]."""
-    random_share: Share
-    """Of the chosen tokens that become a random token."""
-    keep_share: Share
-    """Of the chosen tokens that stay unchanged."""
-
-    @model_validator(mode="after")
-    def _unit(self) -> "MaskingConfig":
-        if (self.unit == "ngram") != (self.ngram is not None):
-            state = "is missing" if self.ngram is None else "is given"
-            raise contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
-        return self
-
-    @model_validator(mode="after")
-    def _sum(self) -> "MaskingConfig":
-        total = self.mask_share + self.random_share + self.keep_share
-        if abs(total - 1) > 1e-9:
-            raise contradiction(
-                f"mask_share {self.mask_share} + random_share {self.random_share} + keep_share {self.keep_share}"
-                f" is {total:g}, not 1"
-            )
-        return self
-
-
 class Masker:
     """Draws masks for documents.
 
     Args:
-        config: see `MaskingConfig`.
+        config: how tokens are chosen and replaced.
         seed: of all draws.
         tokenizer: of the ids; its `tokens` are the texts of all ids.
     """
 
-    def __init__(self, config: MaskingConfig, seed: int, tokenizer: Tokenizer) -> None:
+    def __init__(self, config: Masking, seed: int, tokenizer: Tokenizer) -> None:
         self.config, self.maskable = config, tokenizer.maskable
         self._mask_id, self._replacements = tokenizer.mask, tokenizer.replacements
         self._seed, self._ngram_seed = np.uint64(seed_of(seed, "mask")), np.uint64(seed_of(seed, "ngram"))
-        self._ngram_bounds = np.cumsum(config.ngram.shares)[:-1] if config.ngram is not None else None
+        self._ngram_bounds = np.cumsum(run_shares(config.ngram))[:-1] if config.ngram is not None else None
 
     def mask(
         self,
@@ -175,6 +125,12 @@ class Masker:
         with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
             document_key = mix(mix(seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
         return np.repeat(document_key, lengths)
+
+
+def run_shares(ngram: Ngram) -> NDArray[np.float64]:
+    """Probabilities of runs of 1, 2 ... words, (longest,)."""
+    weights = (1 - ngram.geometric) ** np.arange(ngram.longest)
+    return np.asarray(weights / weights.sum())
 
 
 def _positions(lengths: NDArray[np.int64]) -> Uint64:

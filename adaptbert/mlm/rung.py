@@ -13,11 +13,12 @@ from typing import Any
 from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.mlm import MlmStep
+from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
 from adaptbert.mlm.batch_schedule import BatchSchedule
-from adaptbert.mlm.heldout_evaluation import HeldOut, MeasureConfig, named, unnamed
+from adaptbert.mlm.heldout_evaluation import HeldOut, named, unnamed
 from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
-from adaptbert.mlm.rung_config import RungConfig
 from adaptbert.mlm.sentence_evaluation import HeldOutPairs
 from adaptbert.mlm.sentence_pairs import head_of
 from adaptbert.mlm.untrained_head import is_near_chance, is_random
@@ -54,8 +55,8 @@ class RungRun:
     rung: str
     start: Checkpoint
     corpus: TokenizedCorpus
-    params: RungConfig
-    measure: MeasureConfig
+    params: MlmStep
+    measure: Measure
     seed: int
     heldout: Sequence[Path]
 
@@ -112,7 +113,7 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
 
     rung = _begin(rung, schedule, heldout, work)
     run.go_on(work.run)
-    module = MaskedLM(model, rung.params.optim, schedule.body_steps, rung.params.head_warmup_steps)
+    module = MaskedLM(model, rung.params, schedule.body_steps, rung.params.head_warmup_steps)
     precision = rung.params.precision
     before = heldout.measure(model, precision, _known(rung))
     began_untrained = start.has_weights and (
@@ -222,5 +223,5 @@ def _heldout_pairs(rung: RungRun, heldout: HeldOut, room: int) -> HeldOutPairs |
 def _plan(rung: RungRun, schedule: BatchSchedule) -> Plan:
     params = rung.params
     loss_name, parts = ("train/loss", PAIR_PARTS) if head_of(params.sentence_objective) else (LOSS_NAME, ())
-    steps, accumulate, clip_norm = schedule.steps, schedule.accumulate, params.optim.clip_norm
+    steps, accumulate, clip_norm = schedule.steps, schedule.accumulate, params.clip_norm
     return Plan(steps, accumulate, clip_norm, params.precision, rung.seed, loss_name, parts)

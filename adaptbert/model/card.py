@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
-from adaptbert.base.plan import SCRATCH
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
+from adaptbert.config.plan import SCRATCH
 from adaptbert.core.files import file_digest
 from adaptbert.core.record import Number, Record, validated
 from adaptbert.errors import BadData

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.errors import BadData, nearest
 from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_card
@@ -92,6 +93,14 @@ class Checkpoint:
             with checkpoint.readable():
                 check_tensors(weights, checkpoint.config(), folder)
         return checkpoint
+
+    @classmethod
+    def of(cls, base: Base) -> "Checkpoint":
+        """What a base with trained weights names: a folder, or a model on the hub."""
+        assert base.checkpoint is not None
+        if base.is_folder:
+            return cls.load(Path(base.checkpoint))
+        return cls.from_hub(base.checkpoint, base.revision or "main")
 
     @classmethod
     def from_hub(cls, name: str, revision: str) -> "Checkpoint":
@@ -292,6 +301,21 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         hugging_face_logging.set_verbosity(level)
+
+
+def random_weights(base: Base, vocabulary_size: int, pad: int) -> Any:
+    """The sizes of a base as a Hugging Face config."""
+    from transformers import BertConfig
+
+    return BertConfig(
+        vocab_size=vocabulary_size,
+        hidden_size=base.hidden_size,
+        num_hidden_layers=base.layers,
+        num_attention_heads=base.heads,
+        intermediate_size=base.intermediate_size,
+        max_position_embeddings=base.max_positions,
+        pad_token_id=pad,
+    )
 
 
 def _no_folder(folder: Path) -> BadData:

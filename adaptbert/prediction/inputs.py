@@ -12,10 +12,11 @@ from shlex import quote
 
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Format
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers import encodings
 from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.spec import FORMATS, ReadRequest, format_of, known_suffixes
 from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.prediction.request_rows import Reader, RequestRow
 

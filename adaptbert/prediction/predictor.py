@@ -13,6 +13,7 @@ from pydantic import Field
 
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
+from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
@@ -24,7 +25,7 @@ from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.evaluation import fastest_device
-from adaptbert.model.precision import Precision, chosen
+from adaptbert.model.precision import chosen
 from adaptbert.prediction.request_rows import Reader, RequestRow
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import from_card

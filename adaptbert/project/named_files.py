@@ -5,34 +5,29 @@ more than "no such file".
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
-from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import FOLDERS
 from adaptbert.data.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
-from adaptbert.runtime.params import blocks
 
 _MOST_SHOWN = 255
 """Characters of a path."""
 
 
-def check(document: Mapping[str, Any], file: Path) -> list[tuple[str, UserError]]:
-    """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end, each with its error.
-
-    Args:
-        file: for the messages.
-    """
-    paths = list(dict.fromkeys(_paths(document)))
+def check(recipe: Recipe) -> list[tuple[str, UserError]]:
+    """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end, each with its error."""
+    paths = list(dict.fromkeys(_paths(recipe)))
     named = {Path(path) for _, path in paths}
-    return [(path, error) for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
+    return [(path, error) for key, path in paths if (error := _problem(f"{recipe.file}: {key}", path, named))]
 
 
-def unnamed(document: Mapping[str, Any], files: Collection[Path]) -> list[Path]:
+def unnamed(recipe: Recipe, files: Collection[Path]) -> list[Path]:
     """The files that no key names, neither by itself nor by its folder."""
-    named = {Path(name) for _, name in _paths(document)}
+    named = {Path(name) for _, name in _paths(recipe)}
     return [file for file in files if named.isdisjoint((file, *file.parents))]
 
 
@@ -73,7 +68,7 @@ def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
         return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file", remedy)
     remedy = "put it there, or write where it is"
     if path.is_relative_to(FOLDERS):
-        remedy = f"put a checkpoint there: `adaptbert import SOURCE --start {path.parent.name}`"
+        remedy = f"put a checkpoint there: `adaptbert import SOURCE --base {path.parent.name}`"
     problem = f"{shown}: no such file{_nearest(path, named)}"
     return BadData(Code.NO_SUCH_FILE, place, problem, remedy)
 
@@ -97,20 +92,19 @@ def _stem(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).stem
 
 
-def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _paths(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
-    for name, values in document["collect"].items():
-        yield f"collect.{name}.path", values["path"]
-    starts, words = document["ladder"]["starts"], ["words", "dictionary"]
-    for start in starts:
-        dictionary = blocks.in_force(document["tokenize"], [start])["words"]["dictionary"]
-        yield f"tokenize.{blocks.owner(document['tokenize'], [start], words)}.words.dictionary", dictionary
-    for name, values in document["collect_task"].items():
-        seen = {values[split]: split for split in ("test", "dev", "train")}
-        yield from ((f"collect_task.{name}.{split}", path) for path, split in reversed(seen.items()))
-    for start, weights in starts.items():
-        folder = Path(FOLDERS, start)
-        if weights["init"] == folder.as_posix():
+    for corpus in recipe.corpora.values():
+        yield f"{corpus.key}.path", corpus.path
+    for name in recipe.bases:
+        dictionary = recipe.values("tokenize", {"base": name}).words.dictionary
+        yield recipe.place("tokenize", {"base": name}, "words", "dictionary"), dictionary
+    for task in recipe.tasks.values():
+        seen = {getattr(task, split): split for split in ("test", "dev", "train")}
+        yield from ((f"{task.key}.{split}", path) for path, split in reversed(seen.items()))
+    for name, base in recipe.bases.items():
+        folder = Path(FOLDERS, name)
+        if base.checkpoint == folder.as_posix():
             recorded = {path.stem for path in folder.glob("*.dvc")}
-            for name in sorted({"config.json", *recorded}):
-                yield f"ladder.starts.{start}.init", (folder / name).as_posix()
+            for part in sorted({"config.json", *recorded}):
+                yield "base" if "base" in recipe.written else f"bases.{name}", (folder / part).as_posix()

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -18,36 +17,33 @@ from typing import Any, NamedTuple
 from rich import box
 from rich.table import Table
 
-from adaptbert.base import plan as planning
-from adaptbert.base.ladder import ALL, GENERAL
-from adaptbert.base.plan import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
-from adaptbert.base.start import StartConfig
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import amount
+from adaptbert.config import plan as planning
+from adaptbert.config import plan_file
+from adaptbert.config.plan import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import GENERAL
+from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import make_folder
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.mlm.batch_schedule import BatchSchedule
-from adaptbert.mlm.heldout_evaluation import MeasureConfig
 from adaptbert.mlm.rung import RungRun, train_rung
 from adaptbert.model.card import Provenance
-from adaptbert.model.checkpoint import Checkpoint, save
+from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen as precision_of
 from adaptbert.runtime.locks import ROOT
-from adaptbert.runtime.params import params_file, plan_file
-from adaptbert.runtime.params.all_sections import check_all
-from adaptbert.runtime.stage import PARAMS
+from adaptbert.runtime.stage import checked
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.tasks.seed_inputs import HeldOutRows, SeedInputs, SeedRun, flop_of
 from adaptbert.tasks.seed_run import train_seed
 from adaptbert.tasks.shapes import shape_of
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import distributed
-from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 
@@ -84,14 +80,13 @@ def prices(steps: int) -> list[Price]:
         BadParams: params.yaml is wrong or plan.json older.
         BadData: a text is not tokenised yet, a task not validated, or DVC cannot say what is due.
     """
-    document = params_file.read(PARAMS)
-    check_all(document, PARAMS)
-    plan_file.check(document, PARAMS)
+    recipe = checked()
+    plan_file.check(recipe)
     make_folder(ROOT)
-    plan, starts = planning.read(), document["ladder"]["starts"]
+    plan = planning.read()
     pending = _pending(plan)
     with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
-        benches = [_Bench(document, plan, pending, start, steps, Path(folder)) for start in starts]
+        benches = [_Bench(recipe, plan, pending, base, steps, Path(folder)) for base in recipe.bases]
         # All have checked their inputs.
         return [price for bench in benches for price in (*bench.rungs(), *bench.cells())]
 
@@ -122,13 +117,12 @@ class _Bench:
     """What is due of one start.
 
     Attributes:
-        document: params.yaml, valid.
         plan: of all starts.
         pending: rungs and cells that are due, of all starts.
         work: a folder that is removed at the end.
     """
 
-    document: Mapping[str, Any]
+    recipe: Recipe
     plan: Plan
     pending: Set[str]
     start: str
@@ -136,19 +130,20 @@ class _Bench:
     work: Path
 
     def __post_init__(self) -> None:
-        self.seed = int(self.document["seed"])
+        self.seed = self.recipe.seed
         self.tokenized = TOKENIZED / self.start
         self.due: dict[tuple[str, Path], list[Any]] = {}
         """Rungs by step and text: all of a step on one text have one price."""
         for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER):
             for key, entry in getattr(self.plan, stage).items():
-                if entry.start == self.start and f"{stage}/{key}" in self.pending:
+                if entry.base == self.start and f"{stage}/{key}" in self.pending:
                     self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
         self.due_cells: dict[tuple[str, str], list[Any]] = {}
         """Cells of a task have one price; those of an arm with values of its own another."""
         for key, cell in self.plan.finetune.items():
-            if cell.start == self.start and f"{FINETUNE}/{key}" in self.pending:
-                self.due_cells.setdefault((cell.task, cell.of_arm), []).append(cell)
+            if cell.base == self.start and f"{FINETUNE}/{key}" in self.pending:
+                arm = cell.arm if cell.has_own_values else ""
+                self.due_cells.setdefault((cell.task, arm), []).append(cell)
         needed = [
             *(self.tokenized / kind / GENERAL for kind in ("heldout", "corpora")),
             *(text for _, text in self.due),
@@ -193,15 +188,12 @@ class _Bench:
             runs, full_runs = _runs(values, labels)
             passes = len(cells) * full_runs * epochs
             tflop = passes * flop_of(values, self.checkpoint.config(), sizes) / 1e12
-            name = task if arm == ALL else f"{task}, {arm}"
+            name = task if not arm else f"{task}, {arm}"
             yield Price(FINETUNE, name, self.start, len(cells) * runs, passes * sizes["tokens"], tflop, tflop / speed)
 
     def _values(self, stage: str, entry: Any) -> Any:
-        """Those in force for an entry of plan.json, typed as the stage has them."""
-        return import_module(f"stages.{stage}").STAGE.params_of(self.document, entry.names(), PARAMS)
-
-    def _parsed(self, kind: type[Any], place: str) -> Any:
-        return params_file.parse(kind, params_file.section(self.document, place, PARAMS), place, PARAMS)
+        """Those in force for an entry of plan.json."""
+        return self.recipe.values(stage, entry.names())
 
     def _text(self, stage: str, entry: Any) -> Path:
         """The tokenised text that a rung is trained on, without replay."""
@@ -214,17 +206,15 @@ class _Bench:
         rung = Path("models") / PRETRAIN / self.start
         if f"{PRETRAIN}/{self.start}" not in self.pending and rung.is_dir():
             return Checkpoint.load(rung)
-        weights: StartConfig = self._parsed(StartConfig, f"ladder.starts.{self.start}")
+        weights = self.recipe.bases[self.start]
         words = Path("data/tokenizer") / self.start
         tokenizer = Tokenizer.load(words)
-        if weights.encoder is not None:
-            config = weights.encoder.hugging_face(tokenizer.size, tokenizer.pad)
+        if weights.is_random:
+            config = random_weights(weights, tokenizer.size, tokenizer.pad)
             untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.start}", params={}, init=None)
             save(self.work / self.start, config, tokenizer, untrained)
             return Checkpoint.load(self.work / self.start)
-        init = Path(self.plan.pretrain[self.start].init)
-        public = Checkpoint.load(init) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
-        return public.extended(tokenizer, words)
+        return Checkpoint.of(weights).extended(tokenizer, words)
 
     def _tflop(self, tokens: int, row: float, masked: float) -> float:
         decoded = round(tokens * masked)
@@ -246,10 +236,17 @@ class _Bench:
 
     def _speed(self, text: Path, values: Any) -> float:
         """TFLOP that a device does in a minute of a rung."""
-        measure, heldout = self._parsed(MeasureConfig, "measure"), [self.tokenized / "heldout" / GENERAL]
+        measure, heldout = self.recipe.values("measure", {"base": self.start}), [self.tokenized / "heldout" / GENERAL]
         speed = _Speedometer()
         for steps in (WARM_UP, self.steps):
-            changes = {"budget": BudgetConfig(steps=steps), "head_warmup_steps": 0, "lengths": None, "measurements": 1}
+            changes = {
+                "tokens": None,
+                "passes": None,
+                "steps": steps,
+                "head_warmup_steps": 0,
+                "lengths": None,
+                "measurements": 1,
+            }
             short, corpus = values.model_copy(update=changes), TokenizedCorpus.load(text)
             # As a rung of domain transfer, so that what is known of these weights is not measured again.
             names = DOMAIN_TRANSFER, f"trial of {text.name}"
@@ -261,11 +258,11 @@ class _Bench:
         minutes = world * counts["tokens"] / speed.tokens_per_second / 60
         return self._tflop(trained.tokens, trained.row, counts["chosen"] / counts["tokens"]) / minutes
 
-    def _request(self, task: str, values: CellConfig) -> tuple[SeedRun, int]:
+    def _request(self, task: str, values: Finetune) -> tuple[SeedRun, int]:
         """The inputs of the first seed, and how many labels it has."""
         folder = VALIDATED / "tasks" / task
         described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
-        shape = shape_of(described, values.options())
+        shape = shape_of(described, values.options(described.task_type))
         held_out = HeldOutRows(folder, lambda some: shape.examples(some, self.checkpoint.tokenizer, values.max_length))
         request = SeedInputs(self.checkpoint, described, rows, held_out).of(values.seeds[0], values)
         return request, labelled_set.used(rows, values.labels)
@@ -306,7 +303,7 @@ def _pending(plan: Plan) -> Set[str]:
     return pending
 
 
-def _runs(values: CellConfig, labels: int) -> tuple[int, float]:
+def _runs(values: Finetune, labels: int) -> tuple[int, float]:
     """Trainings of a cell, and to how many on all its labels they amount.
 
     A trial of a search with another number of epochs counts as one with the usual number.

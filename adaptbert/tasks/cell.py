@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import file_digest
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
@@ -19,7 +20,6 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.precision import named_precision
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.cell_checks import check_cell
-from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.tasks.extra_runs import ExtraRuns, learn_from_fewer, search_values
 from adaptbert.tasks.metrics.cell_metrics import Cost, LearningPoint, SearchMetrics, SeedMetrics
 from adaptbert.tasks.seed_inputs import HeldOutRows, Measured, SeedInputs
@@ -46,7 +46,7 @@ class CellRun:
     task: str
     arm: str
     start: Checkpoint
-    params: CellConfig
+    params: Finetune
     data: Path
 
 
@@ -110,13 +110,13 @@ def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
     run.log_metrics({"train/cut_share": first.examples.cut / labels}, step=0)
     used = f"{labels:,} labels" if labels == len(pool) else f"{labels:,} of {len(pool):,} labels, each seed its own"
     print(f"{cell.name}: {used}, {len(cell.params.seeds)} seeds, from {cell.start.source}")
-    shape = shape_of(described, cell.params.options())
+    shape = shape_of(described, cell.params.options(described.task_type))
     unanswerable = _unanswerable(shape, run, train=first)
 
     extra, search = ExtraRuns(cell.name, work, run), None
     if cell.params.search is not None:
         point, search = search_values(cell.params.search, cell.params, partial(inputs.of, params=cell.params), extra)
-        cell = replace(cell, params=cell.params.at(point))
+        cell = replace(cell, params=cell.params.model_copy(update=asdict(point)))
         run.set_tags({"chosen": json.dumps(asdict(point))})
     best, seeds = _train_seeds(cell, inputs, work, run)
     learning_curve = None
@@ -169,7 +169,7 @@ def _resume_key(
 
 
 def _held_out(cell: CellRun, described: TaskDescription) -> HeldOutRows:
-    shape = shape_of(described, cell.params.options())
+    shape = shape_of(described, cell.params.options(described.task_type))
     return HeldOutRows(cell.data, lambda rows: shape.examples(rows, cell.start.tokenizer, cell.params.max_length))
 
 

@@ -1,16 +1,16 @@
 """Checks of a cell before training: values that contradict the task, its labels or the checkpoint."""
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.tasks.options import class_weights
-from adaptbert.tasks.shapes import mismatch, shape_of
+from adaptbert.tasks.shapes import shape_of
 
 
-def check_cell(task: str, params: CellConfig, start: Checkpoint, described: TaskDescription, labels: int) -> None:
+def check_cell(task: str, params: Finetune, start: Checkpoint, described: TaskDescription, labels: int) -> None:
     """Refuse a cell before anything is trained.
 
     Args:
@@ -21,9 +21,7 @@ def check_cell(task: str, params: CellConfig, start: Checkpoint, described: Task
         BadData: more tokens than the encoder has positions.
     """
     place = f"params.yaml: finetune.{task}"
-    if wrong := mismatch(params, described.task_type, params.max_length):
-        raise BadParams(Code.CONTRADICTION, place, *wrong)
-    shape = shape_of(described, params.options())
+    shape = shape_of(described, params.options(described.task_type))
     layers = start.config().num_hidden_layers
     if params.freeze is not None and params.freeze.layers != "all" and params.freeze.layers > layers:
         problem = f"freeze.layers {params.freeze.layers}, but the encoder has {layers}"

@@ -62,7 +62,7 @@ def provenance_of(trained: TrainedCell) -> Provenance:
     task = {
         "name": cell.task,
         **{key: value for key, value in trained.described.as_json().items() if key != "rows"},
-        "options": cell.params.options().model_dump(exclude_none=True),
+        "options": cell.params.options(trained.described.task_type).model_dump(exclude_none=True),
         "max_length": cell.params.max_length,
         "tuned": trained.best.metrics.tuned,
     }

@@ -11,11 +11,11 @@ from math import isnan, nan
 from typing import Any, TypeVar
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.finetuning import Finetune, Search
 from adaptbert.core.files import write_json
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
-from adaptbert.tasks.options.search import Point, SearchConfig, best, search, search_seeds
+from adaptbert.tasks.options.search import Point, best, search, search_seeds
 from adaptbert.tasks.seed_inputs import InputsOf, SeedRun
 from adaptbert.tasks.seed_run import run_seed, train_seed
 from adaptbert.training.resume import Work
@@ -68,9 +68,7 @@ class ExtraRuns:
         return kind.read(result)
 
 
-def search_values(
-    config: SearchConfig, params: CellConfig, inputs: InputsOf, extra: ExtraRuns
-) -> tuple[Point, SearchMetrics]:
+def search_values(config: Search, params: Finetune, inputs: InputsOf, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
     """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
 
     Args:
@@ -81,13 +79,13 @@ def search_values(
     """
     seeds, rows = search_seeds(config), list[TrialMetrics]()
     usual, metric = (
-        Point(params.optim.learning_rate, params.global_batch_size, params.epochs),
+        Point(params.learning_rate, params.global_batch_size, params.epochs),
         inputs(seeds[0]).shape.metric,
     )
 
     def score(point: Point) -> float:
         what = f"trial {len(rows) + 1}"
-        tried = params.at(point)
+        tried = params.model_copy(update=asdict(point))
 
         def train(seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
             return _trial(replace(inputs(seed), params=tried), seed, savepoints, run)

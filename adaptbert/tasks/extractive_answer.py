@@ -6,21 +6,18 @@ adaptbert.tasks.best_spans selects the answer, or none. Answers are character ra
 import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from adaptbert.base import bounds
-from adaptbert.base.config import contradiction
+from adaptbert.config.schema.finetuning import ExtractiveAnswerOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.answer_borders import CUT, borders, character_range
 from adaptbert.tasks.best_spans import BestSpan, best_spans, best_threshold
 from adaptbert.tasks.examples import Examples, arranged
 from adaptbert.tasks.metrics import answer_overlap as answer_text
 from adaptbert.tasks.shape import Float64, Row, Shape
-from adaptbert.tasks.task_options import TaskOptions
 from adaptbert.tasks.windows import windows
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -33,34 +30,6 @@ Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
 
 
-class ExtractiveAnswerConfig(TaskOptions):
-    """How contexts are encoded and answers selected."""
-
-    max_question: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
-    """Tokens of the longest question; a longer one is truncated. The context gets the rest of `max_length`."""
-    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
-    """Tokens by which a window over the context begins after the one before it."""
-    max_answer: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
-    """Tokens of the longest answer."""
-
-    def check_room(self, max_length: int) -> None:
-        room = max_length - 3 - self.max_question
-        if room < 1:
-            problem = f"max_question {self.max_question} leaves no room for the context in max_length {max_length}"
-            raise contradiction(problem, f"write a max_question of at most {max_length - 4}, better a quarter of that")
-        if self.stride > room:
-            problem = (
-                f"stride {self.stride} leaves out tokens: max_length {max_length} holds three less, and max_question"
-                f" {self.max_question} of them may be the question's"
-            )
-            raise contradiction(problem, f"write a stride of at most {room}")
-
-    @classmethod
-    def example(cls, max_length: int) -> str:
-        question = max_length // 4
-        return f"{{max_question: {question}, stride: {(max_length - question) // 2}, max_answer: {question}}}"
-
-
 class ExtractiveAnswer(Shape):
     """A part of the context, or no answer where a set has questions without one.
 
@@ -69,7 +38,7 @@ class ExtractiveAnswer(Shape):
         options: of this task type.
     """
 
-    def __init__(self, task: TaskDescription, options: ExtractiveAnswerConfig) -> None:
+    def __init__(self, task: TaskDescription, options: ExtractiveAnswerOptions) -> None:
         super().__init__(task)
         self._options, self._may_be_none = options, bool(task.no_answer)
 

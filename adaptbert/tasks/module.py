@@ -10,14 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from adaptbert.config.schema.finetuning import GradualUnfreezing, RDrop
+from adaptbert.config.schema.training import Training
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
-from adaptbert.model.optimizer import OptimConfig, adamw
+from adaptbert.model.optimizer import adamw, rate
 from adaptbert.model.parameter_depth import depths
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
-from adaptbert.tasks.options.freezing import GradualUnfreezingConfig
-from adaptbert.tasks.options.r_drop import RDropConfig
+from adaptbert.tasks.options.freezing import frozen_depths
+from adaptbert.tasks.options.r_drop import r_drop_loss
 from adaptbert.tasks.shape import Shape
 from adaptbert.training.document_stream import DocumentStream
 
@@ -50,14 +52,14 @@ class UnfreezingBatches:
     """
 
     batches: LabelledBatches
-    config: GradualUnfreezingConfig
+    config: GradualUnfreezing
     accumulate: int
     epoch: float
     layers: int
 
     def __call__(self, k: int) -> LabelledBatch:
         epoch = int(k // self.accumulate / self.epoch)
-        return replace(self.batches(k), frozen=self.config.frozen(epoch, self.layers))
+        return replace(self.batches(k), frozen=frozen_depths(self.config, epoch, self.layers))
 
 
 class FineTuning(pl.LightningModule):
@@ -67,9 +69,7 @@ class FineTuning(pl.LightningModule):
         r_drop: a regularizer with a second forward pass.
     """
 
-    def __init__(
-        self, model: Any, shape: Shape, optim: OptimConfig, steps: int, r_drop: RDropConfig | None = None
-    ) -> None:
+    def __init__(self, model: Any, shape: Shape, optim: Training, steps: int, r_drop: RDrop | None = None) -> None:
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
@@ -86,11 +86,11 @@ class FineTuning(pl.LightningModule):
             return loss
         other = _logits(self.model, self._shape, batch)
         log_first, log_other = (self._shape.log_probabilities(logits, batch) for logits in (first, other))
-        return self._r_drop.loss(loss, self._shape.loss(other, batch), log_first, log_other)
+        return r_drop_loss(self._r_drop, loss, self._shape.loss(other, batch), log_first, log_other)
 
     def configure_optimizers(self) -> Any:
         optimizer = adamw(self.model, self._optim)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._optim.rate(step, self._steps))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self._optim, step, self._steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 

@@ -6,17 +6,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
-from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import Cost
 from adaptbert.tasks.options import class_weights
+from adaptbert.tasks.options.freezing import layers_below
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import shape_of
-from adaptbert.training.document_stream import BudgetConfig
+from adaptbert.training.document_stream import steps_of
 
 
 class Measured(NamedTuple):
@@ -61,7 +62,7 @@ class SeedRun:
     """
 
     start: Checkpoint
-    params: CellConfig
+    params: Finetune
     shape: Shape
     examples: Examples
     held_out: HeldOutRows
@@ -69,8 +70,7 @@ class SeedRun:
     @property
     def steps(self) -> int:
         """Optimizer steps."""
-        budget = BudgetConfig(passes=float(self.params.epochs))
-        return budget.optimizer_steps(len(self.examples), self.params.global_batch_size)
+        return steps_of(self.params.epochs * len(self.examples), self.params.global_batch_size)
 
     @property
     def epoch(self) -> float:
@@ -112,7 +112,7 @@ class SeedInputs:
     held_out: HeldOutRows
     _last: tuple[tuple[int, int | None], Shape, Examples] | None = field(default=None, init=False)
 
-    def of(self, seed: int, params: CellConfig, labels: int | None = None) -> SeedRun:
+    def of(self, seed: int, params: Finetune, labels: int | None = None) -> SeedRun:
         """On the subset of this seed, with the class weights of that subset.
 
         Args:
@@ -125,25 +125,25 @@ class SeedInputs:
         _, shape, examples = self._last
         return SeedRun(self.start, params, shape, examples, self.held_out)
 
-    def measured(self, seed: int, params: CellConfig) -> Measured:
+    def measured(self, seed: int, params: Finetune) -> Measured:
         """The labelled rows of a seed, and their examples."""
         return Measured(labelled_set.subset(self.pool, params.labels, seed), self.of(seed, params).examples)
 
-    def _encoded(self, params: CellConfig, rows: list[dict[str, Any]]) -> tuple[Shape, Examples]:
-        shape = shape_of(self.described, params.options())
+    def _encoded(self, params: Finetune, rows: list[dict[str, Any]]) -> tuple[Shape, Examples]:
+        shape = shape_of(self.described, params.options(self.described.task_type))
         examples = shape.examples(rows, self.start.tokenizer, params.max_length)
         targets = shape.targets(rows, examples)
         if params.class_weights is not None:
             weights = class_weights.weights(params.class_weights, shape.classes, targets)
             shown = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(shape.classes, weights, strict=True))
             print(f"  class weights: {shown}")
-            shape = shape_of(self.described, params.options(), weights)
+            shape = shape_of(self.described, params.options(self.described.task_type), weights)
         return shape, examples.labelled(targets)
 
 
-def flop_of(params: CellConfig, config: Any, counts: Mapping[str, int]) -> float:
+def flop_of(params: Finetune, config: Any, counts: Mapping[str, int]) -> float:
     """Floating-point operations of a run; layers that are unfrozen during the run are counted as always
     trained."""
-    below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
+    below = 0 if params.freeze is None else layers_below(params.freeze, config.num_hidden_layers)
     passes = 1 if params.r_drop is None else 2
     return passes * training_flop(config, counts["tokens"], params.block_size, counts["places"], 0, below)

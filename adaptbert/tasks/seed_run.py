@@ -74,7 +74,7 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
     shape = request.shape.extend(model)
     if params.freeze is not None:
         freeze(model, params.freeze)
-    module = FineTuning(model, shape, params.optim, request.steps, params.r_drop)
+    module = FineTuning(model, shape, params, request.steps, params.r_drop)
     batches = _batches(request, seed, model.config.num_hidden_layers)
     plan = _plan(request, seed, shape)
     fitted = fit(module, batches, plan, run, _measured_at(request, model, shape), savepoints)
@@ -153,7 +153,7 @@ def _plan(request: SeedRun, seed: int, shape: Shape) -> Plan:
     return Plan(
         steps=request.steps,
         accumulate=request.accumulate,
-        clip_norm=params.optim.clip_norm,
+        clip_norm=params.clip_norm,
         precision=params.precision,
         seed=seed,
         loss_name="train/loss",

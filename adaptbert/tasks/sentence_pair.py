@@ -1,24 +1,16 @@
 """Pairs of sentences (similar? entails?): [CLS] a [SEP] b [SEP], segments 0 and 1."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
+from adaptbert.config.schema.finetuning import SentencePairOptions
 from adaptbert.tasks.examples import Examples, arranged, whole
-from adaptbert.tasks.task_options import SentenceOptions
 from adaptbert.tasks.windows import head_tail
 from adaptbert.text.tokenizer import Tokenizer
 
 
-class SentencePairConfig(SentenceOptions):
-    """How pairs are encoded."""
-
-    long_text: Literal["head", "head_tail"]
-    """Of a pair longer than `max_length` the longer text is cut first, then both alike. The kept part of a
-    text: its beginning; or the first quarter and the rest from the end."""
-
-
 def arrange(
-    config: SentencePairConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+    config: SentencePairOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     """Examples of at most `max_length` tokens."""
     return arranged(
@@ -29,7 +21,7 @@ def arrange(
 
 
 def _arrange_some(
-    config: SentencePairConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+    config: SentencePairOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     firsts = [encoding.ids for encoding in tokenizer.encode([row["text_a"] for row in rows])]
     seconds = [encoding.ids for encoding in tokenizer.encode([row["text_b"] for row in rows])]

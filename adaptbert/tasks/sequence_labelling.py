@@ -8,14 +8,12 @@ context, and the tags of a row are decoded as one sequence.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from adaptbert.base import bounds
-from adaptbert.base.config import contradiction
+from adaptbert.config.schema.finetuning import SequenceLabellingOptions
 from adaptbert.data import tag_schemes
 from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
@@ -23,7 +21,6 @@ from adaptbert.tasks.examples import Examples, arranged, gather
 from adaptbert.tasks.shape import Float64, Row, Shape
 from adaptbert.tasks.tag_decoding import best_legal, crf_by_rows
 from adaptbert.tasks.targets import cross_entropy, named, softmax
-from adaptbert.tasks.task_options import TaskOptions
 from adaptbert.tasks.windows import owners, word_windows
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -41,25 +38,6 @@ CRF_NAME = "crf"
 BEGINS, ENDS = 1, 2  # bits
 
 
-class SequenceLabellingConfig(TaskOptions):
-    """How words are encoded and tagged."""
-
-    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
-    """Tokens by which a window begins after the one before it, in a row longer than `max_length`."""
-    decoder: Literal["softmax", "crf"] | None = None
-    """Whether tags are trained word by word (softmax), or as sequences with transition scores (crf). Left out: softmax.
-    Neither predicts illegal sequences."""
-
-    def check_room(self, max_length: int) -> None:
-        if self.stride > max_length - 2:
-            problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
-            raise contradiction(problem, f"write a stride of at most {max_length - 2}")
-
-    @classmethod
-    def example(cls, max_length: int) -> str:
-        return f"{{stride: {max_length // 2}}}"
-
-
 class SequenceLabelling(Shape):
     """Spans of some types, or a tag for every word.
 
@@ -69,7 +47,7 @@ class SequenceLabelling(Shape):
         crf: of the model whose shape this is.
     """
 
-    def __init__(self, task: TaskDescription, options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
+    def __init__(self, task: TaskDescription, options: SequenceLabellingOptions, crf: "CRF | None" = None) -> None:
         super().__init__(task)
         self._options, self._crf = options, crf
         self._are_spans = TARGETS[task.target].marks_spans

@@ -1,4 +1,4 @@
-"""Task types by name: a new one is a file of its own, an entry of `SHAPES` and a field of `ShapeConfig`.
+"""Task types by name: a new one is a file of its own, an entry of `SHAPES` and its options in the schema.
 
 A task of a user's own needs nothing here when its task type and target are known: params name them.
 """
@@ -8,39 +8,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from adaptbert.base.config import Config
 from adaptbert.base.task_types import TaskType
+from adaptbert.config.schema.finetuning import (
+    OPTIONS,
+    SentencePairOptions,
+    SingleSentenceOptions,
+    TaskOptions,
+)
 from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import sentence_pair, single_sentence
-from adaptbert.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
-from adaptbert.tasks.sentence_pair import SentencePairConfig
+from adaptbert.tasks.extractive_answer import ExtractiveAnswer
 from adaptbert.tasks.sentences import Sentences
-from adaptbert.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
+from adaptbert.tasks.sequence_labelling import SequenceLabelling
 from adaptbert.tasks.shape import Shape
-from adaptbert.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.tasks.targets import FOLDED, HEADS, Weights
-from adaptbert.tasks.task_options import TaskOptions
-
-
-class ShapeConfig(Config):
-    """The options of a task type, under its name: one of these, that of the task."""
-
-    single_sentence: SingleSentenceConfig | None = None
-    sentence_pair: SentencePairConfig | None = None
-    extractive_answer: ExtractiveAnswerConfig | None = None
-    sequence_labelling: SequenceLabellingConfig | None = None
-
-    @property
-    def task_types(self) -> list[TaskType]:
-        """The task types whose options are set; it should be one."""
-        return [name for name in SHAPES if getattr(self, name) is not None]
-
-    def options(self) -> TaskOptions:
-        """Of the one task type."""
-        (task_type,) = self.task_types
-        options: TaskOptions = getattr(self, task_type)
-        return options
 
 
 @dataclass(frozen=True)
@@ -48,31 +30,25 @@ class ShapeSpec:
     """One task type.
 
     Attributes:
-        options: of it, in params and in cards.
         make: builds the shape from a task, its options and the weights of its labels.
     """
 
-    options: type[TaskOptions]
     make: Callable[[TaskDescription, Any, Weights], Shape]
 
 
-def _single_sentence(task: TaskDescription, options: SingleSentenceConfig, weights: Weights) -> Shape:
+def _single_sentence(task: TaskDescription, options: SingleSentenceOptions, weights: Weights) -> Shape:
     return Sentences(task, partial(single_sentence.arrange, options), HEADS[task.target](task, weights))
 
 
-def _sentence_pair(task: TaskDescription, options: SentencePairConfig, weights: Weights) -> Shape:
+def _sentence_pair(task: TaskDescription, options: SentencePairOptions, weights: Weights) -> Shape:
     return Sentences(task, partial(sentence_pair.arrange, options), HEADS[task.target](task, weights))
 
 
 SHAPES: Mapping[TaskType, ShapeSpec] = {
-    "single_sentence": ShapeSpec(SingleSentenceConfig, _single_sentence),
-    "sentence_pair": ShapeSpec(SentencePairConfig, _sentence_pair),
-    "extractive_answer": ShapeSpec(
-        ExtractiveAnswerConfig, lambda task, options, weights: ExtractiveAnswer(task, options)
-    ),
-    "sequence_labelling": ShapeSpec(
-        SequenceLabellingConfig, lambda task, options, weights: SequenceLabelling(task, options)
-    ),
+    "single_sentence": ShapeSpec(_single_sentence),
+    "sentence_pair": ShapeSpec(_sentence_pair),
+    "extractive_answer": ShapeSpec(lambda task, options, weights: ExtractiveAnswer(task, options)),
+    "sequence_labelling": ShapeSpec(lambda task, options, weights: SequenceLabelling(task, options)),
 }
 
 
@@ -95,18 +71,9 @@ def from_card(card: Mapping[str, Any]) -> Shape:
     Raises:
         KeyError, ValueError: it is incomplete.
     """
-    config = ShapeConfig.model_validate({card["shape"]: card["options"]})
+    options = OPTIONS[card["shape"]].model_validate(card["options"])
     is_number = TARGETS[card["target"]].cell == "number"  # its unit is in the weights, whatever range the card names
     task = TaskDescription.of({**card, "range": list(FOLDED)} if is_number else card)
-    shape = shape_of(task, config.options())
+    shape = shape_of(task, options)
     shape.check_tuned(card["tuned"])
     return shape
-
-
-def mismatch(config: ShapeConfig, task_type: TaskType, max_length: int) -> tuple[str, str] | None:
-    """Why the options do not fit a task of this type, and the fix; None where they fit."""
-    if config.task_types == [task_type]:
-        return None
-    problem = f"options of {' and '.join(config.task_types) or 'no shape'}, but the task's shape is {task_type}"
-    example = SHAPES[task_type].options.example(max_length)
-    return problem, f"write `{task_type}: {example}`{' in their place' if config.task_types else ''}"

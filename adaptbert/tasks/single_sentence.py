@@ -1,48 +1,23 @@
 """Single sentences (sentiment, topic, a score): [CLS] text [SEP]."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, model_validator
-
-from adaptbert.base import bounds
-from adaptbert.base.config import contradiction
+from adaptbert.config.schema.finetuning import SingleSentenceOptions
 from adaptbert.tasks.examples import Examples, arranged, whole
-from adaptbert.tasks.task_options import SentenceOptions
 from adaptbert.tasks.windows import head_tail, windows
 from adaptbert.text.tokenizer import Tokenizer
 
 
-class SingleSentenceConfig(SentenceOptions):
-    """How single sentences are encoded."""
-
-    long_text: Literal["head", "head_tail", "windows"]
-    """Of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or all of it in
-    windows, whose scores are averaged."""
-    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)] | None = None
-    """Tokens by which a window begins after the one before it. For `windows`."""
-
-    @model_validator(mode="after")
-    def _agree(self) -> "SingleSentenceConfig":
-        if (self.stride is not None) != (self.long_text == "windows"):
-            raise contradiction(f"long_text '{self.long_text}' and stride {self.stride}: windows need one, others none")
-        return self
-
-    def check_room(self, max_length: int) -> None:
-        if self.stride is not None and self.stride > max_length - 2:
-            problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
-            raise contradiction(problem, f"write a stride of at most {max_length - 2}")
-
-
 def arrange(
-    config: SingleSentenceConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+    config: SingleSentenceOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     """Examples of at most `max_length` tokens."""
     return arranged(rows, lambda row: len(row["text"]), lambda some: _arrange_some(config, some, tokenizer, max_length))
 
 
 def _arrange_some(
-    config: SingleSentenceConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+    config: SingleSentenceOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
     room = max_length - 2

@@ -9,30 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from adaptbert.base import bounds
-from adaptbert.base.config import Config
 from adaptbert.text.cut_points import spans
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.words import SegmentationConfig, Segmenter
+from adaptbert.text.words import Segmenter
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
-
-
-class DocumentConfig(Config):
-    """How texts become documents."""
-
-    max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
-    """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
-    heldout_fraction: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every rung is measured on it."""
-    words: SegmentationConfig
 
 
 def is_heldout(text_id: str, fraction: float) -> bool:

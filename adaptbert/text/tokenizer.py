@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from adaptbert.base import bounds
-from adaptbert.base.config import Config
 from adaptbert.codes import Code
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.text import Vocabulary
 from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
@@ -30,16 +29,6 @@ MAX_VOCABULARY = 10_000_000
 _PROBE = "a1, \u4e00 \ue000"
 """Includes a character that no vocabulary has, so that [UNK] is exercised as well."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
-class VocabularyConfig(Config):
-    """A vocabulary to train."""
-
-    vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)]
-    lowercase: bool
-    """Lower-case and strip accents before looking a word up."""
-    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
-    """A piece that occurs less often is not kept."""
 
 
 class Tokenizer:
@@ -54,6 +43,14 @@ class Tokenizer:
         self.pad, self.unknown, self.cls, self.sep, self.mask = (
             hugging_face.convert_tokens_to_ids(token) for token in SPECIALS
         )
+
+    @classmethod
+    def of(cls, base: Base) -> "Tokenizer":
+        """That of the checkpoint of a base: a folder, or a model on the hub."""
+        assert base.checkpoint is not None
+        if base.is_folder:
+            return cls.load(Path(base.checkpoint))
+        return cls.load(base.checkpoint, base.revision or "main")
 
     @classmethod
     def load(cls, source: str | Path, revision: str | None = None) -> "Tokenizer":
@@ -82,7 +79,7 @@ class Tokenizer:
         return cls(loaded)
 
     @classmethod
-    def train(cls, texts: Callable[[], Iterable[str]], config: VocabularyConfig) -> "Tokenizer":
+    def train(cls, texts: Callable[[], Iterable[str]], config: Vocabulary) -> "Tokenizer":
         """A WordPiece vocabulary of at most `config.vocabulary_size` subword tokens, the same for the same texts.
 
         Args:

@@ -14,26 +14,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from pydantic import Field
-
-from adaptbert.base import bounds
-from adaptbert.base.config import Config
+from adaptbert.config.schema.text import Extension
 from adaptbert.text.tokenizer import Tokenizer
 
 LONGEST_WORD = 100  # characters; WordPiece makes a longer word unknown
-
-
-class ExtensionConfig(Config):
-    """Words to add to the vocabulary that a checkpoint brings."""
-
-    corpora: Annotated[list[str], Field(min_length=1)]
-    """Whose words are candidates."""
-    num_new_tokens: Annotated[int, Field(ge=1, le=bounds.VOCABULARY)]
-    """At most so many."""
-    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
-    """A word that occurs less often is no candidate."""
 
 
 class Extended(NamedTuple):
@@ -50,7 +36,7 @@ class Extended(NamedTuple):
     metrics: dict[str, float]
 
 
-def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: ExtensionConfig) -> Extended:
+def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: Extension) -> Extended:
     """Add the words of `texts` that save most subword tokens for each added token, with their families.
 
     A word saves its frequency times (its subword tokens - 1); an unknown word counts as its characters + 1.

@@ -11,29 +11,17 @@ from hashlib import sha256
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from adaptbert.base.config import Config
 from adaptbert.codes import Code
+from adaptbert.config.schema.text import Segmentation
 from adaptbert.errors import BadData, raise_all
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
-
-
-class SegmentationConfig(Config):
-    """What a word is."""
-
-    segmenter: Literal["none", "rjieba"]
-    """none: what the tokenizer separates, so that each Chinese character is a word. rjieba: words of Chinese by a
-    dictionary and a hidden Markov model."""
-    dictionary: Annotated[str, Field(min_length=1)]
-    """A file of further words for the segmenter, one a line: `word`, `word frequency` or `word frequency tag`; a line
-    that begins with `# ` says nothing. DVC watches it. With none it is not read."""
 
 
 class Entry(NamedTuple):
@@ -49,7 +37,7 @@ class Segmenter:
     """Finds words. It can be pickled into a worker process, which loads the dictionary for its first text.
 
     Attributes:
-        name: see `SegmentationConfig`.
+        name: see `Segmentation`.
         entries: user-defined words.
     """
 
@@ -57,7 +45,7 @@ class Segmenter:
     entries: tuple[Entry, ...] = ()
 
     @classmethod
-    def load(cls, config: SegmentationConfig, dictionary: Path) -> "Segmenter":
+    def load(cls, config: Segmentation, dictionary: Path) -> "Segmenter":
         """The segmenter, with the words of the file `dictionary`.
 
         Raises:

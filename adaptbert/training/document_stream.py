@@ -6,40 +6,26 @@ worker or generator has a state that a resumed run would have to restore.
 """
 
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from adaptbert.base import bounds
-from adaptbert.base.config import Config, contradiction
+from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.core.seeds import seed_of
 
 
-class BudgetConfig(Config):
-    """The length of training; exactly one of the three."""
+def optimizer_steps(config: MlmStep, corpus_tokens: int) -> int:
+    """Optimizer steps of a budget, for a corpus of so many tokens a pass."""
+    if config.steps is not None:
+        return config.steps
+    tokens = config.tokens if config.tokens is not None else (config.passes or 0) * corpus_tokens
+    return steps_of(tokens, config.global_batch_tokens)
 
-    tokens: Annotated[int, Field(ge=0, le=bounds.TOKENS)] | None = None
-    """Tokens trained on, special tokens included."""
-    passes: Annotated[float, Field(ge=0, le=bounds.PASSES)] | None = None
-    """Passes over the text."""
-    steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] | None = None
-    """Optimizer steps."""
 
-    @model_validator(mode="after")
-    def _one(self) -> "BudgetConfig":
-        values = {name: value for name, value in self if value is not None}
-        if len(values) != 1:
-            raise contradiction(f"give one of tokens, passes and steps, found {values or 'none'}", "keep or write one")
-        return self
-
-    def optimizer_steps(self, corpus_tokens: int, batch_tokens: int) -> int:
-        """Optimizer steps for a corpus of so many tokens a pass and batches of so many tokens a step."""
-        if self.steps is not None:
-            return self.steps
-        tokens = self.tokens if self.tokens is not None else self.passes * corpus_tokens  # type: ignore[operator]
-        return round(tokens / batch_tokens) if tokens == 0 else max(1, round(tokens / batch_tokens))
+def steps_of(amount: float, batch: int) -> int:
+    """At least one step, unless there is nothing to train on."""
+    return round(amount / batch) if amount == 0 else max(1, round(amount / batch))
 
 
 class DocumentStream:

@@ -3,22 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-from pydantic import Field
-
-from adaptbert.base import bounds
-from adaptbert.base.config import Config
-
-
-class EarlyStoppingConfig(Config):
-    """Keeps the weights of the epoch with the best dev score, by the metric that cells are compared by.
-
-    The rule is the same for every arm and uses dev only (Prechelt 1998, "Early Stopping - But When?").
-    """
-
-    patience: Annotated[int, Field(ge=1, le=bounds.EPOCHS)]
-    """The run ends after so many consecutive epochs without improvement."""
+from typing import Any
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from adaptbert.base.plan import seed_of_draw
+from adaptbert.config.plan import seed_of_replicate
 from tests.base.test_plan import ARMS, expanded, ladder
 
 BOTH = {"domain_again": {"again": "domain"}, "both_again": {"again": "domain_task"}}
@@ -26,7 +26,7 @@ def test_it_has_the_draws_after_those_of_the_arm_that_it_repeats(draws: int) -> 
     for draw in later:
         own = after.task_transfer[f"section-domain-small-{draw}"]
         assert (own.rung, own.draw) == (f"domain_transfer/domain-small-{draw}", draw)
-        assert seed_of_draw(1, draw) not in {seed_of_draw(1, other) for other in range(1, draws + 1)}
+        assert seed_of_replicate(1, draw) not in {seed_of_replicate(1, other) for other in range(1, draws + 1)}
 
 
 def test_its_tasks_are_those_of_the_other_arm_unless_it_names_its_own() -> None:

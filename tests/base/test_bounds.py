@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import pytest
+from adaptbert.runtime.params.all_sections import check_all
 from annotated_types import Le, Lt, MaxLen
 from pydantic import BaseModel
 
-from adaptbert.base.config import Config
+from adaptbert.config import load as params
+from adaptbert.config.schema.section import Section
 from adaptbert.errors import UserError
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params.all_sections import check_all
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -40,7 +40,7 @@ def sections() -> dict[type[BaseModel], None]:
 
 def inside(kinds: list[Any], classes: dict[type[BaseModel], None]) -> None:
     for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, Config) and kind not in classes:
+        if isinstance(kind, type) and issubclass(kind, Section) and kind not in classes:
             classes[kind] = None
             inside([field.annotation for field in kind.model_fields.values()], classes)
         else:

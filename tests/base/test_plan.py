@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from adaptbert.base.ladder import RESERVED, LadderConfig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from adaptbert.base.ladder import RESERVED, Climb, LadderConfig
-from adaptbert.base.plan import Plan, expand
+from adaptbert.config.plan import Plan, expand
+from adaptbert.config.schema.bases import Climb
 
 ARMS: dict[str, dict[str, Any]] = {
     "scratch": {"pretrain": "none"},

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 import pytest
+from adaptbert.tasks.task_options import SentenceOptions
 
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.comparison.evaluation import baselines
@@ -17,7 +18,6 @@ from adaptbert.report import terms
 from adaptbert.tasks import shapes
 from adaptbert.tasks import targets as heads
 from adaptbert.tasks.metrics import targets as scores
-from adaptbert.tasks.task_options import SentenceOptions
 from stages import collect_task
 from tests.support import tiny_tasks
 

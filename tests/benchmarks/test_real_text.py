@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 
 import pytest
-
-from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
+
+from adaptbert.config import load as params
 from benchmarks import machine, real_sets, studies
 from benchmarks.real_sets import MARKS, RECIPES
 from tests.support import tiny

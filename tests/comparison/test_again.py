@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison, Step
+from adaptbert.config.schema.comparison import PRIMARY
 from adaptbert.report.metrics_json import summary
 from adaptbert.report.page import render
 from adaptbert.report.text_table import comparison_table

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from adaptbert.comparison.judging import judged
-from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison, Step
 from adaptbert.comparison.rungs import Cost
+from adaptbert.config.schema.comparison import PRIMARY
 from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.study import TaskStudy
 from adaptbert.statistics.verdicts import Verdict

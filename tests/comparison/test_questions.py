@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 
-from adaptbert.base.ladder import Climb
 from adaptbert.comparison.questions import (
     QUESTIONS,
     ROLES,
@@ -18,6 +17,7 @@ from adaptbert.comparison.questions import (
     without_variants,
 )
 from adaptbert.comparison.records import Task
+from adaptbert.config.schema.bases import Climb
 from adaptbert.report import overview
 from adaptbert.report.metrics_json import summary
 from adaptbert.report.page import render

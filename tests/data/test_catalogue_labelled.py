@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.data.limits import Limits
+from adaptbert.config import load as params
+from adaptbert.config.schema.sources import Limits, Task
 from adaptbert.data.targets import TARGETS
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
-from adaptbert.runtime.params import params_file as params
-from stages.collect_task import CollectTaskParams, collect_task
+from stages.collect_task import collect_task
 from tests.support import tiny
 from tests.support.imports import ROOT
 
@@ -75,7 +75,7 @@ def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix:
     paths = {split: str(folder / f"{split}.{suffix}") for split in SPLITS}
     raw, kept, rejected = folder / "raw", folder / "kept", folder / "rejected.parquet"
     try:
-        section = params.parse(CollectTaskParams, {"source": "files", **paths, **values}, "collect_task.x", Path("p"))
+        section = params.parse(Task, {"source": "files", **paths, **values}, "collect_task.x", Path("p"))
         collect_task(section, task="x", out=raw, run=tiny.no_record())
     except UserError as error:
         return Outcome([str(error)], [], {}, {})

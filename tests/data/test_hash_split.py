@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.hash_split import Cut, split_of
 from adaptbert.data.labelled_source import LabelledSource
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.records import Problem, Row, Unreadable
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import BadData
 from tests.support.labelled_files import ANSWER, CLASS
 
@@ -90,7 +90,7 @@ def write(path: Path, rows: list[str]) -> Path:
 def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
     train = write(tmp_path / "train.csv", [f"text {n},x,a{n}" for n in range(100)])
     test = write(tmp_path / "test.csv", ["other,x,z"])
-    config = SourceConfig.model_validate({"source": "files", "columns": {"group": "author"}})
+    config = Source.model_validate({"source": "files", "columns": {"group": "author"}})
     source = LabelledSource({"train": train, "dev": train, "test": test}, CLASS, config, {"dev": 0.3})
     counts = {split: len(list(source.rows(split))) for split in ("train", "dev", "test")}
     assert counts["train"] + counts["dev"] == 100
@@ -102,7 +102,7 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_a_group_in_two_files_is_refused(tmp_path: Path) -> None:
     paths = {split: write(tmp_path / f"{split}.csv", [f"{split},x,ann"]) for split in ("train", "dev", "test")}
-    config = SourceConfig.model_validate({"source": "files", "columns": {"group": "author"}})
+    config = Source.model_validate({"source": "files", "columns": {"group": "author"}})
     source = LabelledSource(paths, CLASS, config, {})
     assert len(list(source.rows("train"))) == 1
     with pytest.raises(BadData, match=r"AB-072 dev.csv:2: the group of row 'dev-2' is in train, too") as raised:

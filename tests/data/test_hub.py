@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.hub import HubDataset
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.readers.records import Row, Unreadable
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
 from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS
 
@@ -44,7 +44,7 @@ def train_of(folder: Path, columns: str = "") -> Path:
 
 
 def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
-    source = HubDataset(path, layout, SourceConfig.model_validate({"source": "hub", **values}), split)
+    source = HubDataset(path, layout, Source.model_validate({"source": "hub", **values}), split)
     rows = list(source.rows())
     return [r for r in rows if isinstance(r, Row)], [r for r in rows if isinstance(r, Unreadable)], source
 
@@ -205,7 +205,7 @@ def test_a_network_that_goes_away_between_two_rows(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = listing(tmp_path, f"name: {folder}\nsplit: train\ncolumns: {{text: body}}\n")
-    dataset = HubDataset(path, CORPUS, SourceConfig(source="hub"))
+    dataset = HubDataset(path, CORPUS, Source(source="hub"))
 
     class Stream:
         features: ClassVar = {"body": None}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.data.tag_schemes import SCHEMES, Scheme, Span, fits, legal, looks_like, spans, tags
+from adaptbert.config.schema.sources import Scheme
+from adaptbert.data.tag_schemes import SCHEMES, Span, fits, legal, looks_like, spans, tags
 
 LETTERS = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import read_json
 from adaptbert.data.cleaning import clean
 from adaptbert.data.layout import Layout
-from adaptbert.data.limits import Limits
 from adaptbert.data.parquet import texts
 from adaptbert.data.split import moved
 from tests.support import raw

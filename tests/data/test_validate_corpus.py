@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptbert.config.schema.sources import Limits
 from adaptbert.data.cleaning import key
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.limits import Limits
 from adaptbert.data.validate_corpus import Corpus, validate_corpus
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows

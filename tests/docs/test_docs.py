@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from adaptbert.base.ladder import ALL
 from ruamel.yaml import YAML
 
-from adaptbert.base.ladder import ALL
 from tests.documents import BENCHMARKS, ERRORS, PARAMETERS, PICTURE, READMES, written
 from tests.parameters_page import OTHERWISE, parameters
 from tests.support.imports import ROOT

@@ -15,9 +15,9 @@ from dvc.cli.parser import get_main_parser
 from ruamel.yaml import YAML
 from typer.main import get_command
 
-from adaptbert.base import plan as planning
 from adaptbert.cli import app
-from adaptbert.runtime.params import params_file as params
+from adaptbert.config import load as params
+from adaptbert.config import plan as planning
 from tests.support.imports import ROOT
 from tests.support.markdown import read, shown
 

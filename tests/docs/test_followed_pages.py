@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from adaptbert.core.files import read_json
-from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
+
+from adaptbert.config import load as params
+from adaptbert.core.files import read_json
 from tests.support import followed_page as page
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT

@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from adaptbert.config import load as params
+from adaptbert.config.schema.sources import Task
 from adaptbert.data.readers.records import Row
 from adaptbert.data.readers.spec import FORMATS
 from adaptbert.data.user_files import Files
-from adaptbert.runtime.params import params_file as params
-from stages.collect_task import CollectTaskParams
 from tests.support.format_examples import PAGE, Example, examples
 from tests.support.markdown import blocks
 
 PATHS = {"source": "files", "train": "a", "dev": "b", "test": "c"}
 
 
-def parsed(section: dict[str, Any]) -> CollectTaskParams:
-    return params.parse(CollectTaskParams, section, "collect_task.x", Path("params.yaml"))
+def parsed(section: dict[str, Any]) -> Task:
+    return params.parse(Task, section, "collect_task.x", Path("params.yaml"))
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: f"{example.format} {example.section['target']}")

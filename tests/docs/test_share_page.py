@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
+from adaptbert.config import load as params
+from adaptbert.config import plan_file
 from tests.support import tiny
 from tests.support.followed_page import checkpoint, ran
 from tests.support.markdown import blocks

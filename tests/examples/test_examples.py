@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from adaptbert.errors import BadParams
-from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
+
+from adaptbert.config import load as params
+from adaptbert.errors import BadParams
 from examples import cross_lingual, dna_control, probes, what_is_learned_when
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from adaptbert.runtime.params import params_file as params
+from adaptbert.config import load as params
 from tests.support import tiny, tiny_tasks
 from tests.support.project import ROOT, write_params
 

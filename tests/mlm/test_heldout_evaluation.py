@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertForMaskedLM
 
+from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
-from adaptbert.mlm.heldout_evaluation import HeldOut, MeasureConfig, bits_per_char, sets_in
+from adaptbert.mlm.heldout_evaluation import HeldOut, bits_per_char, sets_in
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
 from tests.support import tiny, tiny_params
@@ -31,7 +32,7 @@ def model(seed: int = 0) -> BertForMaskedLM:
     return made
 
 
-def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: MeasureConfig) -> dict[str, float]:
+def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: Measure) -> dict[str, float]:
     """One document after the other, with all logits, loss by loss."""
     pieces = tiny.tokenizer()
     masker = tiny_params.masker(config.seed, probability=config.probability)
@@ -62,7 +63,7 @@ def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: MeasureConfig
 @pytest.mark.parametrize("max_tokens", [1, 150, 100_000])
 def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> None:
     """As many documents as the limit allows, from the first on; at least one."""
-    config = MeasureConfig(probability=0.4, max_tokens=max_tokens, seed=3)
+    config = Measure(probability=0.4, max_tokens=max_tokens, seed=3)
     ours = model()
     measures = HeldOut(sets_in(folder), config, tiny.tokenizer(), block).measure(ours, "32-true")
     assert set(measures) == {"domain", "general"}
@@ -75,7 +76,7 @@ def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> No
 def test_text_too_short_for_a_mask(tmp_path: Path) -> None:
     write(tmp_path / "short", [("a", "the")], tiny.tokenizer(), 16)
     ours = model()
-    heldout = HeldOut(sets_in(tmp_path), MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
+    heldout = HeldOut(sets_in(tmp_path), Measure(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
     with pytest.raises(
         BadData, match=r"AB-018 heldout/short: none of its 1 tokens is masked\n  hold out more text: .*"
     ):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.mlm.length_schedule import ConcatenatedBatches, LengthsConfig, ShortDocuments
+from adaptbert.config.schema.mlm import Lengths
+from adaptbert.mlm.length_schedule import ConcatenatedBatches, ShortDocuments
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import Flat, TokenizedCorpus
@@ -89,4 +90,4 @@ def test_short_first_then_whole_as_a_function_of_k(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("share", "steps", "short"), [(0.9, 1000, 900), (0.9, 0, 0), (1.0, 7, 7), (0.5, 3, 2)])
 def test_share_of_the_steps(share: float, steps: int, short: int) -> None:
-    assert LengthsConfig(short_share=share, short_length=128).short_steps(steps) == short
+    assert Lengths(short_share=share, short_length=128).short_steps(steps) == short

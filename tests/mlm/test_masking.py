@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from transformers import BertTokenizer
 
-from adaptbert.mlm.masking import Masker, NgramConfig
+from adaptbert.config.schema.mlm import Ngram
+from adaptbert.mlm.masking import Masker
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny, tiny_params
 
@@ -101,7 +102,7 @@ def flags(positions: np.ndarray, count: int) -> np.ndarray:
 ERNIE, SPANBERT = {"longest": 3, "geometric": 0}, {"longest": 10, "geometric": 0.2}
 UNITS: dict[str, dict[str, Any]] = {
     **{unit: {"unit": unit, **more} for unit, more in tiny_params.UNITS.items()},
-    "spanbert": {"unit": "ngram", "ngram": NgramConfig(**SPANBERT)},
+    "spanbert": {"unit": "ngram", "ngram": Ngram(**SPANBERT)},
 }
 
 
@@ -146,7 +147,7 @@ def test_runs_are_whole_words_between_special_tokens(unit: str, longest: int) ->
 
 @pytest.mark.parametrize("ngram", [ERNIE, SPANBERT])
 def test_lengths_of_runs_have_the_configured_shares(ngram: dict[str, float]) -> None:
-    config = NgramConfig(**ngram)
+    config = Ngram(**ngram)
     ids, _, lengths = tiny.documents(400, 200)
     masker = tiny_params.masker(3, unit="ngram", ngram=config)
     begins = masker.units(ids, np.ones(len(ids), bool), lengths, np.arange(400), np.zeros(400, np.int64))
@@ -159,10 +160,10 @@ def test_lengths_of_runs_have_the_configured_shares(ngram: dict[str, float]) -> 
 
 def test_spanberts_runs_have_3_8_words_on_average() -> None:
     """Joshi et al. 2020, section 3.1, give the number."""
-    shares = NgramConfig(**SPANBERT).shares
+    shares = Ngram(**SPANBERT).shares
     assert shares.sum() == pytest.approx(1)
     assert shares @ np.arange(1, 11) == pytest.approx(3.8, abs=0.01)
-    assert NgramConfig(**ERNIE).shares.tolist() == pytest.approx([1 / 3] * 3)
+    assert Ngram(**ERNIE).shares.tolist() == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -211,7 +212,7 @@ def test_a_draw_can_be_drawn_again_and_does_not_depend_on_its_batch(
 
 def test_each_pass_has_other_runs() -> None:
     ids, starts, lengths = texts_with_specials(50, 30, 2)
-    masker = tiny_params.masker(1, unit="ngram", ngram=NgramConfig(**ERNIE))
+    masker = tiny_params.masker(1, unit="ngram", ngram=Ngram(**ERNIE))
     first, second = (masker.units(ids, starts, lengths, np.arange(50), np.full(50, number)) for number in (0, 1))
     assert not np.array_equal(first, second)
 
@@ -220,7 +221,7 @@ def test_each_pass_has_other_runs() -> None:
     ("changes", "message"),
     [
         ({"unit": "ngram"}, "unit is ngram and ngram is missing"),
-        ({"unit": "word", "ngram": NgramConfig(**ERNIE)}, "unit is word and ngram is given"),
+        ({"unit": "word", "ngram": Ngram(**ERNIE)}, "unit is word and ngram is given"),
     ],
 )
 def test_ngram_belongs_to_its_unit_only(changes: dict, message: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from adaptbert.base.plan import seed_of_draw
+from adaptbert.config.plan import seed_of_replicate
 from adaptbert.core.files import read_json, write_json
 from adaptbert.errors import UserError
 from adaptbert.mlm.rung_metrics import RungMetrics
@@ -209,7 +209,7 @@ def test_a_draw_has_a_seed_of_its_own_and_the_first_that_of_params(ladder: Ladde
     first = ladder.outputs()
     ladder.domain_transfer(draw="2")
     assert ladder.outputs()[f"models/{DOMAIN}/model.safetensors"] != first[f"models/{DOMAIN}/model.safetensors"]
-    assert Checkpoint.load(ladder.root / "models" / DOMAIN).card.params["seed"] == seed_of_draw(1, 2) != 1
+    assert Checkpoint.load(ladder.root / "models" / DOMAIN).card.params["seed"] == seed_of_replicate(1, 2) != 1
 
 
 def test_the_metrics_are_read_whole(ladder: Ladder) -> None:

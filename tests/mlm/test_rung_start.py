@@ -9,10 +9,11 @@ import torch
 from safetensors.torch import load_file
 from transformers import BertForMaskedLM, BertForSequenceClassification, BertModel
 
+from adaptbert.config.schema.text import Extension
 from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.vocabulary_extension import ExtensionConfig, extend_vocabulary
+from adaptbert.text.vocabulary_extension import extend_vocabulary
 from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
 from tests.support.rungs import DOMAIN, ENCODER, PRETRAIN, SCRATCH, Ladder, refused
@@ -52,7 +53,7 @@ def extended(ladder: Ladder) -> Tokenizer:
     """data/tokenizer and all texts by a tokenizer with more words than that of models/init."""
     shutil.copytree(ladder.root / "models" / PRETRAIN, ladder.root / "models/init/small")
     words = [text for _, text in tiny.rows("domain", 60)]
-    config = ExtensionConfig(corpora=["domain"], num_new_tokens=12, min_frequency=2)
+    config = Extension(corpora=["domain"], num_new_tokens=12, min_frequency=2)
     pieces = extend_vocabulary(tiny.tokenizer(), words, config).tokenizer
     pieces.save(ladder.root / "data/tokenizer")
     for kind in tiny.WORDS:

@@ -9,9 +9,10 @@ import pytest
 import torch
 from transformers import AutoModel, AutoModelForPreTraining, BertForMaskedLM, BertForPreTraining
 
+from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.length_schedule import ConcatenatedBatches, ShortDocuments
 from adaptbert.mlm.masked_lm import PAIR_PARTS, MaskedBatches, MaskedLM
-from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentenceObjective, SentencePairs, head_of
+from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentencePairs, head_of
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.token_store import Documents, Flat

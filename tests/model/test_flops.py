@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from torch.utils.flop_counter import FlopCounterMode
 
+from adaptbert.config.schema.finetuning import Freeze, RDrop
 from adaptbert.model.flops import training_flop
-from adaptbert.tasks.options.freezing import FreezeConfig
-from adaptbert.tasks.options.r_drop import RDropConfig
 from adaptbert.tasks.seed_inputs import flop_of
 from tests.support import tiny, tiny_params
 from tests.support.short_runs import made, masked_batches, masked_lm
@@ -36,9 +35,9 @@ def test_masked_lm(tmp_path: Path) -> None:
     [
         ({}, 0.05),
         # The first matrices above the frozen ones need no gradient of their input: a tenth, as there are two layers.
-        ({"freeze": FreezeConfig(layers=1, embeddings=True)}, 0.12),
-        ({"freeze": FreezeConfig(layers="all", embeddings=True)}, 0.05),
-        ({"r_drop": RDropConfig(weight=1.0)}, 0.05),
+        ({"freeze": Freeze(layers=1, embeddings=True)}, 0.12),
+        ({"freeze": Freeze(layers="all", embeddings=True)}, 0.05),
+        ({"r_drop": RDrop(weight=1.0)}, 0.05),
     ],
 )
 def test_fine_tuning(options: dict[str, Any], close: float) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.runtime import code_digest
-from adaptbert.runtime.code_digest import CARRYING, PACKAGES, meaning
-from adaptbert.runtime.params.plan_file import stages
+from adaptbert.config import code_digest
+from adaptbert.config.code_digest import CARRYING, PACKAGES, meaning
+from adaptbert.config.plan_file import stages
 from tests.support.imports import ROOT, modules, package, source
 
 STAGES = [*stages(), "plan"]

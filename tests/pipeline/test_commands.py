@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.plan import PLAN, read
-from adaptbert.runtime.params import params_file as params
+from adaptbert.config import load as params
+from adaptbert.config.plan import PLAN, read
 from tests.support.imports import is_code
 from tests.support.messages import messages_in
 from tests.support.project import ROOT, environment, write_params

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from dvc.repo import Repo
 
-from adaptbert.base import plan as planning
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
+from adaptbert.config import load as params
+from adaptbert.config import plan as planning
+from adaptbert.config import plan_file
 from adaptbert.runtime.stage import Stage
 from tests.support.imports import ROOT, is_code
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.runtime.params import params_file as params
+from adaptbert.config import load as params
 from tests.support.imports import is_code
 from tests.support.project import ROOT, Project, environment, write_params
 

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from adaptbert.runtime.code_digest import running
+from adaptbert.config.code_digest import running
 from tests.support.imports import ROOT, imports, module_name, modules, ours, package, reached, source
 
 MAY_IMPORT = {

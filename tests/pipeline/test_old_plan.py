@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from dvc.repo import Repo
 
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
+from adaptbert.config import load as params
+from adaptbert.config import plan_file
 from tests.support.project import ROOT, Project, clone
 
 CELL = "finetune@mention-domain-small-1"

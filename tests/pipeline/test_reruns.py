@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.config import load as params
 from adaptbert.core.files import read_json
-from adaptbert.runtime.params import params_file as params
 from tests.support.project import Project, clone
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.data.limits import Limits
+from adaptbert.config import load as params
+from adaptbert.config.schema.sources import Limits, Task
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from adaptbert.project.first_rows import check as first_rows
-from adaptbert.runtime.params import params_file as params
-from stages.collect_task import CollectTaskParams, read_into
+from stages.collect_task import read_into
 from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write, write_document
 from tests.support.commands import run
 from tests.support.imports import ROOT
@@ -85,7 +85,7 @@ def test_check_and_the_stages_agree_on_small_files(own: Path, tmp_path: Path, se
     values = mood(**paths)
     write(None, {"labels": 0}, mood=values)
     document = params.read(Path("params.yaml"))
-    config = params.parse(CollectTaskParams, values, "collect_task.mood", Path("params.yaml"))
+    config = params.parse(Task, values, "collect_task.mood", Path("params.yaml"))
     limits = params.parse(Limits, document["validate"], "validate", Path("params.yaml"))
     (tmp_path / "raw").mkdir()
     expected: list[UserError] = []

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-
 from adaptbert.base.ladder import RESERVED
+
 from adaptbert.errors import BAD_PARAMS
 from tests.support.rules import DEMO, REMOVED, errors
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from adaptbert.config import load as params
 from adaptbert.project.first_rows import check as first_rows
-from adaptbert.runtime.params import params_file as params
 from tests.support.checked_files import check_errors, good, lines, mood, words, write
 from tests.support.commands import run
 

@@ -4,11 +4,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from adaptbert.project import named_files, presets
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params.all_sections import check_all
+
+from adaptbert.config import load as params
+from adaptbert.config import plan_file
+from adaptbert.project import named_files, presets
 from adaptbert.tasks.shapes import SHAPES
 from tests.support.commands import run
 from tests.support.imports import ROOT

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base import plan as planning
+from adaptbert.config import load as params
+from adaptbert.config import plan as planning
+from adaptbert.config import plan_file
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
@@ -19,8 +21,6 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.project import price
 from adaptbert.project.price import Price, prices
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
 from adaptbert.tasks.seed_inputs import HeldOutRows, SeedInputs, flop_of
 from adaptbert.tasks.seed_run import train_seed
 from adaptbert.tasks.shapes import shape_of

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adaptbert.runtime.params import blocks
 
+from adaptbert.config import plan_file, strict_yaml
+from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import write_json
 from adaptbert.errors import BAD_PARAMS
 from adaptbert.project.section_rules import notices
-from adaptbert.runtime.params import blocks, plan_file, strict_yaml
-from stages.finetune import FinetuneParams
 from tests.support.rules import DEMO, FILE, REMOVED, changed, errors, rule_errors
 
 
@@ -202,7 +203,7 @@ def test_the_block_of_a_shape_can_be_pasted(shape: str, target: str, block: str,
     ]
     pasted = {"finetune.section": strict_yaml.load(block, FILE)}
     assert rule_errors(**changes, **pasted) == []
-    blocks.parse(FinetuneParams, changed(**pasted)["finetune"], ["section"], "finetune", FILE)
+    blocks.parse(Finetune, changed(**pasted)["finetune"], ["section"], "finetune", FILE)
 
 
 def test_all_are_reported_together() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.plan import read
+from adaptbert.config.plan import read
 from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in

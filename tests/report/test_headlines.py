@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json
 from adaptbert.report.headlines import headlines
-from adaptbert.runtime.params.params_file import flatten
 
 SUMMARY = {
     "section": {

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from adaptbert.comparison.questions import AGAIN, QUESTIONS, ROLES
-from adaptbert.mlm.masking import MaskingConfig
+from adaptbert.config.schema.mlm import Masking
 from adaptbert.mlm.token_classes import CLASSES
 from adaptbert.report import overview, terms, text_table
 from adaptbert.report.sentences.trust import Standing
@@ -21,7 +21,7 @@ from tests.support.page_reader import CHINESE
 OF_STARTS = {*get_args(Verdict)} - {"descriptive"}
 """A start is always compared with the first one; there is no primary start."""
 ALLOWED: dict[str, tuple[Mapping[Any, Any], Iterable[str]]] = {
-    "terms.UNITS: masking.unit": (terms.UNITS, get_args(MaskingConfig.model_fields["unit"].annotation)),
+    "terms.UNITS: masking.unit": (terms.UNITS, get_args(Masking.model_fields["unit"].annotation)),
     "terms.TOKEN_CLASSES: classes of the masking audit": (terms.TOKEN_CLASSES, CLASSES),
     "terms.METRICS: metrics that cells are compared by": (terms.METRICS, COMPARED_BY.values()),
     "terms.ARMS: roles of rungs": (terms.ARMS, {*ROLES, "other"}),

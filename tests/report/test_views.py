@@ -5,14 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
-
 from adaptbert.base.ladder import LadderConfig
-from adaptbert.comparison.questions import PRIMARY
+
 from adaptbert.comparison.records import Comparison
+from adaptbert.config.schema.comparison import PRIMARY, Compare
 from adaptbert.core.files import read_json
 from adaptbert.report.metrics_json import summary
 from adaptbert.report.text_table import aligned, comparison_table
-from stages.compare import CompareParams, compare
+from stages.compare import compare
 from tests.support.known import known
 from tests.support.simulated import ARMS, Simulated, simulate
 from tests.support.simulated_rows import LABELS
@@ -108,7 +108,7 @@ def test_columns_are_aligned_with_chinese_names() -> None:
     assert lines == ["任务    f1", "-" * 10, "a     51.2"]
 
 
-def run_stage(simulated: Simulated, folder: Path, params: CompareParams) -> None:
+def run_stage(simulated: Simulated, folder: Path, params: Compare) -> None:
     from adaptbert.runtime.tracking.run import Run
 
     folder.mkdir()
@@ -136,7 +136,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
     written = []
     for name in ("first", "second"):
         folder = tmp_path / name
-        run_stage(simulated, folder, CompareParams(confidence=0.95, baseline_seed=1))
+        run_stage(simulated, folder, Compare(confidence=0.95, baseline_seed=1))
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
     assert written[0] == written[1]
@@ -152,7 +152,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
 
 def test_the_stage_takes_what_is_worth_having_and_what_is_asked_from_its_params(tmp_path: Path) -> None:
     values = {"worth": 2.5, "primary": ["which_text", "pretrain"], "questions": {"which_text": ["task", "domain"]}}
-    params = CompareParams.model_validate({"confidence": 0.9, "baseline_seed": 1, **values})
+    params = Compare.model_validate({"confidence": 0.9, "baseline_seed": 1, **values})
     run_stage(simulate(tmp_path / "recipe", tasks=["section"]), tmp_path / "out", params)
     metrics = read_json(tmp_path / "out/metrics/comparison.json")
     assert metrics["worth"] == 0.025

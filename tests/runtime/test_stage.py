@@ -9,11 +9,11 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from adaptbert.base.start import StartConfig
-from adaptbert.mlm.heldout_evaluation import MeasureConfig
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.mlm import DomainTransfer
+from adaptbert.config.schema.sources import Corpus
+from adaptbert.config.schema.text import Measure
 from adaptbert.runtime.stage import Stage
-from stages.collect import CollectParams
-from stages.domain_transfer import DomainTransferParams
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 from tests.support.stores import runs
@@ -35,13 +35,13 @@ called: dict[str, Any] = {}
 
 
 def domain_transfer(
-    params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig, init_from: Path, out: Path
+    params: DomainTransfer, *, corpus: str, seed: int, measure: Measure, init_from: Path, out: Path
 ) -> None:
     """A stage that prints its arguments."""
     called.update(locals())
 
 
-def collect(params: CollectParams, *, corpus: str, out: Path) -> None:
+def collect(params: Corpus, *, corpus: str, out: Path) -> None:
     """A stage whose section has a part for each corpus."""
     called.update(locals())
 
@@ -68,9 +68,7 @@ def test_a_part_of_a_section_by_its_key(project: Path) -> None:
 def test_values_of_blocks_and_of_another_section(project: Path) -> None:
     """Those of the corpus win over those of the start; the weights of a start stand in the ladder."""
 
-    def domain_transfer(
-        params: DomainTransferParams, *, start: str, corpus: str, weights: StartConfig, out: Path
-    ) -> None:
+    def domain_transfer(params: DomainTransfer, *, start: str, corpus: str, weights: Base, out: Path) -> None:
         called.update(locals())
 
     blocks = "domain_transfer:\n  small: {dropout: 0.2, block_size: 32}\n  domain: {dropout: 0.3}\n"
@@ -147,9 +145,9 @@ import os
 from pathlib import Path
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
-from stages.domain_transfer import DomainTransferParams
+from stages.domain_transfer import DomainTransfer
 
-def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, out: Path, run: Run) -> None:
+def domain_transfer(params: DomainTransfer, *, corpus: str, seed: int, out: Path, run: Run) -> None:
     run.log_metrics({"loss": 0.5}, 3)
     print("the stage")
     if corpus == "broken":

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import atomic_write
-from adaptbert.data.limits import Limits
 from adaptbert.errors import BadData, BadParams, UserError, raise_all
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.stage import Stage

@@ -11,13 +11,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.config import load as params
+from adaptbert.config.schema.sources import Corpus, Task
 from adaptbert.data import labelled_set
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import Fields
 from adaptbert.errors import BadData, UserError
-from adaptbert.runtime.params import params_file as params
-from stages.collect import CollectParams
-from stages.collect_task import CollectTaskParams
 from tests.support.messages import messages_in
 
 ROOT = Path(__file__).parents[2]
@@ -190,30 +189,30 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
 @pytest.mark.parametrize(
     ("kind", "values", "words"),
     [
-        (CollectParams, {**FILES, "colums": {}}, "AB-099 .*unknown key 'colums' .did you mean 'columns'"),
-        (CollectParams, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' is not a field of a corpus\n"),
-        (CollectParams, {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
-        (CollectParams, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'\n  name"),
-        (CollectTaskParams, {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
-        (CollectTaskParams, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
-        (CollectTaskParams, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'\n  it has class, "),
-        (CollectTaskParams, {k: v for k, v in TASK.items() if k != "target"}, "AB-099 .*target: is missing"),
-        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'\n  add it$"),
-        (CollectTaskParams, {**TASK, "tag_scheme": "bio"}, "AB-111 .*'class' takes no 'tag_scheme'"),
-        (CollectTaskParams, {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
-        (CollectTaskParams, {**TASK, **QA, "no_answer": None}, "AB-111 .*'answer' needs 'no_answer'"),
-        (CollectTaskParams, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
-        (CollectTaskParams, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* integer 0\n  write it in"),
-        (CollectTaskParams, {**TASK, "target": "number", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
-        (CollectTaskParams, {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
-        (CollectTaskParams, {**TASK, "split": {}}, "AB-111 .*\n  give a share"),
-        (CollectTaskParams, {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
-        (CollectTaskParams, {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
-        (CollectParams, {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
-        (CollectTaskParams, {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
-        (CollectTaskParams, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*\n  name it for train, dev"),
-        (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
-        (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),
+        (Corpus, {**FILES, "colums": {}}, "AB-099 .*unknown key 'colums' .did you mean 'columns'"),
+        (Corpus, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' is not a field of a corpus\n"),
+        (Corpus, {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
+        (Corpus, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'\n  name"),
+        (Task, {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
+        (Task, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
+        (Task, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'\n  it has class, "),
+        (Task, {k: v for k, v in TASK.items() if k != "target"}, "AB-099 .*target: is missing"),
+        (Task, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'\n  add it$"),
+        (Task, {**TASK, "tag_scheme": "bio"}, "AB-111 .*'class' takes no 'tag_scheme'"),
+        (Task, {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
+        (Task, {**TASK, **QA, "no_answer": None}, "AB-111 .*'answer' needs 'no_answer'"),
+        (Task, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
+        (Task, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* integer 0\n  write it in"),
+        (Task, {**TASK, "target": "number", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
+        (Task, {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
+        (Task, {**TASK, "split": {}}, "AB-111 .*\n  give a share"),
+        (Task, {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
+        (Task, {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
+        (Corpus, {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
+        (Task, {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
+        (Task, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*\n  name it for train, dev"),
+        (Task, {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
+        (Task, {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),
     ],
 )  # fmt: skip
 def test_params_that_contradict_each_other(kind: type[params.Config], values: dict[str, Any], words: str) -> None:
@@ -225,4 +224,4 @@ def test_params_that_contradict_each_other(kind: type[params.Config], values: di
 def test_formats_that_mark_characters_need_no_scheme() -> None:
     values = {**TASK, **SPANS, "format": "doccano"}
     for scheme in ("bio", None):
-        assert params.parse(CollectTaskParams, values | {"tag_scheme": scheme}, "x", Path("p")).tag_scheme == scheme
+        assert params.parse(Task, values | {"tag_scheme": scheme}, "x", Path("p")).tag_scheme == scheme

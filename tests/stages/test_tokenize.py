@@ -12,26 +12,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.base.start import EncoderConfig, StartConfig
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.text import Extension, Segmentation, Tokenize, Vocabulary
 from adaptbert.core.files import read_json
 from adaptbert.errors import BadData
 from adaptbert.text.documents import is_heldout
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
-from adaptbert.text.vocabulary_extension import ExtensionConfig
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_growth import extends
-from adaptbert.text.words import SegmentationConfig
-from stages.tokenize import TokenizeParams, tokenize
-from stages.tokenizer import TokenizerParams, tokenizer
+from stages.tokenize import tokenize
+from stages.tokenizer import tokenizer
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 
 TRAIN = {"corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True, "min_frequency": 1}
-ENCODER = EncoderConfig(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
-RANDOM = StartConfig(init="scratch", encoder=ENCODER)
-FOLDER = StartConfig(init="models/init/small")
-WORDS = SegmentationConfig(segmenter="none", dictionary=str(ROOT / "data/sources/words.txt"))
-CUT = TokenizeParams(max_length=24, heldout_fraction=0.1, words=WORDS)
+ENCODER = Base(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
+RANDOM = Base(init="scratch", encoder=ENCODER)
+FOLDER = Base(init="models/init/small")
+WORDS = Segmentation(segmenter="none", dictionary=str(ROOT / "data/sources/words.txt"))
+CUT = Tokenize(max_length=24, heldout_fraction=0.1, words=WORDS)
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +50,12 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make_tokenizer(validated: Path, root: Path, values: Mapping[str, Any], weights: StartConfig = RANDOM) -> Tokenizer:
+def make_tokenizer(validated: Path, root: Path, values: Mapping[str, Any], weights: Base = RANDOM) -> Tokenizer:
     """What the stage `tokenizer` leaves."""
     root.mkdir(parents=True, exist_ok=True)
     with chdir(root):  # params.yaml names models/init/small
         tokenizer(
-            TokenizerParams(**values),
+            Vocabulary(**values),
             start="small",
             weights=weights,
             corpora=validated / "corpora",
@@ -67,7 +66,7 @@ def make_tokenizer(validated: Path, root: Path, values: Mapping[str, Any], weigh
     return Tokenizer.load(root / "tokenizer")
 
 
-def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any) -> dict[str, Any]:
+def run(validated: Path, root: Path, params: Tokenize = CUT, **train: Any) -> dict[str, Any]:
     """Run both stages; returns the metrics of `tokenize`."""
     make_tokenizer(validated, root, TRAIN | train)
     tokenize(
@@ -110,8 +109,8 @@ def test_every_set_is_there(outputs: Path) -> None:
 
 
 def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, outputs: Path, tmp_path: Path) -> None:
-    words = SegmentationConfig(segmenter="rjieba", dictionary=str(ROOT / "data/sources/words.txt"))
-    facts = run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=0.1, words=words))
+    words = Segmentation(segmenter="rjieba", dictionary=str(ROOT / "data/sources/words.txt"))
+    facts = run(validated, tmp_path, Tokenize(max_length=24, heldout_fraction=0.1, words=words))
     before = read_json(outputs / "metrics/tokenize.json")
     assert {each["segmentation"]["segmenter"][:7] for each in facts.values()} == {"rjieba "}
     assert {each["segmentation"]["segmenter"] for each in before.values()} == {"none"}
@@ -173,7 +172,7 @@ def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
 
 def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path) -> None:
     old = Tokenizer.train(
-        lambda: tiny.sentences("general", 100), VocabularyConfig(vocabulary_size=100, lowercase=True, min_frequency=1)
+        lambda: tiny.sentences("general", 100), Vocabulary(vocabulary_size=100, lowercase=True, min_frequency=1)
     )
     old.save(tmp_path / "models/init/small")
     extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
@@ -202,12 +201,12 @@ def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Pa
 
 def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"AB-018 heldout/\w+: no text\n.* raise tokenize.heldout"):
-        run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6, words=WORDS))
+        run(validated, tmp_path, Tokenize(max_length=24, heldout_fraction=1e-6, words=WORDS))
 
 
 def test_a_start_from_random_weights_adds_no_words(validated: Path, tmp_path: Path) -> None:
     """`extend` in `all` is for the starts from a checkpoint; this one has words of all its corpora already."""
     extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
-    run(validated, tmp_path, extend=ExtensionConfig(**extend))
+    run(validated, tmp_path, extend=Extension(**extend))
     metrics = read_json(tmp_path / "metrics/tokenizer.json")
     assert (metrics["vocabulary"], "new_tokens" in metrics) == (160, False)

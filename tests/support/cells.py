@@ -6,8 +6,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import read_json
-from stages.finetune import FinetuneParams, finetune
+from stages.finetune import finetune
 from tests.support import tiny, tiny_params, tiny_tasks
 
 Kinds = Mapping[str, tuple[str, str]]
@@ -37,7 +38,7 @@ class Project:
         shape, _ = self.kinds[task]
         own = tiny_tasks.options(shape, **(options or {}))
         finetune(
-            FinetuneParams(**tiny_params.cell_values(**{shape: own, **changes})),
+            Finetune(**tiny_params.cell_values(**{shape: own, **changes})),
             task=task,
             arm=arm,
             start="small",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
+from adaptbert.config import load as params
+from adaptbert.config import plan_file
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in

@@ -3,7 +3,8 @@
 import random
 from functools import cache
 
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.config.schema.text import Vocabulary
+from adaptbert.text.tokenizer import Tokenizer
 
 WHO = ["我", "我们", "他们", "朋友", "老师", "大家", "同学们", "妈妈"]
 WHEN = ["今天", "昨天晚上", "周末", "早上", "刚刚", "2019年", "12点"]
@@ -27,4 +28,4 @@ def _clause(dice: random.Random) -> str:
 def tokenizer(more: str = "") -> Tokenizer:
     """A vocabulary of these posts, and of further characters."""
     texts = [*posts(400), f"cafe cafe {more} {more}"]
-    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=260, lowercase=True, min_frequency=1))
+    return Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=260, lowercase=True, min_frequency=1))

@@ -12,11 +12,12 @@ import torch
 from ruamel.yaml import YAML
 from transformers import BertForMaskedLM
 
-from adaptbert.base.start import EncoderConfig
+from adaptbert.config import load as params
+from adaptbert.config import plan_file
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.text import Vocabulary
 from adaptbert.model import checkpoint as saved
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer
 from tests.support import tiny, tiny_tasks
 from tests.support.markdown import blocks
 from tests.support.project import Project
@@ -119,14 +120,14 @@ def small(document: dict[str, Any]) -> dict[str, Any]:
 
 def tokenizer(size: int) -> Tokenizer:
     sentences = [*tiny.sentences("general", 200), *tiny.sentences("domain", 200)]
-    config = VocabularyConfig(vocabulary_size=size, lowercase=True, min_frequency=1)
+    config = Vocabulary(vocabulary_size=size, lowercase=True, min_frequency=1)
     return Tokenizer.train(lambda: sentences, config)
 
 
 def checkpoint(folder: Path, pieces: Tokenizer, seed: int = 1) -> None:
     """A folder in Hugging Face format with random weights, as a public checkpoint in models/init."""
     torch.manual_seed(seed)
-    shape = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
+    shape = Base(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
     weights = BertForMaskedLM(shape.hugging_face(pieces.size, pieces.pad))
     saved.save(folder, weights, pieces, tiny.card("pretrain"))
     (folder / "card.json").unlink()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from adaptbert.runtime.code_digest import running
+from adaptbert.config.code_digest import running
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("adaptbert", "stages", "flows")

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from adaptbert.config import plan_file
 from adaptbert.runtime.libraries import QUIET
-from adaptbert.runtime.params import plan_file
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.config.schema.sources import Limits
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.limits import Limits
 from adaptbert.data.validate_set import ValidatedSet, validate_labelled_set
 from tests.support.labelled_files import CLASS
 

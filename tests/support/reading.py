@@ -6,17 +6,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.raw_writer import RawWriter
 from adaptbert.data.readers.records import Row, Unreadable
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.data.user_files import Files
 
 MANY = "".join(f"line {number}\n" for number in range(20_000)).encode()
 
 
-def config(**values: Any) -> SourceConfig:
-    return SourceConfig.model_validate({"source": "files", **values})
+def config(**values: Any) -> Source:
+    return Source.model_validate({"source": "files", **values})
 
 
 def read(

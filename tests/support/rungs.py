@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.start import EncoderConfig, StartConfig
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.mlm import DomainTransfer, Pretrain, TaskTransfer
 from adaptbert.core.files import read_json
 from adaptbert.errors import BadData
-from stages.domain_transfer import DomainTransferParams, domain_transfer
+from stages.domain_transfer import domain_transfer
 from stages.measure import measure
-from stages.pretrain import PretrainParams, pretrain
-from stages.task_transfer import TaskTransferParams, task_transfer
+from stages.pretrain import pretrain
+from stages.task_transfer import task_transfer
 from tests.support import tiny, tiny_params
 
 SCRATCH, PRETRAIN = "scratch/small", "pretrain/small"
@@ -20,7 +21,7 @@ GENERAL, DOMAIN = "domain_transfer/general-small-1", "domain_transfer/domain-sma
 TASK = "task_transfer/section-domain-small-1"
 """Folders below models/, names of metrics below metrics/."""
 
-ENCODER = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
+ENCODER = Base(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
 
 
 class Ladder:
@@ -47,9 +48,9 @@ class Ladder:
         }
         with chdir(self.root):  # params.yaml names models/init/small
             pretrain(
-                PretrainParams(**tiny_params.rung_values(**changes)),
+                Pretrain(**tiny_params.rung_values(**changes)),
                 start="small",
-                weights=StartConfig(**weights),
+                weights=Base(**weights),
                 seed=seed,
                 measure=tiny_params.MEASURE,
                 tokenizer=self.root / "data/tokenizer",
@@ -66,7 +67,7 @@ class Ladder:
         self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, draw: str = "1", **changes: Any
     ) -> None:
         domain_transfer(
-            DomainTransferParams(**tiny_params.rung_values(**changes), replay_fraction=replay),
+            DomainTransfer(**tiny_params.rung_values(**changes), replay_fraction=replay),
             corpus=corpus,
             start="small",
             draw=draw,
@@ -84,7 +85,7 @@ class Ladder:
 
     def task_transfer(self, **changes: Any) -> None:
         task_transfer(
-            TaskTransferParams(**tiny_params.rung_values(**changes)),
+            TaskTransfer(**tiny_params.rung_values(**changes)),
             task="section",
             start="small",
             draw="1",

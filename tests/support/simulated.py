@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from adaptbert.base.ladder import LadderConfig
-from adaptbert.base.plan import Entry, Plan, expand
+
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
-from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison
+from adaptbert.config.plan import Entry, Plan, expand
+from adaptbert.config.schema.comparison import PRIMARY
 from adaptbert.core.files import read_json, write_json
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scores import classification_metrics, span_metrics

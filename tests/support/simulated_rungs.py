@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from adaptbert.base.plan import Plan
+from adaptbert.config.plan import Plan
 from adaptbert.core.files import write_json
 from adaptbert.mlm.rung_metrics import RungMetrics
 

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.base.start import EncoderConfig
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.text import Vocabulary
 from adaptbert.model import checkpoint
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.resume import Work
 
 TEXTS = {
@@ -53,7 +54,7 @@ def rows(kind: str, count: int, seed: int = 0) -> list[tuple[str, str]]:
 @cache
 def tokenizer(lowercase: bool = True) -> Tokenizer:
     texts = [*sentences("general", 200), *sentences("domain", 200)]
-    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=150, lowercase=lowercase, min_frequency=1))
+    return Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=150, lowercase=lowercase, min_frequency=1))
 
 
 def corpus(folder: Path, kind: str, count: int = 60, seed: int = 0, pieces: Tokenizer | None = None) -> TokenizedCorpus:
@@ -72,7 +73,7 @@ def heldout(folder: Path, pieces: Tokenizer | None = None, tasks: Sequence[str] 
 
 def config(dropout: float | None = None, **changes: Any) -> Any:
     """The architecture as Hugging Face writes it; with `dropout`, that of hidden states and attention."""
-    shape = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=POSITIONS)
+    shape = Base(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=POSITIONS)
     made = shape.hugging_face(tokenizer().size, tokenizer().pad)
     rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     made.update({**({} if dropout is None else dict.fromkeys(rates, dropout)), **changes})

@@ -2,26 +2,26 @@
 
 from typing import Any, get_args
 
-from adaptbert.mlm.heldout_evaluation import MeasureConfig
-from adaptbert.mlm.masking import Masker, MaskingConfig, NgramConfig
-from adaptbert.mlm.rung_config import RungConfig
-from adaptbert.model.optimizer import OptimConfig
+from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.config.schema.mlm import Masking, MlmStep, Ngram
+from adaptbert.config.schema.text import Measure
+from adaptbert.config.schema.training import Training
+from adaptbert.mlm.masking import Masker
 from adaptbert.tasks import shapes
-from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import BudgetConfig
 from tests.support.tiny import MAX_LENGTH, tokenizer
 from tests.support.tiny_tasks import options
 
 
-def masking(**changes: Any) -> MaskingConfig:
+def masking(**changes: Any) -> Masking:
     usual = {"unit": "token", "probability": 0.15, "mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
-    return MaskingConfig(**(usual | changes))
+    return Masking(**(usual | changes))
 
 
 UNITS: dict[str, dict[str, Any]] = {
-    **{unit: {} for unit in get_args(MaskingConfig.model_fields["unit"].annotation)},
-    "ngram": {"ngram": NgramConfig(longest=3, geometric=0)},
+    **{unit: {} for unit in get_args(Masking.model_fields["unit"].annotation)},
+    "ngram": {"ngram": Ngram(longest=3, geometric=0)},
 }
 """Every masking unit, with the options that it requires."""
 
@@ -31,7 +31,7 @@ def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Ma
     return Masker(masking(**changes), seed, pieces)
 
 
-def optim(**changes: Any) -> OptimConfig:
+def optim(**changes: Any) -> Training:
     usual = {
         "learning_rate": 3e-3,
         "weight_decay": 0.01,
@@ -40,14 +40,14 @@ def optim(**changes: Any) -> OptimConfig:
         "epsilon": 1e-6,
         "clip_norm": 1.0,
     }
-    return OptimConfig(**(usual | changes))
+    return Training(**(usual | changes))
 
 
-MEASURE = MeasureConfig(probability=0.15, max_tokens=500, seed=0)
+MEASURE = Measure(probability=0.15, max_tokens=500, seed=0)
 
 
 def rung_values(**changes: Any) -> dict[str, Any]:
-    """Of a `RungConfig`."""
+    """Of a `MlmStep`."""
     return {
         "masking": masking(),
         "optim": optim(),
@@ -63,12 +63,12 @@ def rung_values(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def rung(**changes: Any) -> RungConfig:
-    return RungConfig(**rung_values(**changes))
+def rung(**changes: Any) -> MlmStep:
+    return MlmStep(**rung_values(**changes))
 
 
 def cell_values(**changes: Any) -> dict[str, Any]:
-    """Of a `CellConfig`; of a single sentence unless `changes` has the options of another shape."""
+    """Of a `Finetune`; of a single sentence unless `changes` has the options of another shape."""
     shape = {} if changes.keys() & shapes.SHAPES.keys() else {"single_sentence": options("single_sentence")}
     return {
         **shape,
@@ -85,5 +85,5 @@ def cell_values(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def cell(**changes: Any) -> CellConfig:
-    return CellConfig(**cell_values(**changes))
+def cell(**changes: Any) -> Finetune:
+    return Finetune(**cell_values(**changes))

@@ -11,13 +11,12 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification
 
+from adaptbert.config.schema.finetuning import Freeze, GradualUnfreezing, RDrop
 from adaptbert.data import labelled_set as labelled
 from adaptbert.errors import BadData, UserError
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.tasks.module import FineTuning, UnfreezingBatches
-from adaptbert.tasks.options.freezing import FreezeConfig, GradualUnfreezingConfig
-from adaptbert.tasks.options.r_drop import RDropConfig
 from adaptbert.tasks.restore import load_fine_tuned
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
@@ -33,9 +32,9 @@ KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labellin
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "layer_decay": {"optim": {"layer_decay": 0.7}},
-    "freeze": {"freeze": FreezeConfig(layers=1, embeddings=True)},
+    "freeze": {"freeze": Freeze(layers=1, embeddings=True)},
     "gradual": {},
-    "r_drop": {"r_drop": RDropConfig(weight=1.0)},
+    "r_drop": {"r_drop": RDrop(weight=1.0)},
 }
 
 
@@ -46,7 +45,7 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path, name: str) -> None:
         module, stream = made(**OPTIONS[name])
         batches: Callable[[int], LabelledBatch] = stream
         if name == "gradual":
-            batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+            batches = UnfreezingBatches(stream, GradualUnfreezing(layers_per_epoch=1), 2, EPOCH, 2)
 
         fit(module, until(batches, stop_at), plan(), tiny.no_record(), savepoints=Savepoints(folder))
         return weights(module)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.parquet import texts
 from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.data.user_files import Files
 from adaptbert.text import corpus_writer
 from adaptbert.text.corpus_writer import write
@@ -63,7 +63,7 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
     layouts: list[Callable[[Path, list[dict[str, str]]], Path]] = [one_file, files_of_many_kinds, a_file_each]
     contents = []
     for layout in layouts:
-        source = Files(layout(tmp_path, rows), CORPUS, SourceConfig(source="files", columns={"id": "id"}))
+        source = Files(layout(tmp_path, rows), CORPUS, Source(source="files", columns={"id": "id"}))
         raw = tmp_path / f"raw-{layout.__name__}"
         raw.mkdir()
         with RawWriter(raw, CORPUS) as writer:

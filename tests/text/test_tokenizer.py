@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
+from adaptbert.config.schema.text import Vocabulary
 from adaptbert.errors import BadData
-from adaptbert.text.tokenizer import SPECIALS, Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import SPECIALS, Tokenizer
 from tests.support import tiny
 from tests.support.imports import ROOT
 
@@ -26,7 +27,7 @@ TEXTS = [
 
 def train(lowercase: bool = True, size: int = 220) -> Tokenizer:
     texts = [*tiny.sentences("general", 200), *tiny.sentences("domain", 200), *TEXTS]
-    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=size, lowercase=lowercase, min_frequency=1))
+    return Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=size, lowercase=lowercase, min_frequency=1))
 
 
 RARE = "".join(chr(0x4E00 + number) + " " for number in range(300))  # each once: more of them than the alphabet holds
@@ -34,9 +35,9 @@ RARE = "".join(chr(0x4E00 + number) + " " for number in range(300))  # each once
 IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
-from adaptbert.text.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.text.tokenizer import Tokenizer, Vocabulary
 texts = Path(sys.argv[1]).read_text(encoding="utf-8").split("|")
-made = Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=200, lowercase=True, min_frequency=1))
+made = Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=200, lowercase=True, min_frequency=1))
 made.save(Path(sys.argv[2]))
 """
 

@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, BertForPreTraining, BertTokenizer
 
+from adaptbert.config.schema.text import Extension
 from adaptbert.text.tokenizer import SPECIALS, Tokenizer
-from adaptbert.text.vocabulary_extension import Extended, ExtensionConfig, WordPieces, extend_vocabulary, with_words
+from adaptbert.text.vocabulary_extension import Extended, WordPieces, extend_vocabulary, with_words
 from adaptbert.text.vocabulary_growth import extends, grow
 from tests.support import tiny
 
@@ -33,7 +34,7 @@ def crowded(seed: int) -> Tokenizer:
 
 
 def extension(tokenizer: Tokenizer, texts: list[str], count: int = 30, min_frequency: int = 1) -> Extended:
-    config = ExtensionConfig(corpora=["domain"], num_new_tokens=count, min_frequency=min_frequency)
+    config = Extension(corpora=["domain"], num_new_tokens=count, min_frequency=min_frequency)
     return extend_vocabulary(tokenizer, texts, config)
 
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import rjieba
 
+from adaptbert.config.schema.text import Segmentation
 from adaptbert.errors import BadData, Several
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.words import Entry, SegmentationConfig, Segmenter, read_dictionary
+from adaptbert.text.words import Entry, Segmenter, read_dictionary
 from tests.support import chinese
 
 
@@ -62,11 +63,11 @@ def test_a_word_of_the_users(tmp_path: Path) -> None:
     path.write_text("\ufeff# 说明 1\n绝绝子怪\n\n石墨烯飞 5 n\n", encoding="utf-8")
     entries = read_dictionary(path)
     assert entries == (Entry("绝绝子怪"), Entry("石墨烯飞", 5, "n"))
-    config = SegmentationConfig(segmenter="rjieba", dictionary=str(path))
+    config = Segmentation(segmenter="rjieba", dictionary=str(path))
     text, pieces = "我们今天绝绝子怪真的", chinese.tokenizer("绝子怪")
     assert units(text, Segmenter.load(config, path), pieces) == ["我们", "今天", "绝绝子怪", "真的"]
     assert "绝绝子怪" not in units(text, Segmenter("rjieba"), pieces)
-    none = SegmentationConfig(segmenter="none", dictionary=str(path))
+    none = Segmentation(segmenter="none", dictionary=str(path))
     assert Segmenter.load(none, path) == Segmenter(), "not read"
 
 

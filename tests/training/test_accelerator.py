@@ -15,6 +15,7 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from transformers import BertForMaskedLM, BertForPreTraining
 
+from adaptbert.config.schema.finetuning import RDrop
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentenceOrderHead, SentencePairs
 from adaptbert.model import attention
@@ -23,7 +24,6 @@ from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks import shapes
 from adaptbert.tasks.module import FineTuning
-from adaptbert.tasks.options.r_drop import RDropConfig
 from adaptbert.training import loop
 from adaptbert.training.distributed import Ranks
 from adaptbert.training.document_stream import DocumentStream
@@ -39,7 +39,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "usual": ({}, {}),
     "crf": ({"decoder": "crf"}, {}),
     "windows": ({"long_text": "windows", "stride": 20}, {}),
-    "r_drop": ({}, {"r_drop": RDropConfig(weight=1.0)}),
+    "r_drop": ({}, {"r_drop": RDrop(weight=1.0)}),
     "class_weights": ({}, {"weights": [1.0, 2.0]}),
 }
 """Of the shape, and of the run."""

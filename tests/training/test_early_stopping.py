@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from adaptbert.config.schema.finetuning import GradualUnfreezing, RDrop
 from adaptbert.tasks.module import UnfreezingBatches
-from adaptbert.tasks.options.freezing import GradualUnfreezingConfig
-from adaptbert.tasks.options.r_drop import RDropConfig
 from adaptbert.training.early_stopping import Best, KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted
@@ -27,7 +26,7 @@ def stopped(
 ) -> tuple[Fitted, dict[str, torch.Tensor]]:
     """Dev scores are given: the third measurement in a row that is not better is the fifth."""
     module, stream = made(**options)
-    batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2) if thawing else stream
+    batches = UnfreezingBatches(stream, GradualUnfreezing(layers_per_epoch=1), 2, EPOCH, 2) if thawing else stream
     rule = None if patience is None else KeepBest("dev/score", patience)
     measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
     how = replace(plan(12), keep_best=rule)
@@ -54,7 +53,7 @@ def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
-        options = {"r_drop": RDropConfig(weight=1.0), "optim": {"layer_decay": 0.8}}
+        options = {"r_drop": RDrop(weight=1.0), "optim": {"layer_decay": 0.8}}
         return stopped(tmp_path / str(devices), 3, thawing=True, **options)
 
     (alone, one), (together, two) = run(1), run(2)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
+from adaptbert.config import strict_yaml
 from adaptbert.errors import BadParams
-from adaptbert.runtime.params import strict_yaml
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML

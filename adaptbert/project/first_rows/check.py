@@ -7,21 +7,20 @@ from the hub, and no docstring is read.
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Set
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from adaptbert.data.limits import Limits
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.sources import Task
+from adaptbert.config.schema.text import Segmentation
 from adaptbert.data.readers.spec import FORMATS
 from adaptbert.errors import BadData, UserError
 from adaptbert.project.first_rows.judging import Finding
 from adaptbert.project.first_rows.looks import SPLITS, LabelledLook, Look, of_corpus
-from adaptbert.runtime.params import blocks
-from adaptbert.runtime.params import params_file as params
-from adaptbert.text.words import SegmentationConfig, Segmenter
+from adaptbert.text.words import Segmenter
 
 SECONDS = 10.0
 """After that, no further set is opened."""
@@ -29,6 +28,9 @@ SHOWN = 10
 """Errors of a set that are reported one by one."""
 _LARGEST = 20_000_000
 """Bytes of a file that can only be read whole."""
+
+
+_Look = tuple[str, Collection[Path], Iterator[Finding]]
 
 
 class Seen(NamedTuple):
@@ -45,19 +47,19 @@ class Seen(NamedTuple):
     unopened: list[str]
 
 
-def check(document: Mapping[str, Any], file: Path, missing: Set[str] = frozenset()) -> Seen:
+def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None = None) -> Seen:
     """The problems that the first rows of the files show.
 
     Args:
-        document: valid sections: `validate`, and the sets to look at.
-        file: for the messages.
+        recipe: valid.
         missing: paths that are known to be missing or unusable.
+        task: to look at alone, with paths of its own; None: at all sets.
     """
     end, seen = time.monotonic() + SECONDS, Seen([], [], [])
     with TemporaryDirectory() as folder, _without_warnings():
-        limits = params.parse(Limits, document["validate"], "validate", file)
-        look = Look(file, limits, Path(folder))
-        for key, whole, findings in _looks(document, look, missing):
+        look = Look(recipe, Path(folder))
+        looks = _looks(look, missing) if task is None else [_of_task(look, task)]
+        for key, whole, findings in looks:
             if time.monotonic() > end or any(path.stat().st_size > _LARGEST for path in whole if path.is_file()):
                 seen.unopened.append(key)
             else:
@@ -65,34 +67,29 @@ def check(document: Mapping[str, Any], file: Path, missing: Set[str] = frozenset
     return seen
 
 
-def _looks(
-    document: Mapping[str, Any], look: Look, missing: Set[str]
-) -> Iterator[tuple[str, Collection[Path], Iterator[Finding]]]:
+def _looks(look: Look, missing: Set[str]) -> Iterator[_Look]:
     """Every set: its key, its files that cannot be read in part, and what is to be found in it."""
-    stage = import_module("stages.collect")  # by name: no module of the library imports a stage
-    for name, values in document.get("collect", {}).items():
-        key, path = f"collect.{name}", values["path"]
-        if path not in missing:
-            yield key, (), of_corpus(look, key, params.parse(stage.CollectParams, values, key, look.file), Path(path))
-    stage = import_module("stages.collect_task")
-    for name, values in document.get("collect_task", {}).items():
-        key, paths = f"collect_task.{name}", {split: Path(values[split]) for split in SPLITS}
-        if missing.isdisjoint(values[split] for split in SPLITS):
-            config = params.parse(stage.CollectTaskParams, values, key, look.file)
-            is_document = config.format is not None and FORMATS[config.format].made_of == "document"
-            labelled = LabelledLook(look, name, stage, config, paths, document["finetune"])
-            yield key, paths.values() if is_document else (), labelled.findings()
-    configs: dict[str, SegmentationConfig] = {}  # without repetitions: most starts have that of all
-    for start in document["ladder"]["starts"] if "tokenize" in document else ():
-        block = blocks.owner(document["tokenize"], [start], ["words", "dictionary"])
-        words, key = blocks.in_force(document["tokenize"], [start])["words"], f"tokenize.{block}.words"
-        configs.setdefault(key, params.parse(SegmentationConfig, words, key, look.file))
-    for key, words in configs.items():
+    recipe = look.recipe
+    for corpus in recipe.corpora.values():
+        if corpus.path not in missing:
+            yield corpus.key, (), of_corpus(look, corpus.key, corpus, Path(corpus.path))
+    for task in recipe.tasks.values():
+        if missing.isdisjoint(getattr(task, split) for split in SPLITS):
+            yield _of_task(look, task)
+    for base in recipe.bases:
+        words = recipe.values("tokenize", {"base": base}).words
         if words.dictionary not in missing:
-            yield f"{key}.dictionary", (Path(words.dictionary),), _of_dictionary(words)
+            key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
+            yield key, (Path(words.dictionary),), _of_dictionary(words)
 
 
-def _of_dictionary(config: SegmentationConfig) -> Iterator[Finding]:
+def _of_task(look: Look, task: Task) -> _Look:
+    paths = {split: Path(getattr(task, split)) for split in SPLITS}
+    is_document = task.format is not None and FORMATS[task.format].made_of == "document"
+    return task.key, paths.values() if is_document else (), LabelledLook(look, task, paths).findings()
+
+
+def _of_dictionary(config: Segmentation) -> Iterator[Finding]:
     Segmenter.load(config, Path(config.dictionary))
     yield from ()
 

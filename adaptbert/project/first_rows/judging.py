@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Limits
 from adaptbert.data.accounts import Account, TooManyBad
-from adaptbert.data.limits import Limits
 from adaptbert.data.user_files import MOST_FILES
 from adaptbert.errors import BadData, UserError
 

@@ -3,19 +3,21 @@
 import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.sources import Limits, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.hub import HubDataset
 from adaptbert.data.installed_docs import InstalledDocs
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.limits import Limits
 from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.source_config import SourceConfig
+from adaptbert.data.source_config import labelling_of, layout_of
 from adaptbert.data.user_files import Files
 from adaptbert.errors import BadParams
 from adaptbert.project.first_rows.judging import (
@@ -28,7 +30,6 @@ from adaptbert.project.first_rows.judging import (
     unread,
     validation_limits,
 )
-from adaptbert.runtime.params import blocks
 from adaptbert.tasks.options import class_weights
 
 SPLITS = ("train", "dev", "test")
@@ -40,14 +41,15 @@ class Look(NamedTuple):
     """What the checks of all sets share.
 
     Attributes:
-        file: params.yaml, for messages.
-        limits: of validation.
         folder: a temporary one.
     """
 
-    file: Path
-    limits: Limits
+    recipe: Recipe
     folder: Path
+
+    @property
+    def limits(self) -> Limits:
+        return self.recipe.limits
 
     def new_folder(self) -> Path:
         return Path(mkdtemp(dir=self.folder))
@@ -58,7 +60,7 @@ def _beginning(*, small: bool) -> int:
     return sys.maxsize if small else ROWS
 
 
-def of_corpus(look: Look, key: str, config: SourceConfig, path: Path) -> Iterator[Finding]:
+def of_corpus(look: Look, key: str, config: Source, path: Path) -> Iterator[Finding]:
     """Text without labels."""
     from adaptbert.data.validate_corpus import validate_corpus
 
@@ -91,18 +93,14 @@ class LabelledLook:
     """A labelled set.
 
     Args:
-        stage: the module of `collect_task`, which reads its rows.
-        config: its section for this set.
         paths: split -> where it lies.
-        tuning: the section `finetune`.
     """
 
-    def __init__(
-        self, look: Look, name: str, stage: Any, config: Any, paths: Mapping[str, Path], tuning: Mapping[str, Any]
-    ) -> None:
-        self._look, self._name, self._stage, self._config = look, name, stage, config
-        self._paths, self._tuning, self._key = paths, tuning, f"collect_task.{name}"
-        shares = config.split.shares() if config.split is not None else {}
+    def __init__(self, look: Look, task: Task, paths: Mapping[str, Path]) -> None:
+        self._look, self._config, self._paths, self._key = look, task, paths, task.key
+        self._name, self._layout = task.key.partition(".")[2], layout_of(task)
+        self._stage = import_module("stages.collect_task")  # by name: no module of the library imports a stage
+        shares = task.split.shares() if task.split is not None else {}
         self._own = {split: path for split, path in paths.items() if split not in shares}
 
     def findings(self) -> Iterator[Finding]:
@@ -110,7 +108,7 @@ class LabelledLook:
             if self._config.source == "installed_docs":
                 InstalledDocs(path).provenance()
             elif self._config.source == "hub":
-                HubDataset(path, self._config.layout(), self._config, split)
+                HubDataset(path, self._layout, self._config, split)
         if self._config.source == "files":
             yield from self._of_files()
 
@@ -120,9 +118,9 @@ class LabelledLook:
         config, read = self._config, _beginning(small=small)
         extents: dict[str, Extent] = {}
         failures: list[Finding] = []
-        with RawWriter(self._look.new_folder(), config.layout()) as writer:
+        with RawWriter(self._look.new_folder(), self._layout) as writer:
             for split, path in self._own.items():
-                files = Files(path, config.layout(), config, split, config.labelling(), read)
+                files = Files(path, self._layout, config, split, labelling_of(config), read)
                 failed = raised(partial(writer.write, files.rows(), split, path))
                 extents[split] = Extent(writer.rows_in.get(split, 0), files.is_whole)
                 failures += unread(failed, self._key, extents[split])
@@ -160,15 +158,19 @@ class LabelledLook:
 
     def _tuned(self, labels: list[str] | None, rows: int | None) -> Iterator[Finding]:
         """What `finetune` says of these labels and rows; values of single starts and arms are left to the stage."""
-        values = blocks.in_force(self._tuning, [self._name])
+        recipe = self._look.recipe
+        cell = next((cell for cell in recipe.cells() if cell["task"] == self._name), None)
+        if cell is None:
+            return
+        values = recipe.values("finetune", cell)
 
         def key(name: str) -> str:
-            return f"{self._look.file}: finetune.{blocks.owner(self._tuning, [self._name], [name])}.{name}"
+            return f"{recipe.file}: {recipe.place('finetune', cell, name)}"
 
-        if rows is not None and values.get("labels", 0) > rows:
+        if rows is not None and values.labels > rows:
             few = f"train of {self._name} has {rows:,} rows that are kept: all of them are used"
-            yield f"{key('labels')}: {values['labels']:,}, but {few}"
-        weights = values.get("class_weights")
+            yield f"{key('labels')}: {values.labels:,}, but {few}"
+        weights = values.class_weights
         if labels is None or weights is None:
             return
         if problem := class_weights.problem(weights, self._config.target, labels):
@@ -184,4 +186,4 @@ class LabelledLook:
         """The user's file, or the set, in place of the temporary file or folder."""
         split = Path(shown).stem
         is_file = Path(shown) != raw and split in self._paths
-        return str(self._paths[split]) if is_file else f"{self._look.file}: {self._key}"
+        return str(self._paths[split]) if is_file else f"{self._look.recipe.file}: {self._key}"

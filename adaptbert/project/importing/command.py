@@ -1,4 +1,4 @@
-"""`adaptbert import`: a public checkpoint -> models/init/<start>, and the lines of params.yaml that make it a start."""
+"""`adaptbert import`: a public checkpoint -> models/init/<base>, and the line of params.yaml that makes it a base."""
 
 import os
 import re
@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.ladder import is_name, plain, why_no_name
-from adaptbert.base.start import FOLDERS, is_hub_name
 from adaptbert.codes import Code
+from adaptbert.config.recipe import PARAMS
+from adaptbert.config.schema.bases import FOLDERS, is_hub_name
+from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable
 from adaptbert.model.card import CARD
@@ -19,7 +20,6 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, check_architecture, downloaded, read_object
 from adaptbert.project.importing import weights
 from adaptbert.runtime.locks import stage_lock
-from adaptbert.runtime.stage import PARAMS
 from adaptbert.text.tokenizer import Tokenizer
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
@@ -30,11 +30,11 @@ ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 
 
-def import_checkpoint(name: str, revision: str | None, start: str | None) -> list[str]:
-    """Bring a folder, or else a model of the hub, into the folder of a start: all of it or nothing.
+def import_checkpoint(name: str, revision: str | None, base: str | None) -> list[str]:
+    """Bring a folder, or else a model of the hub, into the folder of a base: all of it or nothing.
 
     Args:
-        start: name of the start that it becomes; None: by its own name.
+        base: name of the base that it becomes; None: by its own name.
 
     Returns:
         What the user is told.
@@ -47,20 +47,20 @@ def import_checkpoint(name: str, revision: str | None, start: str | None) -> lis
         raise BadData(Code.NOT_A_CHECKPOINT, "SOURCE", "the name is empty", NAME_ONE)
     if is_folder := Path(name).is_dir():
         name = str(Path(name))
-    start = name_of(Path(name).resolve().name if is_folder else name) if start is None else start
-    if not is_name(start):
-        raise BadParams(Code.BAD_NAME, f"--start {start}", *why_no_name(start))
+    base = name_of(Path(name).resolve().name if is_folder else name) if base is None else base
+    if not is_name(base):
+        raise BadParams(Code.BAD_NAME, f"--base {base}", *why_no_name(base))
     if not PARAMS.is_file():
         problem, remedy = "no params.yaml: not the folder of the project", "change to the folder of the project"
         raise BadParams(Code.NO_PARAMS, Path.cwd(), problem, remedy)
     if is_folder and revision is not None:
         problem = f"{revision} is the revision of a model on the hub, and {name} is a folder"
         raise BadParams(Code.CONTRADICTION, "--revision", problem, "leave --revision out, or move the folder away")
-    to = Path(f"{FOLDERS}{start}")
+    to = Path(f"{FOLDERS}{base}")
     target = Path(os.path.realpath(to))  # a link stays one
     with stage_lock("import"):
         if target.is_file() or (target.is_dir() and any(target.iterdir())):
-            remedy = "remove it to import again, or give the start another name: --start NAME"
+            remedy = "remove it to import again, or give the base another name: --base NAME"
             raise BadData(Code.OTHER_CHECKPOINT_THERE, to, "is there already, and is not replaced", remedy)
         folder = Path(name) if is_folder else _downloaded(name, revision or "main")
         with atomic_write(target) as part, _speaking_of(part, name), _speaking_of(folder, name):
@@ -70,15 +70,14 @@ def import_checkpoint(name: str, revision: str | None, start: str | None) -> lis
     return [
         *map(printable, [f"{to}:", *lines]),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
-        f"  below ladder.starts:  {start}: {{init: {to}}}",
-        f"  below pretrain:       {start}: {{budget: {{tokens: 0}}}}",
+        f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
     ]
 
 
 def name_of(model: str) -> str:
-    """That of its start: `google-bert/bert-base-chinese`, or a folder of that name -> `bert_base_chinese`.
+    """That of its base: `google-bert/bert-base-chinese`, or a folder of that name -> `bert_base_chinese`.
 
-    `public` where nothing of the name can be that of a start.
+    `public` where nothing of the name can be that of a base.
     """
     name = plain(model.rstrip("/").rpartition("/")[2]).lstrip("0123456789_")[:40].rstrip("_")
     return name if is_name(name) else "public"

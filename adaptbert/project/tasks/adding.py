@@ -1,27 +1,24 @@
-"""`adaptbert add-task`: files -> a block in `collect_task`, the options of its type in `finetune`, and plan.json."""
+"""`adaptbert add-task`: files -> a block in `tasks`, and plan.json."""
 
 from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ruamel.yaml import YAML
-
-from adaptbert.base.ladder import ALL, is_name, why_no_name
-from adaptbert.base.plan import PLAN
 from adaptbert.codes import Code
+from adaptbert.config import plan_file
+from adaptbert.config.plan import PLAN
+from adaptbert.config.recipe import KINDS, Recipe
+from adaptbert.config.schema.section import is_name, why_no_name
+from adaptbert.config.schema.sources import Task
 from adaptbert.errors import BadParams, printable, raise_all
-from adaptbert.project import own_data
+from adaptbert.project import own_data, rules
 from adaptbert.project.editing import params_text, replacing
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.project.tasks import conclusion, splits
 from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
-from adaptbert.runtime.params.all_sections import check_all
-from adaptbert.tasks.shapes import SHAPES
+from adaptbert.runtime.stage import checked
 
 _BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
 
@@ -32,10 +29,9 @@ class NewTask:
 
     Attributes:
         name: of the task.
-        file: params.yaml.
-        read: what it was when it was read.
+        read: what params.yaml was when it was read.
         text: the new one.
-        document: its values.
+        recipe: what it says.
         cells: how many it has.
         to_copy: the user's files that are not in the project -> their places there.
         shown: what was concluded.
@@ -43,22 +39,26 @@ class NewTask:
     """
 
     name: str
-    file: Path
     read: bytes
     text: str
-    document: Mapping[str, Any]
+    recipe: Recipe
     cells: int
     to_copy: Mapping[Path, Path]
     shown: list[str]
     notices: list[str]
 
     def __str__(self) -> str:
-        values = self.document["collect_task"][self.name]
-        options = self.document["finetune"].get(self.name, {})
-        block = params_text.shown({("collect_task", self.name): values, ("finetune", self.name): options})
-        lines = [*self.shown, "", f"for {self.file}:", "", block, *(f"notice: {notice}" for notice in self.notices)]
+        block = params_text.shown({("tasks", self.name): self.recipe.written["tasks"][self.name]})
+        lines = [
+            *self.shown,
+            "",
+            f"for {self.recipe.file}:",
+            "",
+            block,
+            *(f"notice: {notice}" for notice in self.notices),
+        ]
         if not self.cells:
-            lines.append(f"no arm is for this task: add {self.name} to `tasks` of an arm in ladder.arms")
+            lines.append(f"no arm is for this task: add {self.name} to `tasks` of an arm")
         return printable("\n".join(lines))
 
     def write(self) -> list[str]:
@@ -85,21 +85,21 @@ class NewTask:
                     Path(f"{path}.dvc").unlink(missing_ok=True)
             raise
         lines = [] if summary is None else [str(summary)]
-        return [*lines, f"task {self.name} is in {self.file}, and its cells ({self.cells}) in plan.json"]
+        return [*lines, f"task {self.name} is in {self.recipe.file}, and its cells ({self.cells}) in plan.json"]
 
     def _write_text(self) -> None:
         """A kill between the two files leaves an older plan.json, which the first stage refuses with the remedy."""
         text = self.text.replace("\n", "\r\n") if b"\r\n" in self.read else self.text
         if self.read.startswith(BOM_UTF8):
             text = f"{BOM_UTF8.decode()}{text}"
-        plan = plan_file.text(plan_file.plan(self.document, self.file))
-        with replacing.replaced(self.file, text):
+        plan = plan_file.text(plan_file.plan(self.recipe))
+        with replacing.replaced(self.recipe.file, text):
             replacing.write(PLAN, plan.encode())
 
     def _check_unchanged(self) -> None:
-        if self.file.read_bytes() != self.read:
+        if self.recipe.file.read_bytes() != self.read:
             problem = "was changed while this command was at work; nothing was written"
-            raise BadParams(Code.NOT_EDITABLE, self.file, problem, "run the command again")
+            raise BadParams(Code.NOT_EDITABLE, self.recipe.file, problem, "run the command again")
 
 
 def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> NewTask:
@@ -114,40 +114,31 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
         BadData: the files are not those of a task, or it is not clear what they hold.
         BadParams: the name is taken, or params.yaml is not valid.
     """
-    document, read = params.read(file), file.read_bytes()
-    check_all(document, file)
+    recipe, read = checked(file), file.read_bytes()
     files = splits.of_files(words)
     seen = conclusion.of_files(files, said)
     called = name or splits.name_of(files.files["train"])
-    _check_name(called, document, file)
+    _check_name(called, recipe)
     places: dict[Path, Path] = {}
     for path in files.files.values():
         places[path] = _place(path, called, places.values())
     values = {**seen.values, **conclusion.paths_of(files, places)}
-    shape = seen.values["shape"]
-    example = SHAPES[shape].options.example(document["finetune"][ALL]["max_length"])  # as `adaptbert check` proposes
-    options = {shape: YAML(typ="safe", pure=True).load(example)}
-    new = {
-        **document,
-        "collect_task": {**document["collect_task"], called: values},
-        "finetune": {**document["finetune"], called: options},
-    }
-    check_all(new, file)
-    cells = sum(cell.task == called for cell in plan_file.names(new, file).finetune.values())
-    notices = _check_rows(called, seen, files, new, file)
-    text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)
+    new = Recipe({**recipe.written, "tasks": {**(recipe.written["tasks"] or {}), called: values}}, file)
+    rules.check(new)
+    cells = sum(cell["task"] == called for cell in new.cells())
+    notices = _check_rows(called, seen, files, new)
+    text = params_text.added({("tasks", called): values}, new.written, file, _BY_HAND)
     to_copy = {path: place for path, place in places.items() if not _is_there(path, place)}
     renamed = [f"{old} is copied as {new}: its name is taken" for old, new in to_copy.items() if old.name != new.name]
     shown = [f"task {called}", *seen.shown, *renamed]
-    return NewTask(called, file, read, text, new, cells, to_copy, shown, notices)
+    return NewTask(called, read, text, new, cells, to_copy, shown, notices)
 
 
-def _check_name(name: str, document: Mapping[str, Any], file: Path) -> None:
-    owners = {"collect_task": document["collect_task"], "collect": document["collect"]}
-    owners |= {f"ladder.{kind}": document["ladder"][kind] for kind in ("starts", "arms")}
-    owner = next((place for place, names in owners.items() if name in names), None)
+def _check_name(name: str, recipe: Recipe) -> None:
+    owner = next((KINDS[kind] for kind, names in recipe.names().items() if name in names), None)
     if owner is not None:
-        raise BadParams(Code.BAD_NAME, f"{file}: {owner}.{name}", "the name is taken", "choose another: --name NAME")
+        place = f"{recipe.file}: {owner}.{name}"
+        raise BadParams(Code.BAD_NAME, place, "the name is taken", "choose another: --name NAME")
     if not is_name(name):
         raise BadParams(Code.BAD_NAME, f"--name {name}", *why_no_name(name))
 
@@ -169,11 +160,11 @@ def _is_there(path: Path, place: Path) -> bool:
     return is_recorded or path.resolve() == place.absolute()
 
 
-def _check_rows(name: str, seen: Conclusion, files: Splits, new: Mapping[str, Any], file: Path) -> list[str]:
+def _check_rows(name: str, seen: Conclusion, files: Splits, new: Recipe) -> list[str]:
     """What `adaptbert check` says of the first rows; the files are read where they lie now."""
     here = conclusion.paths_of(files, {path: path for path in files.files.values()})
-    collected = {name: {**seen.values, **here}}
-    document = {"validate": new["validate"], "collect_task": collected, "finetune": new["finetune"]}
-    checked = first_rows.check(document, file)
-    raise_all(checked.errors)
-    return checked.notices
+    task = Task.model_validate({**seen.values, **here})
+    task._key = f"tasks.{name}"
+    checked_rows = first_rows.check(new, task=task)
+    raise_all(checked_rows.errors)
+    return checked_rows.notices

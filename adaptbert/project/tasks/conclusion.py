@@ -1,4 +1,4 @@
-"""What `add-task` concludes of the user's files: the sections of `collect_task` and `finetune`, and what it saw."""
+"""What `add-task` concludes of the user's files: the sections of `tasks`, and what it saw."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, cast
 
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Format, named_type
 from adaptbert.data.readers import encodings
-from adaptbert.data.readers.spec import FORMATS, Format
+from adaptbert.data.readers.spec import FORMATS
 from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks import columns as of_columns
@@ -81,7 +82,7 @@ class Conclusion(NamedTuple):
     """What the files hold.
 
     Attributes:
-        values: of the block in `collect_task`, but for the paths.
+        values: of the block in `tasks`, but for the paths.
         shown: lines for the user.
     """
 
@@ -115,7 +116,7 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
     mapped = {field: name for field, name in named.items() if field != name or field in ("id", "group")}
     row = {field: sight.rows[0].get(name) for field, name in named.items()}
     unread = [name for name in sight.columns if name not in named.values() and not _is_of_conll(sight, name)]
-    values: dict[str, Any] = {"source": "files", "shape": shape, "target": target, **labels.keys}
+    values: dict[str, Any] = {**named_type(shape, target), **labels.keys}
     if not all(each.is_named for each in sights.values()):
         values["format"] = sight.format
     values |= {"encoding": said.encoding} if said.encoding else {}

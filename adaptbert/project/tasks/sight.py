@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Format
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.lines import head
 from adaptbert.data.readers.records import Record
-from adaptbert.data.readers.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.spec import FORMATS, ReadRequest, format_of, known_suffixes
 from adaptbert.errors import BadData
 
 ROWS = 100_000

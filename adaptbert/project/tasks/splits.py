@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from adaptbert.base.ladder import is_name, plain
 from adaptbert.codes import Code
+from adaptbert.config.schema.section import is_name, plain
 from adaptbert.data.readers.spec import SUFFIXES
 from adaptbert.errors import BadData
 from adaptbert.project.own_data import OWN

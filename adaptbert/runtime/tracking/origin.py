@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from adaptbert.runtime.params import params_file as params
+from adaptbert.config import load as params
 from adaptbert.runtime.tracking.preset_name import preset_name
 
 

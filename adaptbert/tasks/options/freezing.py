@@ -4,59 +4,28 @@ A frozen parameter gets no gradient and the optimizer keeps no means of it. Auto
 trained parameter, which saves time.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from pydantic import Field, model_validator
-
-from adaptbert.base import bounds
-from adaptbert.base.config import Config, contradiction
+from adaptbert.config.schema.finetuning import Freeze, GradualUnfreezing
 from adaptbert.model.parameter_depth import depths
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class FreezeConfig(Config):
-    """The frozen parts. Freezing everything is the feature-based approach of Devlin et al. 2019, section 5.3."""
-
-    layers: Annotated[int, Field(ge=0, le=bounds.LAYERS)] | Literal["all"]
-    """Number of frozen layers, from the lowest; `all` trains only the head (and the pooler, which belongs to it)."""
-    embeddings: bool
-    """Whether they are frozen too. If not, gradients pass through all layers and hardly any time is saved."""
-
-    @model_validator(mode="after")
-    def _something(self) -> "FreezeConfig":
-        if self.layers == 0 and not self.embeddings:
-            raise contradiction("layers 0 and embeddings false freeze nothing", "leave the block out")
-        return self
-
-    def below(self, layers: int) -> int:
-        """The number of lowest layers, of `layers`, without any trained parameter in or below them."""
-        return (layers if self.layers == "all" else self.layers) if self.embeddings else 0
-
-    @property
-    def is_everything(self) -> bool:
-        """Whether only the head is trained."""
-        return self.layers == "all" and self.embeddings
+def layers_below(config: Freeze, layers: int) -> int:
+    """The number of lowest layers, of `layers`, without any trained parameter in or below them."""
+    return (layers if config.layers == "all" else config.layers) if config.embeddings else 0
 
 
-class GradualUnfreezingConfig(Config):
-    """Training from the top: Howard and Ruder 2018, "Universal Language Model Fine-tuning", section 3.3.
-
-    The first epoch trains the head alone, each later one `layers_per_epoch` layers more; the embeddings come last.
+def frozen_depths(config: GradualUnfreezing, epoch: int, layers: int) -> int:
+    """The number of the lowest depths (adaptbert.model.parameter_depth) that are frozen in epoch 0, 1 ...; at most
+    `layers` + 1, all but the head.
     """
-
-    layers_per_epoch: Annotated[int, Field(ge=1, le=bounds.LAYERS)]
-    """In the paper 1; with 12 layers and few epochs a larger value is needed to train all of them."""
-
-    def frozen(self, epoch: int, layers: int) -> int:
-        """The number of the lowest depths (adaptbert.model.parameter_depth) that are frozen in epoch 0, 1 ...; at most
-        `layers` + 1, all but the head.
-        """
-        return max(0, layers + 1 - epoch * self.layers_per_epoch)
+    return max(0, layers + 1 - epoch * config.layers_per_epoch)
 
 
-def freeze(model: "nn.Module", config: FreezeConfig) -> None:
+def freeze(model: "nn.Module", config: Freeze) -> None:
     """Freeze parameters for the whole run."""
     depth_of = depths(name for name, _ in model.named_parameters())
     top = max(depth_of.values())

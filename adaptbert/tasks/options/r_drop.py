@@ -1,30 +1,22 @@
 """R-Drop: a loss term for the divergence of two forward passes with different dropout (Liang et al. 2021, section
 2.1)."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from adaptbert.base.config import Config
+from adaptbert.config.schema.finetuning import RDrop
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class RDropConfig(Config):
-    """The weight of the divergence. Twice the forward passes, so nearly twice the time."""
+def r_drop_loss(config: RDrop, one: "Tensor", other: "Tensor", log_one: "Tensor", log_other: "Tensor") -> "Tensor":
+    """Half of the paper's sum, so that the loss has the scale of one without R-Drop.
 
-    weight: Annotated[float, Field(gt=0)]
-    """The paper's alpha: 1 to 5 for classification there."""
-
-    def loss(self, one: "Tensor", other: "Tensor", log_one: "Tensor", log_other: "Tensor") -> "Tensor":
-        """Half of the paper's sum, so that the loss has the scale of one without R-Drop.
-
-        Args:
-            one, other: the loss of each pass.
-            log_one, log_other: see `divergence`.
-        """
-        return (one + other) / 2 + self.weight / 2 * divergence(log_one, log_other)
+    Args:
+        one, other: the loss of each pass.
+        log_one, log_other: see `divergence`.
+    """
+    return (one + other) / 2 + config.weight / 2 * divergence(log_one, log_other)
 
 
 def divergence(log_one: "Tensor", log_other: "Tensor") -> "Tensor":

@@ -11,11 +11,11 @@ from itertools import cycle
 from math import inf, isnan
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from adaptbert.base import bounds
-from adaptbert.base.config import Config, contradiction
 from adaptbert.codes import Code
+from adaptbert.config.schema import bounds
+from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
 
@@ -41,46 +41,12 @@ class Trial:
     score: float
 
 
-class SearchConfig(Config):
-    """The values that are tried before the seeds of a cell are trained (the extra `search`). A value that is left out
-    is that of the task."""
-
-    trials: Annotated[int, Field(gt=0, le=bounds.TRIALS)]
-    """How many; optuna's TPE sampler chooses the next by those before."""
-    learning_rate: Annotated[list[Rate], Field(max_length=bounds.VALUES)]
-    """The lowest and the highest to try."""
-    global_batch_size: Annotated[list[Size], Field(max_length=bounds.VALUES)] | None = None
-    """Values to try."""
-    epochs: Annotated[list[Epochs], Field(max_length=bounds.VALUES)] | None = None
-    """Values to try, in turn, so that the trials of each arm cost the same."""
-    seeds: Annotated[int, Field(gt=0, le=bounds.RUNS)]
-    """Runs of each trial, the same for every trial and arm and none of them the cell's; the mean of their scores on
-    the dev split decides, the earlier trial where two are equal."""
-
-    @model_validator(mode="after")
-    def _agree(self) -> "SearchConfig":
-        for name, values, example in (
-            ("global_batch_size", self.global_batch_size, [16, 32]),
-            ("epochs", self.epochs, [3, 5]),
-        ):
-            if values is not None and (not values or len(set(values)) != len(values)):
-                raise contradiction(f"{name} {values}: give at least one value, each once", f"write e.g. {example}")
-        rates = self.learning_rate
-        if len(rates) != 2 or rates[0] >= rates[1]:
-            problem = f"learning_rate {rates}: it takes the lowest and the highest"
-            raise contradiction(problem, "write e.g. [1.0e-5, 2.0e-4]")
-        if self.epochs is not None and self.trials < len(self.epochs):
-            problem = f"trials {self.trials} < {len(self.epochs)} values of epochs, and each is to be tried"
-            raise contradiction(problem, "raise trials, or take values of epochs out")
-        return self
-
-
-def search_seeds(config: SearchConfig) -> list[int]:
+def search_seeds(config: Search) -> list[int]:
     """Of the runs of each trial; derived, so that they differ from the seeds of cells."""
     return [seed_of(number, "search") for number in range(config.seeds)]
 
 
-def search(config: SearchConfig, usual: Point, score: Callable[[Point], float]) -> list[Trial]:
+def search(config: Search, usual: Point, score: Callable[[Point], float]) -> list[Trial]:
     """All trials in their order: TPE (Bergstra et al. 2011, section 4), the learning rate on a logarithmic scale.
 
     Epochs are not sampled: they are the cost of a trial, and an arm that profits from many would get more training than

@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptbert.config.schema.sources import Format, Source
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.raw_writer import RawWriter
 from adaptbert.data.readers.encodings import COMMON
 from adaptbert.data.readers.records import Row
 from adaptbert.data.readers.spec import FORMATS as SPECS
-from adaptbert.data.readers.spec import Format
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.data.user_files import Files
 from adaptbert.errors import UserError
 from adaptbert.prediction.inputs import Input
@@ -69,7 +68,7 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
     path.write_bytes(gzip.compress(content) if pack else content)
     columns = {} if SPECS[kind].is_labelled else {"id": "id"}
     values = {"source": "files", "format": kind, "encoding": encoding, "columns": columns}
-    config = SourceConfig.model_validate(values)
+    config = Source.model_validate(values)
     with suppress(UserError), RawWriter(folder, layout) as writer:
         files = Files(path, layout, config, "" if layout == CORPUS else "train")
         writer.write(files.rows(), "train", path)
@@ -98,7 +97,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_samples_are_read(tmp_path: Path, kind: Format) -> None:
     """Else harming them would show nothing."""
     (tmp_path / "any").write_bytes(WHOLE[kind])
-    config = SourceConfig.model_validate({"source": "files", "format": kind, "encoding": None, "columns": {}})
+    config = Source.model_validate({"source": "files", "format": kind, "encoding": None, "columns": {}})
     rows = 0
     for layout in LAYOUTS:
         with suppress(UserError):

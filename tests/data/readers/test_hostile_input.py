@@ -17,17 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptbert.config.load import parse
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.readers import replacing
 from adaptbert.data.readers.encodings import problem
 from adaptbert.data.readers.fields import Fields
 from adaptbert.data.readers.replacing import Replacer
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.prediction import Predictor, outputs
 from adaptbert.prediction.inputs import Input
 from adaptbert.prediction.request_rows import Reader
-from adaptbert.runtime.params.params_file import parse
 from tests.support import tiny
 from tests.support.reading import collect, read, texts, write
 
@@ -108,7 +108,7 @@ charmap é utf\0 unknown"""
 @pytest.mark.parametrize("name", [*REFUSED.split(), ""])
 def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadParams, match=r"(?s)AB-111 .*encoding '.*\n  write e.g. gb18030, big5, .*leave it out for"):
-        parse(SourceConfig, {"source": "files", "encoding": name}, "collect.domain", Path("params.yaml"))
+        parse(Source, {"source": "files", "encoding": name}, "collect.domain", Path("params.yaml"))
     path = write(tmp_path / "a.txt", "a\n")
     if name:
         with pytest.raises(BadParams, match="AB-111 --encoding: "):
@@ -167,10 +167,10 @@ def test_a_pattern_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_pattern_that_is_none(pattern: str, replacement: str, words: str | None) -> None:
     values = {"source": "files", "replace": [[pattern, replacement]]}
     if words is None:
-        SourceConfig.model_validate(values)
+        Source.model_validate(values)
         return
     with pytest.raises(BadParams, match=r"(?s)AB-111 .*mend the regular expression") as caught:
-        parse(SourceConfig, values, "collect.domain", Path("params.yaml"))
+        parse(Source, values, "collect.domain", Path("params.yaml"))
     assert words in str(caught.value)
 
 

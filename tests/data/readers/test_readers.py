@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.labelled_source import LabelledSource
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.records import Row
-from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError
 from tests.support.labelled_files import ANSWER, CLASS, LABELS, PAIR, SPANS, TAGS, load, problems, values
 
@@ -99,7 +99,7 @@ def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
         folder.mkdir()
         for name in ("a", "b"):
             (folder / f"{name}.conll").write_text(f"-DOCSTART- O\n\n{name} O\n\n{split} B-X\n", encoding="utf-8")
-    config = SourceConfig.model_validate({"source": "files", "columns": {"group": "document"}})
+    config = Source.model_validate({"source": "files", "columns": {"group": "document"}})
     source = LabelledSource(folders, SPANS, config, {})
     groups = [row.group for split in folders for row in source.rows(split) if isinstance(row, Row)]
     assert (len(groups), len(set(groups))) == (12, 6)

@@ -6,7 +6,8 @@ from typing import get_args
 
 import pytest
 
-from adaptbert.data.readers.spec import FORMATS, SUFFIXES, Format, format_of
+from adaptbert.config.schema.sources import Format
+from adaptbert.data.readers.spec import FORMATS, SUFFIXES, format_of
 
 
 def test_every_format_that_params_allow_has_an_entry() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.config import strict_yaml
 from adaptbert.errors import BadParams
 from adaptbert.project.editing import params_text
-from adaptbert.runtime.params import strict_yaml
 from tests.support.imports import ROOT
 
 FILES = [ROOT / "params.yaml", *sorted((ROOT / "presets").glob("*.yaml"))]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.plan import PLAN
+from adaptbert.config.plan import PLAN
 from adaptbert.project.editing import replacing
 from tests.project.tasks.conftest import rows
 from tests.support.commands import run

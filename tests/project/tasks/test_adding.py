@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from adaptbert.base import plan as planning
 from adaptbert.cli import app
+from adaptbert.config import load as params
+from adaptbert.config import plan as planning
+from adaptbert.config import plan_file
 from adaptbert.errors import BadParams
 from adaptbert.project import own_data
 from adaptbert.project.own_data import open_repository
 from adaptbert.project.tasks.adding import prepare
 from adaptbert.project.tasks.conclusion import Said
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import plan_file
 from tests.project.tasks.conftest import rows
 
 PARAMS, OWN = Path("params.yaml"), Path("data/own")

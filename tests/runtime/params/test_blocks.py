@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-
-from adaptbert.errors import UserError
-from adaptbert.mlm.masking import MaskingConfig
 from adaptbert.runtime.params.blocks import in_force, parse
+
+from adaptbert.config.schema.mlm import Masking
+from adaptbert.errors import UserError
 
 SECTION = {
     "all": {"budget": {"tokens": 1000}, "optim": {"learning_rate": 5e-5, "weight_decay": 0.01}, "dropout": 0.1},
@@ -45,7 +45,7 @@ MASKING = {
 
 def errors(section: dict[str, dict[str, object]], *names: str) -> list[str]:
     with pytest.raises(UserError) as refused:
-        parse(MaskingConfig, section, names, "masking", Path("params.yaml"))
+        parse(Masking, section, names, "masking", Path("params.yaml"))
     return [str(error) for error in getattr(refused.value, "failures", [refused.value])]
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from adaptbert.errors import BAD_PARAMS, BadParams, UserError
-from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
+
+from adaptbert.config import load as params
+from adaptbert.errors import BAD_PARAMS, BadParams, UserError
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 

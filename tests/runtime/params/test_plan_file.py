@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.plan import MOST_BYTES, Plan, read
+from adaptbert.config import plan_file
+from adaptbert.config.plan import MOST_BYTES, Plan, read
 from adaptbert.errors import BadParams
-from adaptbert.runtime.params import plan_file
 
 FILE = Path("params.yaml")
 LADDER: dict[str, Any] = {

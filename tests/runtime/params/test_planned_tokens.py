@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from adaptbert.base import plan as planning
-from adaptbert.runtime.params import params_file
 from adaptbert.runtime.params.planned_tokens import planned_tokens
+
+from adaptbert.config import load as params_file
+from adaptbert.config import plan as planning
 from tests.support.imports import ROOT
 
 PLAN = planning.read(ROOT / "plan.json")

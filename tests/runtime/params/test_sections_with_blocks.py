@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.runtime.params import plan_file
+from adaptbert.config import plan_file
 from tests.support.rules import errors
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adaptbert.runtime.params.all_sections import check_all
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from adaptbert.codes import Code
+from adaptbert.config import load as params
+from adaptbert.config.strict_yaml import load
 from adaptbert.errors import BAD_PARAMS, UserError
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params.all_sections import check_all
-from adaptbert.runtime.params.strict_yaml import load
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 

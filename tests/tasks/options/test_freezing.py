@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from adaptbert.config.schema.finetuning import Freeze, GradualUnfreezing
 from adaptbert.model.optimizer import adamw
 from adaptbert.model.parameter_depth import depths
 from adaptbert.tasks.module import UnfreezingBatches
-from adaptbert.tasks.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.training.loop import fit
 from tests.support import tiny, tiny_params
 from tests.support.short_runs import EPOCH, STEPS, changed, made, plan, weights
@@ -53,7 +53,7 @@ def test_each_layer_learns_at_its_own_rate_all_along_the_schedule() -> None:
     ],
 )
 def test_what_is_frozen_stays_and_the_optimizer_knows_nothing_of_it(config: dict[str, Any], frozen: set[int]) -> None:
-    module, batches = made(freeze=FreezeConfig.model_validate(config))
+    module, batches = made(freeze=Freeze.model_validate(config))
     before = weights(module)
     deep = depths(before)
     fit(module, batches, plan(), tiny.no_record())
@@ -63,9 +63,9 @@ def test_what_is_frozen_stays_and_the_optimizer_knows_nothing_of_it(config: dict
 
 
 def test_layers_thaw_from_the_top_epoch_by_epoch() -> None:
-    config = GradualUnfreezingConfig(layers_per_epoch=1)
+    config = GradualUnfreezing(layers_per_epoch=1)
     assert [config.frozen(epoch, 2) for epoch in range(5)] == [3, 2, 1, 0, 0]
-    assert [GradualUnfreezingConfig(layers_per_epoch=5).frozen(epoch, 12) for epoch in range(4)] == [13, 8, 3, 0]
+    assert [GradualUnfreezing(layers_per_epoch=5).frozen(epoch, 12) for epoch in range(4)] == [13, 8, 3, 0]
     for epochs in range(1, 5):
         module, batches = made()
         before = weights(module)

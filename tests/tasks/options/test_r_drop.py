@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.nn import functional
 
+from adaptbert.config.schema.finetuning import RDrop
 from adaptbert.tasks.module import _logits
-from adaptbert.tasks.options.r_drop import RDropConfig, divergence
+from adaptbert.tasks.options.r_drop import divergence
 from adaptbert.training.loop import fit
 from tests.support import tiny, tiny_tasks
 from tests.support.short_runs import first_batch, made, model_of, plan
@@ -42,7 +43,7 @@ def test_r_drop_makes_passes_agree() -> None:
     """The weight pulls both passes together."""
     divergences = []
     for weight in (1e-9, 20.0):
-        module, batches = made(r_drop=RDropConfig(weight=weight), optim={"learning_rate": 1e-2})
+        module, batches = made(r_drop=RDrop(weight=weight), optim={"learning_rate": 1e-2})
         fit(module, batches, plan(), tiny.no_record())
         torch.manual_seed(5)
         batch = batches(0)

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.files import read_json
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.store import EXPERIMENT
 from adaptbert.tasks.module import FineTuning
-from adaptbert.tasks.options.search import Point, SearchConfig, Trial, best, search, search_seeds
+from adaptbert.tasks.options.search import Point, Trial, best, search, search_seeds
 from adaptbert.training.resume import Work
 from adaptbert.training.stability import Diverged
 from tests.support import tiny, tiny_params
@@ -26,8 +27,8 @@ FEW = {"trials": 4, "learning_rate": [1e-9, 1e-2], "epochs": [1.0, 2.0], "seeds"
 MANY = {"trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 5.0, 9.0], "seeds": 1}
 
 
-def config(**values: Any) -> SearchConfig:
-    return SearchConfig.model_validate(FEW | values)
+def config(**values: Any) -> Search:
+    return Search.model_validate(FEW | values)
 
 
 def trials(metrics: Mapping[str, Any]) -> list[Any]:
@@ -126,7 +127,7 @@ def test_cost_counts_trials(searched: dict[str, Any]) -> None:
     assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
 
 
-def diverge(monkeypatch: pytest.MonkeyPatch, config: SearchConfig, number: int) -> None:
+def diverge(monkeypatch: pytest.MonkeyPatch, config: Search, number: int) -> None:
     """The first trials of a search have losses that are no numbers, from the second step on."""
     step, found = FineTuning.training_step, search(config, USUAL, lambda _: 0.0)
     rates = [trial.point.learning_rate for trial in found[:number]]

@@ -1,7 +1,6 @@
 """params.yaml: reads it as YAML 1.2 (as DVC does), validates it strictly, and suggests the nearest name.
 
-A section's class is a `Config` that lives in the file of the thing it configures; this module only reads it.
-Nothing heavy is imported here: a bad value is reported in milliseconds, before torch is loaded.
+The classes of its sections are in adaptbert.config.schema; this module only reads them. Nothing heavy is imported here: a bad value is reported in milliseconds, before torch is loaded.
 """
 
 import math
@@ -14,15 +13,15 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from adaptbert.base.config import CHANGE, Config, Contradiction
 from adaptbert.codes import Code
+from adaptbert.config import strict_yaml
+from adaptbert.config.schema.section import CHANGE, Contradiction, Section
 from adaptbert.errors import BadParams, closest, nearest, raise_all, shortened
-from adaptbert.runtime.params import strict_yaml
 
 MAX_BYTES = 1_000_000
 
 
-C = TypeVar("C", bound=Config)
+C = TypeVar("C", bound=Section)
 
 
 _BELOW = "write its keys below it, each line indented alike, as in presets/demo.yaml"
@@ -72,35 +71,17 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
         key: where the values stand in the file, e.g. `domain_transfer`.
     """
     if not isinstance(values, Mapping):
-        raise no_mapping(f"{file}: {key}", values)
+        raise no_mapping(f"{file}: {key}" if key else str(file), values)
     try:
-        config = cls.model_validate(values)
+        return cls.model_validate(values)
     except ValidationError as error:
         raise_all([_translate(details, cls, key, file) for details in _merge_alternatives(error.errors(), values)])
         raise
-    config._key = key
-    return config
 
 
 def no_mapping(place: str, value: object) -> BadParams:
     """The error of a value that should have keys."""
     return BadParams(Code.WRONG_TYPE, place, f"expected a mapping, found {_type_name(value)}", _BELOW)
-
-
-def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
-    """The values under a dotted key, e.g. `collect.general`."""
-    value: Any = document
-    done: list[str] = []
-    for part in key.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            known = sorted(value) if isinstance(value, Mapping) else []
-            place = ".".join(done) or "the file"
-            like = nearest(part, known) if done else ""  # an unknown section has its own error
-            remedy = f"add it; {place} has {', '.join(map(str, known)) or 'nothing'}"
-            raise BadParams(Code.UNKNOWN_KEY, f"{file}: {key}", f"'{part}' is missing in {place}{like}", remedy)
-        value = value[part]
-        done.append(part)
-    return value
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -151,16 +132,16 @@ def _alternative(error: ErrorDetails, values: Any) -> int | None:
     return None
 
 
-def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
+def _translate(details: ErrorDetails, cls: type[Section], key: str, file: Path) -> BadParams:
     path = [str(part) for part in details["loc"] if part != "[key]"]  # pydantic marks an error in a key so
-    place = f"{file}: {'.'.join([key, *map(shortened, path)])}"
+    place = f"{file}: {'.'.join([*([key] if key else []), *map(shortened, path)])}".removesuffix(": ")
     kind, value = details["type"], details.get("input")
     if kind == "extra_forbidden":
         known = _fields(cls, path[:-1])
         problem = f"unknown key '{shortened(path[-1])}'{nearest(path[-1], known)}"
         return BadParams(Code.UNKNOWN_KEY, place, problem, f"known: {', '.join(known)}")
     if kind == "missing":
-        return BadParams(Code.UNKNOWN_KEY, place, "is missing", "add it; a value that changes a result has no default")
+        return BadParams(Code.UNKNOWN_KEY, place, "is missing", "add it")
     if kind == "value_error":
         error = details["ctx"]["error"]
         if isinstance(error, Contradiction):
@@ -247,7 +228,7 @@ def _expected(details: ErrorDetails) -> str:
     return _TYPES.get(kind, details["msg"])
 
 
-def _fields(cls: type[Config], path: list[str]) -> list[str]:
+def _fields(cls: type[Section], path: list[str]) -> list[str]:
     """The field names at `path` inside `cls`."""
     here: Any = cls
     for part in path:

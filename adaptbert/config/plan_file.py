@@ -8,59 +8,25 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.ladder import ALL, LadderConfig
-from adaptbert.base.plan import PLAN, WRITE, Corpus, LabelledSet, Plan, expand, read
 from adaptbert.codes import Code
+from adaptbert.config.code_digest import ROOT, code_digest
+from adaptbert.config.plan import PLAN, WRITE, Plan, expand, read
+from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
-from adaptbert.runtime.code_digest import ROOT, code_digest
-from adaptbert.runtime.params import params_file as params
 
-SECTIONS = ("tokenizer", "tokenize", "pretrain", "domain_transfer", "task_transfer", "finetune")
-"""Of params.yaml whose blocks the file names; those of `measure` are the same for all rungs."""
 _MOST_SHOWN = 3
+_SINGLE = ("validation", "compare")
 
 
-def plan(document: Mapping[str, Any], file: Path) -> Plan:
+def plan(recipe: Recipe) -> Plan:
     """What params.yaml and the code stand for today."""
-    return names(document, file).model_copy(update={"code": {stage: code_digest(stage) for stage in stages()}})
+    return expand(recipe).model_copy(update={"code": {stage: code_digest(stage) for stage in stages()}})
 
 
 def stages() -> list[str]:
     """Those whose code decides what they write."""
     return sorted(path.stem for path in (ROOT / "stages").glob("*.py") if path.stem not in ("__init__", "plan"))
-
-
-def names(document: Mapping[str, Any], file: Path) -> Plan:
-    """What params.yaml stands for today, without the code.
-
-    Args:
-        document: params.yaml, its sections valid; a section with blocks may be anything, and then has none.
-        file: for the messages.
-    """
-    ladder = params.parse(LadderConfig, document["ladder"], "ladder", file)
-    dictionaries = {start: _dictionary(document.get("tokenize"), start) for start in ladder.starts}
-    blocks = {name: document[name] for name in SECTIONS if isinstance(document.get(name), Mapping)}
-    corpora = {name: Corpus(path=values["path"]) for name, values in document["collect"].items()}
-    tasks = {
-        name: LabelledSet(**{split: values[split] for split in LabelledSet.model_fields})
-        for name, values in document["collect_task"].items()
-    }
-    expanded = expand(ladder, list(tasks), blocks, dictionaries)
-    return expanded.model_copy(update={"collect": corpora, "collect_task": tasks})
-
-
-def _dictionary(tokenize: Any, start: str) -> str:
-    """The file of further words in force for a start; empty where the section is wrong, which has its own error."""
-    for block in (start, ALL):
-        words = _inside(_inside(tokenize, block), "words")
-        if isinstance(path := _inside(words, "dictionary"), str):
-            return path
-    return ""
-
-
-def _inside(values: Any, key: str) -> Any:
-    return values.get(key) if isinstance(values, Mapping) else None
 
 
 def text(planned: Plan) -> str:
@@ -85,18 +51,18 @@ def write(planned: Plan, path: Path = PLAN) -> None:
         part.write_text(text(planned), encoding="utf-8")
 
 
-def check(document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = (), path: Path = PLAN) -> None:
+def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = PLAN) -> None:
     """Raise where the file is not what params.yaml stands for: more, fewer or other entries, or in another order.
 
     Args:
         codes_of: the stages whose code is looked at as well.
     """
-    raise_all(errors(document, file, codes_of, path))
+    raise_all(errors(recipe, codes_of, path))
 
 
-def errors(document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = (), path: Path = PLAN) -> list[UserError]:
+def errors(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = PLAN) -> list[UserError]:
     """The error that `check` raises, if there is one."""
-    today = names(document, file).model_dump()
+    file, today = recipe.file, expand(recipe).model_dump()
     try:
         written = read(path).model_dump()
     except UserError as error:
@@ -120,7 +86,9 @@ def errors(document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = ()
 
 def _addresses(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """DVC's names of the stages, with their entries."""
-    return {f"{stage}@{key}": entry for stage in tables if stage != "code" for key, entry in tables[stage].items()}
+    single = {("validate" if name == "validation" else name): tables[name] for name in _SINGLE}
+    others = [table for table in tables if table not in ("code", *_SINGLE)]
+    return single | {f"{table}@{key}": entry for table in others for key, entry in tables[table].items()}
 
 
 def _named(what: str, entries: list[str]) -> list[str]:

@@ -18,8 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 """The folder of adaptbert/ and stages/."""
 PACKAGES = ("adaptbert", "stages")
-CARRYING = ("runtime", "project", "commands")
+CARRYING = ("runtime", "project", "commands", "config")
 """Packages of adaptbert that carry, with the files that lie directly in adaptbert/."""
+DECIDING = ("config.schema", "config.plan")
+"""What lies in one of these and decides nevertheless: the values in force, and the names of what is compared."""
 READ = ("*.css", "*.js", "*.j2")
 """Files beside a module that it may read."""
 ENDING = {"UserError", "BadData", "BadParams", "Diverged", "TooManyBad", "contradiction"}
@@ -68,7 +70,7 @@ def reached(module: str, root: Path = ROOT) -> set[str]:
 def carries(module: str, root: Path = ROOT) -> bool:
     """Whether a module starts, stops or records a stage, and changes nothing that it writes."""
     package, *below = module.split(".")
-    if package != "adaptbert" or not below:
+    if package != "adaptbert" or not below or ".".join(below[:2]) in DECIDING:
         return False
     return below[0] in CARRYING or (root / package / f"{below[0]}.py").is_file()
 

@@ -1,0 +1,1 @@
+"""Every option of params.yaml: type, bounds, default, unit and source; a module for each group of stages."""

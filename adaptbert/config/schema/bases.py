@@ -1,0 +1,210 @@
+"""Bases, arms: what all weights begin with, and which steps precede fine-tuning."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from adaptbert.codes import Code
+from adaptbert.config.schema import bounds
+from adaptbert.config.schema.section import Name, Section, contradiction
+
+FOLDERS = "models/init/"
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_SIZES = "{layers: 2, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512}"
+
+
+def is_hub_name(text: str) -> bool:
+    """Whether this can be the name of a model on the hub, `bert-base-chinese` or `hfl/rbt3`; else it is a path."""
+    return _HUB_NAME.fullmatch(text) is not None and not text.startswith("models/")
+
+
+class Base(Section):
+    """A public checkpoint, or the sizes of a BERT with random weights (Devlin et al. 2019, section 3).
+
+    A text is the checkpoint: `base: google-bert/bert-base-chinese`.
+    """
+
+    checkpoint: Annotated[str, Field(min_length=1)] | None = None
+    """The name of a model on the hub, or a Hugging Face folder, `models/init/<base>`."""
+    revision: Annotated[str, Field(min_length=1)] | None = None
+    """Of a model on the hub: a commit, a tag or a branch; left out: `main`, which may move."""
+    layers: Annotated[int, Field(ge=1, le=bounds.LAYERS)] | None = None
+    """Transformer layers. This and the other sizes are those of random weights; a checkpoint brings its own."""
+    hidden_size: Annotated[int, Field(ge=8, le=bounds.HIDDEN)] | None = None
+    """Width of the encoder."""
+    heads: Annotated[int, Field(ge=1, le=bounds.HEADS)] | None = None
+    """Attention heads; they divide `hidden_size`."""
+    intermediate_size: Annotated[int, Field(ge=8, le=bounds.INTERMEDIATE)] | None = None
+    """Width of the feed-forward layers."""
+    max_positions: Annotated[int, Field(ge=8, le=bounds.POSITIONS)] | None = None
+    """Tokens of the longest document that it can read."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Base":
+        sizes = [self.layers, self.hidden_size, self.heads, self.intermediate_size, self.max_positions]
+        if self.checkpoint is not None:
+            if any(size is not None for size in sizes):
+                problem = f"checkpoint is {self.checkpoint} and sizes are given"
+                raise contradiction(problem, "take the sizes out: a checkpoint brings its own")
+            if self.revision is not None and self.is_folder:
+                problem = f"checkpoint is {self.checkpoint} and revision is given"
+                raise contradiction(problem, "take it out: it is of a model on the hub")
+            return self
+        if self.revision is not None or None in sizes:
+            raise contradiction("neither a checkpoint nor all sizes", f"name a checkpoint, or write {_SIZES}")
+        self._check_sizes()
+        return self
+
+    def _check_sizes(self) -> None:
+        assert self.layers and self.hidden_size and self.heads and self.intermediate_size
+        if self.hidden_size % self.heads:
+            remainder = self.hidden_size % self.heads
+            heads = next(heads for heads in range(self.heads, 0, -1) if self.hidden_size % heads == 0)
+            problem = f"hidden_size {self.hidden_size} % heads {self.heads} = {remainder}, not 0"
+            raise contradiction(problem, f"write heads: {heads}, or a hidden_size that {self.heads} divides")
+        weights = self.layers * (4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size)
+        if weights > bounds.PARAMETERS:
+            problem = f"{weights:,} weights in {self.layers} layers, more than {bounds.PARAMETERS:,}"
+            raise contradiction(problem, "write smaller sizes; BERT-base has 12 layers of 768 and 3072")
+
+    @property
+    def is_random(self) -> bool:
+        return self.checkpoint is None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder of this project, and no name on the hub."""
+        return self.checkpoint is not None and not is_hub_name(self.checkpoint)
+
+    @property
+    def shown(self) -> str:
+        """For messages and logs."""
+        return self.checkpoint or "random weights"
+
+
+def _named(value: object) -> object:
+    return {"checkpoint": value} if isinstance(value, str) else value
+
+
+BaseValue = Annotated[Base, BeforeValidator(_named)]
+
+GENERAL, DOMAIN = "general", "domain"
+"""The corpus of general pre-training, which is also that of the control of domain transfer; the usual name of the
+other."""
+
+
+@dataclass(frozen=True)
+class Climb:
+    """What weights have been trained on.
+
+    Attributes:
+        is_random: whether they began at random instead of with general pre-training.
+        corpora: of domain transfer, in order.
+        with_task_text: whether task transfer follows.
+    """
+
+    is_random: bool = False
+    corpora: tuple[str, ...] = ()
+    with_task_text: bool = False
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[list[Name], Field(max_length=bounds.NAMES)]
+
+
+class Arm(Section):
+    """The steps before fine-tuning; an arm without keys is its base after general pre-training."""
+
+    pretrain: Literal["none"] | None = None
+    """`none`: random weights of the sizes of the base."""
+    domain_transfer: Annotated[Names, BeforeValidator(_listed)] = Field(default_factory=list)
+    """A corpus, or several in a list, one after the other."""
+    task_transfer: Literal["own"] | None = None
+    """`own`: the training text of the task, without labels; it comes last."""
+    again: Name | None = None
+    """Another arm, whose checkpoints are trained once more with other seeds: an A/A control. It says no more than that,
+    and which `tasks` and `bases` have it; left out: those of the other arm."""
+    tasks: Names | None = None
+    """Tasks that have this arm; left out: all."""
+    bases: Names | None = None
+    """Bases that have this arm; left out: all."""
+
+    @model_validator(mode="after")
+    def _is_again_alone(self) -> "Arm":
+        if self.again is not None and self.climb != Climb():
+            remedy = f"leave out all but again: {self.again}; only tasks and bases may stand beside it"
+            raise contradiction("'again' beside what an arm is trained on", remedy)
+        return self
+
+    @property
+    def climb(self) -> Climb:
+        """What it is trained on; of an arm with `again` that of the other arm (`with_again`)."""
+        return Climb(self.pretrain == "none", tuple(self.domain_transfer), self.task_transfer is not None)
+
+
+ARMS: Mapping[str, dict[str, Any]] = {
+    "scratch": {"pretrain": "none"},
+    "general": {},
+    "general_long": {"domain_transfer": GENERAL},
+    "domain": {"domain_transfer": DOMAIN},
+    "task": {"task_transfer": "own"},
+    "domain_task": {"domain_transfer": DOMAIN, "task_transfer": "own"},
+    "scratch_task": {"pretrain": "none", "task_transfer": "own"},
+    "general_long_task": {"domain_transfer": GENERAL, "task_transfer": "own"},
+}
+"""Arms that a list can name."""
+
+
+def _spelled_out(value: object) -> object:
+    """A list of known names as a mapping."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        return value
+    for name in value:
+        if name not in ARMS:
+            remedy = f"known: {', '.join(ARMS)}; write a mapping for others: {{{name}: {{domain_transfer: CORPUS}}}}"
+            raise contradiction(f"'{name}' is none of the arms that a list can name", remedy, Code.UNKNOWN_KEY)
+    return {name: ARMS[name] for name in value}
+
+
+def _resolved(arms: dict[str, Arm]) -> dict[str, Arm]:
+    """The arms; those with `again` have the steps of the arm that it names."""
+    if not arms:
+        raise contradiction("empty, so nothing to compare", "leave it out: all that the text allows", Code.UNKNOWN_KEY)
+    resolved = dict(arms)
+    for name, arm in arms.items():
+        if arm.again is None:
+            continue
+        if (other := arms.get(arm.again)) is None or arm.again == name:
+            problem = f"arms.{name}.again names '{arm.again}', which is no other arm"
+            raise contradiction(problem, f"known: {', '.join(each for each in arms if each != name) or 'none'}")
+        if other.again is not None:
+            problem = f"arms.{name}.again names '{arm.again}', which repeats another arm itself"
+            raise contradiction(problem, f"write again: {other.again}, and leave one of the two out")
+        if not (other.climb.corpora or other.climb.with_task_text):
+            problem = f"arms.{name}.again names '{arm.again}', which has no step that is trained for each replicate"
+            raise contradiction(problem, "name an arm with domain_transfer or task_transfer, which says so itself")
+        own = {key: values for key in ("tasks", "bases") if (values := getattr(arm, key)) is not None}
+        resolved[name] = other.model_copy(update={"again": arm.again, **own})
+    return resolved
+
+
+Arms = Annotated[dict[Name, Arm], BeforeValidator(_spelled_out)]
+
+
+def arms_of(written: dict[str, Arm] | None, corpora: Mapping[str, Any]) -> dict[str, Arm]:
+    """The arms in force: those written, else all that the corpora allow, with the control on general text."""
+    if written is not None:
+        return _resolved(written)
+    names = ["general", "general_long", "domain", "task", "domain_task"] if DOMAIN in corpora else ["general", "task"]
+    return {name: Arm.model_validate(ARMS[name]) for name in names}
+
+
+def is_of(arm: Arm, task: str, base: str) -> bool:
+    """Whether a task has the arm from a base."""
+    return (arm.tasks is None or task in arm.tasks) and (arm.bases is None or base in arm.bases)

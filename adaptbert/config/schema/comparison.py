@@ -1,0 +1,30 @@
+"""The section `compare`: how arms are compared."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from adaptbert.config.schema import bounds
+from adaptbert.config.schema.section import Name, Section
+
+PRIMARY = ("domain_text", "task_transfer_after_domain")
+"""The primary questions unless params.yaml names others: each costs the others power, and sums of them add nothing."""
+
+
+class Compare(Section):
+    """How arms are compared."""
+
+    replicates: Annotated[int, Field(ge=1, le=bounds.RUNS)] = 2
+    """Every step above general pre-training is trained so many times, each time with other seeds; of one there is no
+    verdict."""
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    """Of every interval; 1 - confidence is the level of every verdict."""
+    min_gain: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """The smallest gain worth having, in points (scores times 100)."""
+    primary: list[str] = list(PRIMARY)
+    """Questions for which verdicts are given, in all tasks; others are described. `domain_text/news` is the one of an
+    arm that is called `news`."""
+    questions: dict[Name, Annotated[list[Name], Field(min_length=2, max_length=2)]] = {}
+    """Further questions by name: an arm and the arm that it is compared with."""
+    baseline_seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    """Of the logistic regression among the baselines."""

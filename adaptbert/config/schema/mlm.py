@@ -1,0 +1,176 @@
+"""The sections `pretrain`, `domain_transfer` and `task_transfer`: masked-language modelling.
+
+Defaults for random weights are those of small models and little text on a CPU (benchmarks/studies); for a checkpoint
+those of Devlin et al. 2019, appendix A.2, and of Gururangan et al. 2020, appendix B.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from adaptbert.config.schema import bounds
+from adaptbert.config.schema.section import FromWeights, Section, contradiction
+from adaptbert.config.schema.training import Rate, Training
+
+SentenceObjective = Literal["none", "nsp", "sop"]
+Share = Annotated[float, Field(ge=0, le=1)]
+BUDGET = ("tokens", "passes", "steps")
+"""Keys of which one alone is in force: one that is written takes the place of another in a section below."""
+
+
+class Ngram(Section):
+    """The number of words in a run."""
+
+    longest: Annotated[int, Field(ge=2, le=64)]
+    """Unit ngram: words of the longest run, 3 after ERNIE (Sun et al. 2019), 10 in SpanBERT (Joshi et al. 2020)."""
+    geometric: Annotated[float, Field(ge=0, lt=1)]
+    """Unit ngram: p of a geometric distribution of lengths that ends at `longest`, 0.2 in SpanBERT; 0: each length
+    is equally likely."""
+
+
+class Masking(Section):
+    """How tokens are chosen and replaced."""
+
+    unit: Literal["token", "word", "ngram"] = "token"
+    """The unit that is drawn: single tokens, all tokens of a word together (whole-word masking), or runs of words. A
+    run ends at a special token. `tokenize.words` defines what a word is."""
+    ngram: Ngram | None = None
+    probability: Annotated[float, Field(gt=0, lt=1), FromWeights(0.3, 0.15)]
+    """Of each unit being chosen: 0.15 in BERT, more for small budgets (Wettig et al. 2023)."""
+    mask_share: Share = 0.8
+    """Of the chosen tokens that become [MASK] (Devlin et al. 2019, appendix A.1, as the other two)."""
+    random_share: Share = 0.1
+    """Of the chosen tokens that become a random token."""
+    keep_share: Share = 0.1
+    """Of the chosen tokens that stay unchanged."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (self.unit == "ngram") != (self.ngram is not None):
+            state = "is missing" if self.ngram is None else "is given"
+            raise contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
+        total = self.mask_share + self.random_share + self.keep_share
+        if abs(total - 1) > 1e-9:
+            raise contradiction(
+                f"mask_share {self.mask_share} + random_share {self.random_share} + keep_share {self.keep_share}"
+                f" is {total:g}, not 1"
+            )
+        return self
+
+
+class Lengths(Section):
+    """Short documents first."""
+
+    short_share: Annotated[float, Field(gt=0, le=1)]
+    """Share of the optimizer steps, the first ones, in which documents are cut into chunks."""
+    short_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
+    """Tokens of the longest chunk, [CLS] and [SEP] included; also of a packed row while chunks are read."""
+
+
+class MlmStep(Training):
+    """A step of masked-language modelling."""
+
+    usual_budget: ClassVar[FromWeights] = FromWeights(None, None)
+    """The budget where none is written."""
+
+    masking: Masking
+    tokens: Annotated[int, Field(ge=0, le=bounds.TOKENS)] | None = None
+    """Budget: tokens trained on, special tokens included. One of `tokens`, `passes` and `steps` is the length."""
+    passes: Annotated[float, Field(ge=0, le=bounds.PASSES)] | None = None
+    """Budget: passes over the text."""
+    steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] | None = None
+    """Budget: optimizer steps."""
+    warmup_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.06
+    """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
+    betas: Annotated[list[Annotated[float, Field(ge=0, lt=1)]], FromWeights([0.9, 0.98], [0.9, 0.999])]
+    """Decay of the running means of the gradient and of its square; 0.98 for the second as in RoBERTa (Liu et al.
+    2019)."""
+    epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    """Added to the denominator of AdamW."""
+    global_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS), FromWeights(1024, 32_768)]
+    """Tokens an optimizer step."""
+    micro_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS), FromWeights(1024, 16_384)]
+    """Tokens a forward pass; it sets gradient accumulation."""
+    head_warmup_steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] = 0
+    """Optimizer steps before those of the budget that train the head only, for a checkpoint with a random head; 0 for
+    none."""
+    dropout: Annotated[float, Field(ge=0, lt=1), FromWeights(0.0, 0.1)]
+    """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
+    lengths: Lengths | None = None
+    """Short documents first; left out, documents are read whole from the first step on."""
+    sentence_objective: SentenceObjective = "none"
+    """An objective beside masking, on the two halves of a document: none; whether the second follows the first or is
+    from another document (nsp); whether they are in order (sop). Not for texts of one sentence."""
+    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)] = 4
+    """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
+
+    @classmethod
+    def filled(cls, values: Mapping[str, Any], *, random: bool) -> dict[str, Any]:
+        usual = cls.usual_budget.random if random else cls.usual_budget.trained
+        known = super().filled(values, random=random)
+        return known if any(known.get(key) is not None for key in BUDGET) else known | (usual or {})
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> Self:
+        values = {name: value for name in BUDGET if (value := getattr(self, name)) is not None}
+        if len(values) != 1:
+            remedy = "keep one" if values else "write one, e.g. tokens: 6_000_000"
+            raise contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
+        return self
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Self:
+        if self.global_batch_tokens % self.micro_batch_tokens:
+            nearest = max(1, round(self.global_batch_tokens / self.micro_batch_tokens)) * self.micro_batch_tokens
+            raise contradiction(
+                f"global_batch_tokens {self.global_batch_tokens} is not a multiple of"
+                f" micro_batch_tokens {self.micro_batch_tokens}",
+                f"write global_batch_tokens: {nearest}",
+            )
+        if self.block_size > self.micro_batch_tokens:
+            raise contradiction(
+                f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}",
+                f"write block_size: {self.micro_batch_tokens}, or less",
+            )
+        if self.lengths and self.lengths.short_length > self.block_size:
+            raise contradiction(
+                f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}",
+                f"write short_length: {self.block_size}, or less",
+            )
+        return self
+
+
+class Pretrain(MlmStep):
+    """General pre-training; a checkpoint is taken as it is unless a budget is written."""
+
+    usual_budget: ClassVar[FromWeights] = FromWeights(None, {"tokens": 0})
+
+    learning_rate: Annotated[Rate, FromWeights(1e-3, 1e-4)]
+    """At its highest, after the warm-up."""
+
+
+class DomainTransfer(MlmStep):
+    """DAPT: on domain text; on general text, with an equal budget, it is the control."""
+
+    usual_budget: ClassVar[FromWeights] = FromWeights({"passes": 1.0}, {"passes": 1.0})
+    """One pass over the domain text (Gururangan et al. 2020, section 3)."""
+
+    learning_rate: Annotated[Rate, FromWeights(1e-3, 5e-5)]
+    """At its highest, after the warm-up."""
+    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)] = 5
+    """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
+    replay_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of general text among the tokens, against forgetting."""
+
+
+class TaskTransfer(MlmStep):
+    """TAPT: on the training text of the task, without labels."""
+
+    usual_budget: ClassVar[FromWeights] = FromWeights({"passes": 50.0}, {"passes": 50.0})
+    """Many passes with fresh masks; 100 in Gururangan et al. 2020, section 4."""
+
+    learning_rate: Annotated[Rate, FromWeights(2e-4, 1e-4)]
+    """At its highest, after the warm-up."""
+    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)] = 3
+    """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""

@@ -1,0 +1,101 @@
+"""What every section of params.yaml is made of."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
+
+from adaptbert.codes import Code
+from adaptbert.errors import shortened
+
+CHANGE = "change one of them"
+
+
+class FromWeights(NamedTuple):
+    """A default that depends on where the weights of a base come from."""
+
+    random: Any
+    trained: Any
+    """Of a public checkpoint, or another that has been trained."""
+
+
+class Section(BaseModel):
+    """Some options: typed and frozen.
+
+    A field with `FromWeights` has one default for random weights and another for a checkpoint; `filled` writes it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    _key: str = PrivateAttr("")
+
+    @property
+    def key(self) -> str:
+        """Dotted key in params.yaml of a corpus or a task, for messages; empty for values from elsewhere."""
+        return self._key
+
+    @classmethod
+    def filled(cls, values: Mapping[str, Any], *, random: bool) -> dict[str, Any]:
+        """The values as they stand in the file, with the defaults that depend on the weights."""
+        known = dict(values)
+        for name, field in cls.model_fields.items():
+            default = next((each for each in field.metadata if isinstance(each, FromWeights)), None)
+            if default is not None:
+                known.setdefault(name, default.random if random else default.trained)
+            elif isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+                below = known.get(name, {})
+                known[name] = field.annotation.filled(below, random=random) if isinstance(below, Mapping) else below
+        return known
+
+
+class Contradiction(ValueError):
+    """See `contradiction`."""
+
+    def __init__(self, message: str, remedy: str, code: Code = Code.CONTRADICTION) -> None:
+        super().__init__(message)
+        self.remedy, self.code = remedy, code
+
+
+def contradiction(message: str, remedy: str = CHANGE, code: Code = Code.CONTRADICTION) -> Contradiction:
+    """What a validator raises when values exclude each other; name the keys and the values in the message."""
+    return Contradiction(message, remedy, code)
+
+
+RESERVED = ("none", "own", "all", "true", "false", "null", "yes", "no", "on", "off")
+"""Words of the schema and of YAML, so nothing can have these names."""
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_NO_WORD = re.compile(r"[^\w]+")
+_OF_NAMES = "names begin with a letter a-z and go on with a-z, 0-9 and _, 40 characters at most"
+
+
+def is_name(text: str) -> bool:
+    """Whether this can be the name of a base, a corpus, a task or an arm: part of the names of stages and files.
+
+    Without `-`, which joins the names of a checkpoint, so that no two have one key.
+    """
+    return _NAME.fullmatch(text) is not None and text not in RESERVED
+
+
+def plain(text: str) -> str:
+    """The text in small letters, with `_` in place of what is no letter or digit; it may still be no name."""
+    return _NO_WORD.sub("_", unicodedata.normalize("NFKC", text)).strip("_").lower()
+
+
+def why_no_name(text: str, taken: Collection[str] = ()) -> tuple[str, str]:
+    """The problem of a text that is no name, and the remedy: a name like it, where that is not taken."""
+    if text in RESERVED:
+        return f"'{text}' is a word of the schema or of YAML", "give it another name"
+    like = plain(text)
+    offer = f"call it {like}: " if is_name(like) and like not in taken else ""
+    return f"'{shortened(text)}' cannot be the name of a stage", offer + _OF_NAMES
+
+
+def _checked(text: str) -> str:
+    if not is_name(text):
+        raise contradiction(*why_no_name(text), Code.BAD_NAME)
+    return text
+
+
+Name = Annotated[str, AfterValidator(_checked)]
+Seed = Annotated[int, Field(ge=0, lt=2**64)]

@@ -1,0 +1,196 @@
+"""Corpora and tasks: where unlabelled text and labelled sets come from. What formats and columns there are is known to
+`adaptbert.data`, which checks them (adaptbert.project.rules)."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from adaptbert.base.task_types import Target, TaskType
+from adaptbert.config.schema import bounds
+from adaptbert.config.schema.section import Section, contradiction
+
+Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
+Scheme = Literal["io", "bio", "iob1", "iobes"]
+TaskName = Literal[
+    "text-classification",
+    "text-pair-classification",
+    "multi-label",
+    "regression",
+    "question-answering",
+    "token-classification",
+]
+TARGETS: dict[TaskName, Target] = {
+    "text-classification": "class",
+    "text-pair-classification": "class",
+    "multi-label": "labels",
+    "regression": "number",
+    "question-answering": "answer",
+    "token-classification": "spans",
+}
+
+
+def named_type(shape: TaskType, target: Target) -> dict[str, Any]:
+    """The keys of a task that say what its rows hold and what is predicted."""
+    if shape == "sentence_pair" and target == "class":
+        return {"type": "text-pair-classification"}
+    if target == "tags":
+        return {"type": "token-classification", "tag_scheme": "none"}
+    name = next(name for name, of_type in TARGETS.items() if of_type == target)
+    return {"type": name, **({"pair": True} if shape == "sentence_pair" else {})}
+
+
+Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Rows = Annotated[int, Field(gt=0, le=bounds.ROWS)]
+
+
+class Source(Section):
+    """A source of text; what is left out is not done."""
+
+    source: Literal["installed_docs", "files", "hub"] = "files"
+    """`files` (yours), `hub` (a data set by name and revision) or `installed_docs` (the demonstration)."""
+    columns: dict[str, str] | None = None
+    """Field name -> column in the file, e.g. `{text: content, id: post_id}`; a field that is not mapped is read from
+    the column of the same name. `id` and `group` are read only if they are mapped, `{id: id}`; otherwise rows are
+    named after file and line. (`hub`: in the YAML file instead.)"""
+    format: Format | None = None
+    """Format of the files; left out: by their names."""
+    encoding: str | None = None
+    """Encoding of text files, e.g. gb18030; left out: UTF-8."""
+    replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
+    r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
+    A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
+    text longer than ten times its length and 10,000 characters."""
+
+
+class Corpus(Source):
+    """Unlabelled text."""
+
+    path: str
+    """installed_docs: a list of packages; files: a file or a folder; hub: a YAML file. DVC watches it."""
+
+
+class MostRows(Section):
+    """Most rows of each split of a demonstration task."""
+
+    train: Rows
+    """Of the training split. `rows` is for `installed_docs` only."""
+    dev: Rows
+    """Of the development split."""
+    test: Rows
+    """Of the test split."""
+
+
+class SplitShares(Section):
+    """Which splits are cut off the training rows; their paths name the same file as `train`.
+
+    Rows whose `group` is equal stay together, where `columns` maps one; else rows of equal text (or context).
+    """
+
+    dev: Share | None = None
+    """Share of the rows that become the development split; left out: it has a file of its own."""
+    test: Share | None = None
+    """Share of the rows that become the test split; left out: it has a file of its own."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if not self.shares():
+            raise contradiction("split has no share", "give a share for dev, for test or for both")
+        if sum(self.shares().values()) >= 1:
+            raise contradiction(
+                f"split: dev {self.dev} + test {self.test} leave nothing to train on", "write smaller shares"
+            )
+        return self
+
+    def shares(self) -> dict[str, float]:
+        """Shares of the splits that are cut off."""
+        return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
+
+
+class Task(Source):
+    """A labelled set."""
+
+    type: TaskName
+    """What is found: one label of a text or of a pair of texts, several labels or none (`multi-label`), a number, an
+    answer in a context, or spans of tokens (a tag for every token with `tag_scheme: none`)."""
+    pair: bool = False
+    """Whether a row of `multi-label` or `regression` has two texts, `text_a` and `text_b`."""
+    train: str
+    """The training split: a file, or a list of packages."""
+    dev: str
+    """The development split: a file, or that of `train` (see `split`). It selects the checkpoint to keep."""
+    test: str
+    """The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training."""
+    rows: MostRows | None = None
+    """installed_docs only; your own sets are taken whole."""
+    split: SplitShares | None = None
+    """For a set without dev or test rows of its own."""
+    labels: list[str] | None = None
+    """Labels that may occur (of spans: types without B- and I-); left out: those of the training rows."""
+    separator: Annotated[str, Field(min_length=1)] | None = None
+    """Of `multi-label`: what parts the labels of a row where they are one text, as in CSV and TSV, e.g. `';'`; blanks
+    around a label are dropped. Left out: they are a list."""
+    map_labels: dict[str, str] | None = None
+    """A label of the files -> ours, e.g. `{Neutral: neutral}`, as rows are read; of spans the types without B- and I-.
+    Left out: labels are as they are."""
+    positive: str | None = None
+    """Of one label: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
+    tag_scheme: Scheme | Literal["none"] | None = None
+    """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. `none`: tags are
+    no spans. Required for `token-classification`; formats that mark characters instead need none, they are read as
+    `bio`."""
+    repair_tags: bool | None = None
+    """true: a row whose tags break the scheme is mended and counted; left out: it is rejected."""
+    no_answer: bool | None = None
+    """Whether questions may have no answer. Required for `question-answering`."""
+    range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    """Of `regression`: lowest and highest value; a row outside is rejected. Left out: any number."""
+
+    @property
+    def shape(self) -> TaskType:
+        """What a row holds."""
+        if self.type == "question-answering":
+            return "extractive_answer"
+        if self.type == "token-classification":
+            return "sequence_labelling"
+        is_pair = self.pair or self.type == "text-pair-classification"
+        return "sentence_pair" if is_pair else "single_sentence"
+
+    @property
+    def target(self) -> Target:
+        """What is predicted."""
+        return "tags" if self.tag_scheme == "none" else TARGETS[self.type]
+
+    @property
+    def span_scheme(self) -> Scheme | None:
+        """How spans are written."""
+        return None if self.tag_scheme == "none" else self.tag_scheme
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.pair and self.type not in ("multi-label", "regression"):
+            raise contradiction(
+                f"pair: true, and the type is {self.type}", "leave it out, or see text-pair-classification"
+            )
+        if self.tag_scheme == "none" and self.type != "token-classification":
+            raise contradiction(f"tag_scheme, and the type is {self.type}", "leave it out")
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}", "write the lowest value first")
+        return self
+
+
+class Limits(Section):
+    """The section `validate`: what a row may be like."""
+
+    min_characters: Annotated[int, Field(ge=0, le=bounds.CHARACTERS)] = 2
+    """Minimum of a corpus row; labelled rows are only rejected when they are empty."""
+    max_characters: Annotated[int, Field(ge=1, le=bounds.CHARACTERS)] = 200_000
+    """Maximum of any row."""
+    max_bad_fraction: Annotated[float, Field(ge=0, le=1)] = 0.01
+    """The stage fails when a larger share of the rows of a set is unreadable or invalid."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_characters > self.max_characters:
+            raise contradiction(f"min_characters {self.min_characters} > max_characters {self.max_characters}")
+        return self

@@ -1,0 +1,71 @@
+"""The sections `tokenizer`, `tokenize` and `measure`: vocabulary, documents, and the evaluation on held-out text."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from adaptbert.config.schema import bounds
+from adaptbert.config.schema.section import FromWeights, Section, Seed
+
+WORDS = "data/sources/words.txt"
+
+
+class Extension(Section):
+    """Words to add to the vocabulary that a checkpoint brings."""
+
+    corpora: Annotated[list[str], Field(min_length=1)]
+    """Whose words are candidates."""
+    num_new_tokens: Annotated[int, Field(ge=1, le=bounds.VOCABULARY)]
+    """At most so many."""
+    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
+    """A word that occurs less often is no candidate."""
+
+
+class Vocabulary(Section):
+    """The section `tokenizer`: how the WordPiece vocabulary of random weights is trained; a checkpoint brings its
+    own."""
+
+    corpora: list[str] | None = None
+    """Whose text is read; left out: all corpora. For random weights."""
+    vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)] = 12_000
+    """Number of tokens of the vocabulary. For random weights. BERT has 30,522 (Devlin et al. 2019); fewer suffice for
+    small models."""
+    lowercase: bool = True
+    """Lower-case and strip accents. For random weights."""
+    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)] = 2
+    """Subword tokens that occur less often are dropped. For random weights."""
+    extend: Extension | None = None
+    """Words of the domain for the vocabulary of a checkpoint; `pretrain` grows the embeddings to match."""
+
+
+class Segmentation(Section):
+    """What a word is."""
+
+    segmenter: Literal["none", "rjieba"] = "none"
+    """none: what the tokenizer separates, so that each Chinese character is a word. rjieba: words of Chinese by a
+    dictionary and a hidden Markov model."""
+    dictionary: Annotated[str, Field(min_length=1)] = WORDS
+    """A file of further words for the segmenter, one a line: `word`, `word frequency` or `word frequency tag`; a line
+    that begins with `# ` says nothing. DVC watches it. With none it is not read."""
+
+
+class Tokenize(Section):
+    """The section `tokenize`: how texts become documents."""
+
+    max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)] = 128
+    """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
+    heldout_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every checkpoint is measured on
+    it."""
+    words: Segmentation = Segmentation()
+
+
+class Measure(Section):
+    """How held-out text is masked and how much of it is read; the same for all checkpoints of a base."""
+
+    probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    """Masking probability of the evaluation on held-out text (Devlin et al. 2019, section 3.1)."""
+    max_tokens: Annotated[int, Field(gt=0, le=bounds.HELD_OUT_TOKENS), FromWeights(20_000, 200_000)]
+    """Of each held-out set; the first documents are taken."""
+    seed: Seed = 0
+    """Of the evaluation masks."""

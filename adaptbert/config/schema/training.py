@@ -1,0 +1,44 @@
+"""What every trained step has: optimizer, precision, batches as rows of tokens."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from adaptbert.config.schema import bounds
+from adaptbert.config.schema.section import Section, contradiction
+
+Precision = Literal["auto", "bf16-mixed", "32-true"]
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Rate = Annotated[float, Field(gt=0, le=1)]
+
+
+class Training(Section):
+    """AdamW with linear warm-up and decay, and the precision of the matrix products."""
+
+    learning_rate: Rate
+    """At its highest, after the warm-up."""
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
+    """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm (Devlin et al. 2019,
+    appendix A.2)."""
+    warmup_fraction: Annotated[float, Field(ge=0, lt=1)]
+    """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
+    betas: list[Beta]
+    """Decay of the running means of the gradient and of its square."""
+    epsilon: Annotated[float, Field(gt=0, lt=1)]
+    """Added to the denominator of AdamW."""
+    clip_norm: Annotated[float, Field(gt=0)] = 1.0
+    """The gradient is scaled down to this norm."""
+    layer_decay: Rate | None = None
+    """The learning rate of each layer is that of the layer above times this factor; the head has the full rate (Sun et
+    al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4). Left out: the same rate for all."""
+    block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)] = 128
+    """Tokens of a packed row; attention does not cross documents."""
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+    precision: Precision = "auto"
+    """Of the matrix products; weights and optimizer are float32 either way. `auto`: the faster one on this device."""
+
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if len(self.betas) != 2:
+            raise contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
+        return self
