@@ -34,9 +34,9 @@ MOST_BYTES = 30_000_000
 """Of plan.json: some 70,000 checkpoints and cells, far more than DVC can run."""
 WRITE = "run `adaptbert plan`, which writes it from params.yaml, then the same command again"
 
-Params = list[str | dict[str, list[str]]]
-"""What DVC compares before it runs a stage: places in params.yaml, as far as something is written there, and the code
-digest of the stage in plan.json."""
+Params = list[str]
+"""What DVC compares before it runs a stage: places in params.yaml, as far as something is written there. Never empty, or
+DVC would take it for the whole file."""
 
 
 def seed_of_replicate(seed: int, replicate: int) -> int:
@@ -193,7 +193,7 @@ class _Tables:
         return Plan.model_validate(
             {
                 "collect": {
-                    name: CorpusEntry(path=corpus.path, params=self._params("collect", f"corpora.{name}"))
+                    name: CorpusEntry(path=corpus.path, params=[f"corpora.{name}"])
                     for name, corpus in recipe.corpora.items()
                 },
                 "collect_task": {
@@ -201,11 +201,11 @@ class _Tables:
                         train=task.train,
                         dev=task.dev,
                         test=task.test,
-                        params=self._params("collect_task", f"tasks.{name}"),
+                        params=[f"tasks.{name}"],
                     )
                     for name, task in recipe.tasks.items()
                 },
-                "validate": Single(params=self._params("validate", "validate", "corpora", "tasks")),
+                "validate": Single(params=self._written(["validate", "corpora", "tasks"])),
                 "tokenizer": {base: self._of_base("tokenizer", base, init=self._init(base)) for base in recipe.bases},
                 "tokenize": {
                     base: self._of_base("tokenize", base, dictionary=self._dictionary(base)) for base in recipe.bases
@@ -215,7 +215,7 @@ class _Tables:
                 "task_transfer": self._task,
                 "measure": self._measured(),
                 "finetune": cells,
-                "compare": Single(params=self._params("compare", "compare", "arms")),
+                "compare": Single(params=self._written(["compare", "arms"]) or ["tasks"]),
             }
         )
 
@@ -258,24 +258,24 @@ class _Tables:
         return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in found}
 
     def _entry(self, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
-        trains_mlm = stage in (DOMAIN_TRANSFER, TASK_TRANSFER)
-        shared = ["seed"] if trains_mlm or stage == MEASURE else []
-        if trains_mlm:
-            shared += self._recipe.places("measure", names)
-        params = self._params(stage, *shared, *self._recipe.places(stage, names))
+        shared = [] if stage == FINETUNE else ["seed"]
+        if stage in (DOMAIN_TRANSFER, TASK_TRANSFER):
+            shared += self._recipe.places(MEASURE, names)
+        params = self._written([*shared, *self._recipe.places(stage, names)]) or [self._place(names["base"])]
         return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "params": params})
 
     def _of_base(self, stage: str, base: str, **watched: str) -> Entry:
         recipe, names = self._recipe, {"base": base}
-        shared = [] if stage == "tokenize" else ["base" if "base" in recipe.written else f"bases.{base}"]
-        if stage == PRETRAIN:
-            shared += ["seed", *recipe.places("measure", names)]
-        return Entry(base=base, params=self._params(stage, *shared, *recipe.places(stage, names)), **watched)  # type: ignore[arg-type]
+        shared = ["seed", *recipe.places(MEASURE, names)] if stage == PRETRAIN else []
+        own = self._written([*shared, *recipe.places(stage, names)])
+        params = own or [self._place(base)] if stage == "tokenize" else [self._place(base), *own]
+        return Entry(base=base, params=params, **watched)  # type: ignore[arg-type]
 
-    def _params(self, stage: str, *places: str) -> Params:
-        """The places as far as something is written there, and the code."""
-        written = [place for place in places if _is_written(self._recipe.written, place)]
-        return [*written, {PLAN.name: [f"plan.code.{stage}"]}]
+    def _place(self, base: str) -> str:
+        return "base" if "base" in self._recipe.written else f"bases.{base}"
+
+    def _written(self, places: list[str]) -> Params:
+        return [place for place in places if _is_written(self._recipe.written, place)]
 
     def _init(self, base: str) -> str:
         folder = f"{FOLDERS}{base}"
