@@ -1,6 +1,7 @@
 """params.yaml: reads it as YAML 1.2 (as DVC does), validates it strictly, and suggests the nearest name.
 
-The classes of its sections are in adaptbert.config.schema; this module only reads them. Nothing heavy is imported here: a bad value is reported in milliseconds, before torch is loaded.
+The classes of its sections are in adaptbert.config.schema. Nothing heavy is imported here: a bad value is reported in
+milliseconds, before torch is loaded.
 """
 
 import math

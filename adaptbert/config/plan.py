@@ -1,8 +1,9 @@
 """plan.json: every stage that DVC makes of params.yaml, each with the names that it is made of.
 
 DVC makes its stages from this file, because it cannot look up the checkpoint of an arm, count replicates or leave
-combinations out (docs/decisions/0019). It holds names and places; values stay in params.yaml, free for
-`dvc exp run -S`.
+combinations out (docs/decisions/0019). It holds names, and those values that DVC would not find: it stops at a key of
+params.yaml that is missing. The values of `pretrain`, `domain_transfer`, `task_transfer`, `finetune` and `compare` stay
+there, free for `dvc exp run -S`.
 
 A checkpoint is named by what it was trained on and never by an arm, so arms with the same steps share it, and another
 name of an arm trains none again. Its key is also its folder below models/<stage>, its metrics file and its MLflow run.
@@ -34,9 +35,8 @@ MOST_BYTES = 30_000_000
 """Of plan.json: some 70,000 checkpoints and cells, far more than DVC can run."""
 WRITE = "run `adaptbert plan`, which writes it from params.yaml, then the same command again"
 
-Params = list[str]
-"""What DVC compares before it runs a stage: places in params.yaml, as far as something is written there. Never empty, or
-DVC would take it for the whole file."""
+Values = dict[str, Any]
+"""Values in force, for DVC to compare."""
 
 
 def seed_of_replicate(seed: int, replicate: int) -> int:
@@ -44,27 +44,23 @@ def seed_of_replicate(seed: int, replicate: int) -> int:
     return seed if replicate <= 1 else seed_of(seed, f"draw {replicate}")
 
 
-class Single(Section):
-    """A stage that is made once."""
-
-    params: Params = Field(default_factory=list)
-
-
-class CorpusEntry(Single):
-    """A corpus that is collected: what DVC watches."""
+class CorpusEntry(Section):
+    """A corpus that is collected, and what DVC watches of it."""
 
     path: str
+    values: Values
 
 
-class TaskEntry(Single):
-    """A labelled set that is collected: the files or folders that DVC watches."""
+class TaskEntry(Section):
+    """A labelled set that is collected, and the files or folders that DVC watches of it."""
 
     train: str
     dev: str
     test: str
+    values: Values
 
 
-class Entry(Single):
+class Entry(Section):
     """A stage that is made of names: the vocabulary or text of a base, a checkpoint, its measures, or the fine-tuning
     of a task by an arm (a cell), whose seeds are repeated inside."""
 
@@ -80,11 +76,13 @@ class Entry(Single):
     corpus: str = ""
     task: str = ""
     arm: str = ""
+    values: Values = Field(default_factory=dict)
+    """Those that do not stand in a section of the stage's name: of other sections, and `overrides` by name."""
 
     @property
     def has_own_values(self) -> bool:
         """Whether its arm is fine-tuned otherwise than others."""
-        return f"overrides.{self.arm}.{FINETUNE}" in self.params
+        return self.arm in self.values.get("overrides", {})
 
     def names(self) -> dict[str, str]:
         """What it is made of: base, replicate, corpus, task, arm."""
@@ -100,7 +98,7 @@ class Plan(Section):
     """Stage -> a digest of the code that decides what it writes (adaptbert.config.code_digest)."""
     collect: dict[str, CorpusEntry] = Field(default_factory=dict)
     collect_task: dict[str, TaskEntry] = Field(default_factory=dict)
-    validation: Annotated[Single, Field(alias="validate")] = Single()
+    validation: Values = Field(alias="validate", default_factory=dict)
     tokenizer: dict[str, Entry] = Field(default_factory=dict)
     tokenize: dict[str, Entry] = Field(default_factory=dict)
     pretrain: dict[str, Entry] = Field(default_factory=dict)
@@ -108,7 +106,7 @@ class Plan(Section):
     task_transfer: dict[str, Entry] = Field(default_factory=dict)
     measure: dict[str, Entry] = Field(default_factory=dict)
     finetune: dict[str, Entry] = Field(default_factory=dict)
-    compare: Single = Single()
+    compare: Values = Field(default_factory=dict)
 
     def parents(self) -> dict[str, str | None]:
         """Every checkpoint by its folder below models/ -> the one that it starts from; in the order of training."""
@@ -193,7 +191,7 @@ class _Tables:
         return Plan.model_validate(
             {
                 "collect": {
-                    name: CorpusEntry(path=corpus.path, params=[f"corpora.{name}"])
+                    name: CorpusEntry(path=corpus.path, values=_dumped(corpus))
                     for name, corpus in recipe.corpora.items()
                 },
                 "collect_task": {
@@ -201,11 +199,15 @@ class _Tables:
                         train=task.train,
                         dev=task.dev,
                         test=task.test,
-                        params=[f"tasks.{name}"],
+                        values=_dumped(task),
                     )
                     for name, task in recipe.tasks.items()
                 },
-                "validate": Single(params=self._written(["validate", "corpora", "tasks"])),
+                "validate": {
+                    "limits": _dumped(recipe.limits),
+                    "corpora": list(recipe.corpora),
+                    "tasks": list(recipe.tasks),
+                },
                 "tokenizer": {base: self._of_base("tokenizer", base, init=self._init(base)) for base in recipe.bases},
                 "tokenize": {
                     base: self._of_base("tokenize", base, dictionary=self._dictionary(base)) for base in recipe.bases
@@ -215,7 +217,7 @@ class _Tables:
                 "task_transfer": self._task,
                 "measure": self._measured(),
                 "finetune": cells,
-                "compare": Single(params=self._written(["compare", "arms"]) or ["tasks"]),
+                "compare": {"again": recipe.again},
             }
         )
 
@@ -258,24 +260,24 @@ class _Tables:
         return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in found}
 
     def _entry(self, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
-        shared = [] if stage == FINETUNE else ["seed"]
-        if stage in (DOMAIN_TRANSFER, TASK_TRANSFER):
-            shared += self._recipe.places(MEASURE, names)
-        params = self._written([*shared, *self._recipe.places(stage, names)]) or [self._place(names["base"])]
-        return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "params": params})
+        values = {} if stage == FINETUNE else {"seed": self._recipe.seed, "measure": self._of_section(MEASURE, names)}
+        if overrides := self._recipe.overriding(stage, names):
+            values["overrides"] = overrides
+        return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
 
     def _of_base(self, stage: str, base: str, **watched: str) -> Entry:
         recipe, names = self._recipe, {"base": base}
-        shared = ["seed", *recipe.places(MEASURE, names)] if stage == PRETRAIN else []
-        own = self._written([*shared, *recipe.places(stage, names)])
-        params = own or [self._place(base)] if stage == "tokenize" else [self._place(base), *own]
-        return Entry(base=base, params=params, **watched)  # type: ignore[arg-type]
+        values: Values = {} if stage == "tokenize" else {"base": _dumped(recipe.bases[base])}
+        if stage == PRETRAIN:
+            values |= {"seed": recipe.seed, "measure": self._of_section(MEASURE, names)}
+            if overrides := recipe.overriding(stage, names):
+                values["overrides"] = overrides
+        else:
+            values[stage] = self._of_section(stage, names)
+        return Entry(base=base, values=values, **watched)  # type: ignore[arg-type]
 
-    def _place(self, base: str) -> str:
-        return "base" if "base" in self._recipe.written else f"bases.{base}"
-
-    def _written(self, places: list[str]) -> Params:
-        return [place for place in places if _is_written(self._recipe.written, place)]
+    def _of_section(self, section: str, names: Mapping[str, str]) -> Values:
+        return _dumped(self._recipe.values(section, names))
 
     def _init(self, base: str) -> str:
         folder = f"{FOLDERS}{base}"
@@ -285,13 +287,8 @@ class _Tables:
         return str(self._recipe.values("tokenize", {"base": base}).words.dictionary)
 
 
-def _is_written(values: Mapping[str, Any], place: str) -> bool:
-    here: Any = values
-    for key in place.split("."):
-        if not isinstance(here, Mapping) or key not in here:
-            return False
-        here = here[key]
-    return True
+def _dumped(section: Section) -> Values:
+    return section.model_dump(exclude_none=True)
 
 
 def key_of(climb: Climb, task: str, base: str, replicate: int) -> str:

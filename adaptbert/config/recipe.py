@@ -174,9 +174,10 @@ class Recipe:
         owner = next((place for place, values in reversed(layers) if _has(values, keys)), section)
         return ".".join([owner, *keys])
 
-    def places(self, section: str, names: Mapping[str, str]) -> list[str]:
-        """The dotted keys of all that is written for an entry, for DVC: a section, and what overrides it."""
-        return [place for place, _ in self._layers(section, [names[kind] for kind in SECTIONS[section][1]])]
+    def overriding(self, section: str, names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+        """What differs from the section for an entry, by the name under which it stands."""
+        _, *layers = [(section, {}), *self._layers(section, [names[kind] for kind in SECTIONS[section][1]])]
+        return {place.split(".")[1]: values for place, values in layers if place != section}
 
     def _layers(self, section: str, names: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
         """The section and its overrides for these names, each with its place, as far as they are written."""

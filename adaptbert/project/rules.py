@@ -52,7 +52,7 @@ def check(recipe: Recipe) -> None:
     Raises:
         BadParams: as many as there are.
     """
-    _raise_each(errors(recipe), _sources(recipe), _tasks(recipe), _general(recipe))
+    _raise_each(errors(recipe), _sources(recipe), _tasks(recipe), _general(recipe), _sections(recipe))
     _raise_each(
         _taken(recipe),
         _reserved(recipe),
@@ -101,6 +101,21 @@ def _general(recipe: Recipe) -> Iterator[UserError]:
     if GENERAL not in recipe.corpora:
         remedy = "name the text that pretrain is trained on so"
         yield BadParams(Code.UNKNOWN_KEY, f"{recipe.file}: corpora", f"no corpus '{GENERAL}'", remedy)
+
+
+def _sections(recipe: Recipe) -> Iterator[UserError]:
+    """DVC stops at a section that a stage compares and that is not there; an empty one is enough."""
+    arms = [recipe.arms[cell["arm"]].climb for cell in recipe.cells()]
+    needed = {
+        "pretrain": True,
+        "domain_transfer": any(climb.corpora for climb in arms),
+        "task_transfer": any(climb.with_task_text for climb in arms),
+        "finetune": True,
+        "compare": True,
+    }
+    for section in (name for name, is_needed in needed.items() if is_needed and name not in recipe.written):
+        remedy = f"add `{section}: {{}}`, or values that differ from the defaults"
+        yield BadParams(Code.UNKNOWN_KEY, f"{recipe.file}: {section}", "is missing", remedy)
 
 
 # ---- names
