@@ -72,14 +72,13 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(scope="session")
 def trained_ladder(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
     """All rungs; the tests only look."""
-    from adaptbert.training.document_stream import BudgetConfig
-    from tests.support.rungs import Ladder
+        from tests.support.rungs import Ladder
 
     ladder = Ladder(tmp_path_factory.mktemp("ladder"))
-    more = BudgetConfig(tokens=8_000)
-    ladder.pretrain(budget=BudgetConfig(tokens=4_000))
-    ladder.domain_transfer("domain", budget=more)
-    ladder.domain_transfer("general", budget=more)
+    more = 8_000
+    ladder.pretrain(tokens=4_000)
+    ladder.domain_transfer("domain", tokens=more)
+    ladder.domain_transfer("general", tokens=more)
     ladder.task_transfer()
     return ladder
 

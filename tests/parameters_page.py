@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from adaptbert.base.ladder import ALL
+from adaptbert.project.ladder_rules import ARMS, BLOCKS, CORPORA, STARTS, TASKS
 from adaptbert.runtime.params.all_sections import STAGES
 from pydantic.fields import FieldInfo
 
 from adaptbert.config import load as params
 from adaptbert.config.schema.section import Section
-from adaptbert.project.ladder_rules import ARMS, BLOCKS, CORPORA, STARTS, TASKS
 from adaptbert.runtime.stage import Stage
 
 DEMO = Path("presets/demo.yaml")

@@ -14,7 +14,6 @@ from adaptbert.core.files import read_json, write_json
 from adaptbert.errors import UserError
 from adaptbert.mlm.rung_metrics import RungMetrics
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
 from tests.support.rungs import DOMAIN, GENERAL, PRETRAIN, SCRATCH, TASK, Ladder
 
@@ -129,9 +128,9 @@ def test_twice_gives_equal_bytes(trained_ladder: Ladder, tmp_path: Path) -> None
     again = Ladder(tmp_path)
     torch.manual_seed(99)
     np.random.seed(99)
-    more = BudgetConfig(tokens=8_000)
-    again.pretrain(budget=BudgetConfig(tokens=4_000))
-    again.domain_transfer("domain", budget=more)
+    more = 8_000
+    again.pretrain(tokens=4_000)
+    again.domain_transfer("domain", tokens=more)
     expected, metrics = trained_ladder.outputs(), again.outputs()
     for name, content in metrics.items():
         assert content == expected[name], name
@@ -139,7 +138,7 @@ def test_twice_gives_equal_bytes(trained_ladder: Ladder, tmp_path: Path) -> None
 
 
 def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
-    ladder.domain_transfer(budget=BudgetConfig(steps=0))
+    ladder.domain_transfer(steps=0)
     metrics = ladder.metrics(DOMAIN)
     assert (metrics["steps"], metrics["tokens"], metrics["curve"]) == (0, 0, [])
     assert metrics["after"] == metrics["before"]
@@ -215,7 +214,7 @@ def test_a_draw_has_a_seed_of_its_own_and_the_first_that_of_params(ladder: Ladde
 def test_the_metrics_are_read_whole(ladder: Ladder) -> None:
     """With a sentence objective, and with no step at all."""
     ladder.domain_transfer(sentence_objective="sop")
-    ladder.domain_transfer("general", budget=BudgetConfig(steps=0))
+    ladder.domain_transfer("general", steps=0)
     for rung in (DOMAIN, GENERAL):
         path = ladder.root / f"metrics/{rung}.json"
         metrics = RungMetrics.read(path)

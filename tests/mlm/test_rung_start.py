@@ -14,14 +14,13 @@ from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_extension import extend_vocabulary
-from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
 from tests.support.rungs import DOMAIN, ENCODER, PRETRAIN, SCRATCH, Ladder, refused
 
 
 def test_a_local_checkpoint_is_the_start(ladder: Ladder, trained_ladder: Ladder) -> None:
     shutil.copytree(trained_ladder.root / "models" / PRETRAIN, ladder.root / "models/init/small")
-    ladder.pretrain(init="models/init/small", encoder=None, budget=BudgetConfig(steps=2))
+    ladder.pretrain(checkpoint="models/init/small", steps=2)
     assert ladder.metrics(PRETRAIN)["before"] == trained_ladder.metrics(PRETRAIN)["after"]
     assert not Checkpoint.load(ladder.root / "models" / SCRATCH).has_weights
 
@@ -33,8 +32,8 @@ def test_a_pooler_is_passed_on_to_fine_tuning(ladder: Ladder, steps: int) -> Non
     public = BertModel(tiny.config())
     public.save_pretrained(str(ladder.made("models/init/small")))
     tiny.tokenizer().save(ladder.root / "models/init/small")
-    ladder.pretrain(init="models/init/small", encoder=None, budget=BudgetConfig(steps=steps))
-    ladder.domain_transfer(budget=BudgetConfig(steps=2))
+    ladder.pretrain(checkpoint="models/init/small", steps=steps)
+    ladder.domain_transfer(steps=2)
     for rung in (PRETRAIN, DOMAIN):
         start = Checkpoint.load(ladder.root / "models" / rung)
         model, drawn = start.model_and_drawn(BertForSequenceClassification, 1)
@@ -68,7 +67,7 @@ def test_a_checkpoint_takes_an_extended_vocabulary_by_an_explicit_step(
     """Without a step of training: old rows as they were, new ones the means; the next rung finds nothing special."""
     pieces, old = extended(ladder), tiny.tokenizer()
     assert pieces.size > old.size
-    changes = {"init": "models/init/small", "encoder": None, "budget": BudgetConfig(steps=0)}
+    changes = {"checkpoint": "models/init/small", "steps": 0}
     ladder.pretrain(**changes)
     assert f"vocabulary: {old.size} -> {pieces.size} tokens" in capsys.readouterr().out
     rung, card = ladder.metrics(PRETRAIN), read_json(ladder.root / f"models/{PRETRAIN}/card.json")
@@ -97,7 +96,7 @@ def test_a_vocabulary_that_is_no_extension_is_refused(ladder: Ladder) -> None:
     vocabulary = content["model"]["vocab"]
     vocabulary["the"], vocabulary["of"] = vocabulary["of"], vocabulary["the"]
     file.write_text(json.dumps(content), encoding="utf-8")
-    start = {"init": "models/init/small", "encoder": None, "budget": BudgetConfig(steps=0)}
+    start = {"checkpoint": "models/init/small", "steps": 0}
     both = r"made with tokenizer \w{12}, the checkpoint .* has \w{12}"
     refused(ladder, lambda: ladder.pretrain(**start), rf"AB-129 .*data/tokenizer: {both}")
     pieces.save(ladder.root / "data/tokenizer")

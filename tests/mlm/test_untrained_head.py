@@ -20,7 +20,6 @@ from adaptbert.mlm.untrained_head import HeadWarmupBatches, is_random
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
@@ -101,9 +100,7 @@ class Public:
         return self.root / "models" / name
 
     def train(self, start: Checkpoint, name: str, steps: int, **changes: object) -> dict[str, object]:
-        params = tiny_params.rung(
-            budget=BudgetConfig(steps=steps), optim=tiny_params.optim(learning_rate=1e-2), **changes
-        )
+        params = tiny_params.rung(steps=steps, learning_rate=1e-2, **changes)
         rung = RungRun(
             "pretrain", name, start, self.text, params, tiny_params.MEASURE, 1, sets_in(self.root / "heldout")
         )

@@ -174,7 +174,7 @@ def small() -> dict[str, Any]:
         "tokenize": {"all": {"max_length": 128, "words": {"dictionary": "words.txt"}}},
         "measure": {"seed": 0},
         "pretrain": {"all": {"budget": {"tokens": 600}}},
-        "domain_transfer": {"all": {"budget": {"tokens": 1200}, "optim": {"learning_rate": 0.001}}},
+        "domain_transfer": {"all": {"budget": {"tokens": 1200}, "learning_rate": 0.001}},
         "task_transfer": {"all": {"budget": {"tokens": 150}}},
         "finetune": {"all": {"epochs": 4, "seeds": [1, 2, 3]}, "section": {"labels": 600}},
         "compare": {"confidence": 0.95},

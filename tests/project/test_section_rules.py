@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adaptbert.project.section_rules import notices
 from adaptbert.runtime.params import blocks
 
 from adaptbert.config import plan_file, strict_yaml
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import write_json
 from adaptbert.errors import BAD_PARAMS
-from adaptbert.project.section_rules import notices
 from tests.support.rules import DEMO, FILE, REMOVED, changed, errors, rule_errors
 
 

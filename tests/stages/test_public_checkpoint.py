@@ -9,13 +9,12 @@ from safetensors.torch import load_file
 from transformers import BertForMaskedLM
 
 from adaptbert.core.files import read_json
-from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
 from tests.support.checkpoint_edits import edit
 from tests.support.hub_cache import REVISION, in_cache
 from tests.support.rungs import PRETRAIN, SCRATCH, Ladder, refused
 
-NONE = {"encoder": None, "budget": BudgetConfig(tokens=0)}
+NONE = {"encoder": None, "tokens": 0}
 
 
 @pytest.fixture

@@ -36,13 +36,13 @@ class Project:
             options: of the shape, where they are not the usual ones.
         """
         shape, _ = self.kinds[task]
-        own = tiny_tasks.options(shape, **(options or {}))
+        own = tiny_tasks.options(shape, **(options or {})).model_dump(exclude_none=True)
         finetune(
-            Finetune(**tiny_params.cell_values(**{shape: own, **changes})),
+            Finetune(**tiny_params.cell_values(**own, **changes)),
             task=task,
             arm=arm,
-            start="small",
-            draw="0",
+            base="small",
+            replicate="0",
             init=self.root / "models" / ("scratch" if arm == "scratch" else "pretrain"),
             data=self.root / "data" / task,
             out=self.root / f"models/finetune/{task}-{arm}",

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from adaptbert.cli import app
 from adaptbert.data import labelled_set as labelled
-from tests.support import tiny_params, tiny_tasks
+from tests.support import tiny_tasks
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 
@@ -21,7 +21,7 @@ CLASS, PAIR, SPANS, ANSWER = (
     "extractive_answer_answer",
 )
 KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny_tasks.KINDS}
-LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "optim": tiny_params.optim(learning_rate=5e-3)}
+LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "learning_rate": 5e-3}
 ROWS = (128, 24, 150)
 """Of train, dev and test: more test rows than answered together."""
 

@@ -21,7 +21,7 @@ GENERAL, DOMAIN = "domain_transfer/general-small-1", "domain_transfer/domain-sma
 TASK = "task_transfer/section-domain-small-1"
 """Folders below models/, names of metrics below metrics/."""
 
-ENCODER = Base(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
+SMALL = Base(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
 
 
 class Ladder:
@@ -43,14 +43,12 @@ class Ladder:
         return read_json(self.root / f"metrics/{name}.json")
 
     def pretrain(self, seed: int = 1, **changes: Any) -> None:
-        weights = {"init": "scratch", "encoder": ENCODER} | {
-            name: changes.pop(name) for name in ("init", "encoder", "revision") if name in changes
-        }
+        weights = Base(checkpoint=changes.pop("checkpoint")) if "checkpoint" in changes else changes.pop("base", SMALL)
         with chdir(self.root):  # params.yaml names models/init/small
             pretrain(
                 Pretrain(**tiny_params.rung_values(**changes)),
-                start="small",
-                weights=Base(**weights),
+                base="small",
+                weights=weights,
                 seed=seed,
                 measure=tiny_params.MEASURE,
                 tokenizer=self.root / "data/tokenizer",
@@ -64,13 +62,13 @@ class Ladder:
             )
 
     def domain_transfer(
-        self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, draw: str = "1", **changes: Any
+        self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, replicate: str = "1", **changes: Any
     ) -> None:
         domain_transfer(
             DomainTransfer(**tiny_params.rung_values(**changes), replay_fraction=replay),
             corpus=corpus,
-            start="small",
-            draw=draw,
+            base="small",
+            replicate=replicate,
             seed=seed,
             measure=tiny_params.MEASURE,
             init=self.root / "models/pretrain/small",
@@ -87,8 +85,8 @@ class Ladder:
         task_transfer(
             TaskTransfer(**tiny_params.rung_values(**changes)),
             task="section",
-            start="small",
-            draw="1",
+            base="small",
+            replicate="1",
             seed=1,
             measure=tiny_params.MEASURE,
             init=self.root / "models/domain_transfer/domain-small-1",
@@ -104,9 +102,9 @@ class Ladder:
         """The measures on each text."""
         measure(
             tiny_params.MEASURE,
-            rung=rung,
-            start="small",
-            draw="1",
+            checkpoint=rung,
+            base="small",
+            replicate="1",
             seed=1,
             init=self.root / "models" / rung,
             heldout=self.root / "data/heldout",

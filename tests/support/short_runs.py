@@ -6,10 +6,11 @@ from typing import Any, TypeVar
 import torch
 from transformers import BertForMaskedLM
 
+from adaptbert.config.schema.finetuning import Freeze, RDrop
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.tasks.module import FineTuning, LabelledBatches
-from adaptbert.tasks.options.freezing import freeze
+from adaptbert.tasks.options import freezing
 from adaptbert.tasks.shape import Shape
 from adaptbert.text.token_store import Documents
 from adaptbert.training.document_stream import DocumentStream
@@ -26,16 +27,17 @@ def model_of(shape: Shape, dropout: float = 0.2) -> Any:
     return shape.hugging_face_class()(tiny.config(dropout, classifier_dropout=dropout, **shape.config()))
 
 
-def made(**options: Any) -> tuple[FineTuning, LabelledBatches]:
+def made(
+    r_drop: RDrop | None = None, freeze: Freeze | None = None, **options: Any
+) -> tuple[FineTuning, LabelledBatches]:
     """A run on 32 single sentences, 16 a step, two micro-batches each."""
     shape = tiny_tasks.shape_of("single_sentence")
     rows = tiny_tasks.labelled("domain", "single_sentence", 32, 1)
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     model = model_of(shape)
-    if frozen := options.pop("freeze", None):
-        freeze(model, frozen)
-    optim = tiny_params.optim(**options.pop("optim", {}))
-    module = FineTuning(model, shape, optim, STEPS, options.pop("r_drop", None))
+    if freeze is not None:
+        freezing.freeze(model, freeze)
+    module = FineTuning(model, shape, tiny_params.optim(**options), STEPS, r_drop)
     return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 3, 8, 64)
 
 

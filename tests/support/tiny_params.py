@@ -3,15 +3,12 @@
 from typing import Any, get_args
 
 from adaptbert.config.schema.finetuning import Finetune
-from adaptbert.config.schema.mlm import Masking, MlmStep, Ngram
+from adaptbert.config.schema.mlm import BUDGET, Masking, MlmStep, Ngram
 from adaptbert.config.schema.text import Measure
 from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masking import Masker
-from adaptbert.tasks import shapes
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training.document_stream import BudgetConfig
 from tests.support.tiny import MAX_LENGTH, tokenizer
-from tests.support.tiny_tasks import options
 
 
 def masking(**changes: Any) -> Masking:
@@ -31,16 +28,11 @@ def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Ma
     return Masker(masking(**changes), seed, pieces)
 
 
+OPTIM = {"learning_rate": 3e-3, "weight_decay": 0.01, "warmup_fraction": 0.1, "betas": [0.9, 0.98], "epsilon": 1e-6}
+
+
 def optim(**changes: Any) -> Training:
-    usual = {
-        "learning_rate": 3e-3,
-        "weight_decay": 0.01,
-        "warmup_fraction": 0.1,
-        "betas": [0.9, 0.98],
-        "epsilon": 1e-6,
-        "clip_norm": 1.0,
-    }
-    return Training(**(usual | changes))
+    return Training(**(OPTIM | {"dropout": 0.1} | changes))
 
 
 MEASURE = Measure(probability=0.15, max_tokens=500, seed=0)
@@ -48,10 +40,11 @@ MEASURE = Measure(probability=0.15, max_tokens=500, seed=0)
 
 def rung_values(**changes: Any) -> dict[str, Any]:
     """Of a `MlmStep`."""
+    budget = {} if changes.keys() & {*BUDGET} else {"steps": 6}
     return {
+        **OPTIM,
+        **budget,
         "masking": masking(),
-        "optim": optim(),
-        "budget": BudgetConfig(steps=6),
         "global_batch_tokens": 128,
         "micro_batch_tokens": 128,
         "dropout": 0.1,
@@ -68,14 +61,12 @@ def rung(**changes: Any) -> MlmStep:
 
 
 def cell_values(**changes: Any) -> dict[str, Any]:
-    """Of a `Finetune`; of a single sentence unless `changes` has the options of another shape."""
-    shape = {} if changes.keys() & shapes.SHAPES.keys() else {"single_sentence": options("single_sentence")}
+    """Of a `Finetune`."""
     return {
-        **shape,
+        **OPTIM,
         "seeds": [1, 2],
         "labels": 0,
         "epochs": 2.0,
-        "optim": optim(),
         "global_batch_size": 16,
         "micro_batch_size": 16,
         "max_length": MAX_LENGTH,

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 
 from adaptbert.comparison.evaluation.baselines import baseline_answers
 from adaptbert.comparison.evaluation.embeddings import Embeddings
+from adaptbert.config.schema.finetuning import OPTIONS
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import shapes
 from adaptbert.tasks.metrics.targets import SCORING, right_answers
 from adaptbert.tasks.shape import Shape
-from adaptbert.tasks.shapes import ShapeConfig
 from tests.support.tiny import rows
 
 KINDS = [
@@ -113,7 +113,7 @@ def options(shape: str, **changes: Any) -> Any:
         "sequence_labelling": {"stride": 24},
     }
     values = {name: value for name, value in (usual[shape] | changes).items() if value is not None}
-    return ShapeConfig.model_validate({shape: values}).options()
+    return OPTIONS[shape].model_validate(values)
 
 
 def shape_of(shape: str, target: str | None = None, **changes: Any) -> Shape:

@@ -27,7 +27,7 @@ SPLITS = {"train": 96, "dev": 24, "test": 32}
 
 
 EPOCHS, SEEDS = 8.0, [3, 1, 2]
-LEARNABLE = {"epochs": EPOCHS, "seeds": SEEDS, "optim": tiny_params.optim(learning_rate=1e-2)}
+LEARNABLE = {"epochs": EPOCHS, "seeds": SEEDS, "learning_rate": 1e-2}
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
 
 
 def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
-    metrics = fresh.finetune("section", "general", seeds=[1], optim=tiny_params.optim(learning_rate=1e-12), epochs=0.1)
+    metrics = fresh.finetune("section", "general", seeds=[1], learning_rate=1e-12, epochs=0.1)
     predicted = {row["predicted"] for row in fresh.predictions("section-general")}
     assert metrics["seeds"][0]["degenerate"] is (len(predicted) == 1)
     assert metrics["seeds"][0]["degenerate"], "an untrained head; else this test shows nothing"

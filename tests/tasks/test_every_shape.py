@@ -10,11 +10,11 @@ from transformers import AutoModelForQuestionAnswering, AutoModelForTokenClassif
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set as labelled
 from adaptbert.tasks.metrics.targets import COMPARED_BY
-from tests.support import tiny, tiny_params
+from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.predicting import KINDS
 
-LEARNT = {"seeds": [1], "epochs": 16.0, "dropout": 0.0, "optim": tiny_params.optim(learning_rate=5e-3)}
+LEARNT = {"seeds": [1], "epochs": 16.0, "dropout": 0.0, "learning_rate": 5e-3}
 
 
 @pytest.fixture(scope="module")

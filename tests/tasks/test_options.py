@@ -31,7 +31,7 @@ KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labellin
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "layer_decay": {"optim": {"layer_decay": 0.7}},
+    "layer_decay": {"layer_decay": 0.7},
     "freeze": {"freeze": Freeze(layers=1, embeddings=True)},
     "gradual": {},
     "r_drop": {"r_drop": RDrop(weight=1.0)},
@@ -68,7 +68,7 @@ CELLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "rdrop": ("section", {}, {"r_drop": {"weight": 4.0}}),
     "frozen": ("section", {}, {"freeze": {"layers": "all", "embeddings": True}}),
 }
-SETTINGS = {"seeds": [1], "epochs": 3.0, "optim": tiny_params.optim(learning_rate=5e-3)}
+SETTINGS = {"seeds": [1], "epochs": 3.0, "learning_rate": 5e-3}
 
 
 def answers_of(project: Project, task: str) -> list[tuple[Any, Any]]:

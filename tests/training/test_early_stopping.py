@@ -53,7 +53,7 @@ def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
-        options = {"r_drop": RDrop(weight=1.0), "optim": {"layer_decay": 0.8}}
+        options = {"r_drop": RDrop(weight=1.0), "layer_decay": 0.8}
         return stopped(tmp_path / str(devices), 3, thawing=True, **options)
 
     (alone, one), (together, two) = run(1), run(2)

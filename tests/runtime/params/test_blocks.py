@@ -9,9 +9,9 @@ from adaptbert.config.schema.mlm import Masking
 from adaptbert.errors import UserError
 
 SECTION = {
-    "all": {"budget": {"tokens": 1000}, "optim": {"learning_rate": 5e-5, "weight_decay": 0.01}, "dropout": 0.1},
-    "small": {"optim": {"learning_rate": 1e-3}},
-    "weibo": {"budget": {"passes": 3}, "optim": {"learning_rate": 2e-4}},
+    "all": {"budget": {"tokens": 1000}, "learning_rate": 5e-5, "weight_decay": 0.01, "dropout": 0.1},
+    "small": {"learning_rate": 1e-3},
+    "weibo": {"budget": {"passes": 3}, "learning_rate": 2e-4},
 }
 
 
@@ -21,7 +21,7 @@ def test_without_a_block_of_its_own() -> None:
 
 
 def test_mappings_are_merged_key_by_key() -> None:
-    assert in_force(SECTION, ["small"]) == SECTION["all"] | {"optim": {"learning_rate": 1e-3, "weight_decay": 0.01}}
+    assert in_force(SECTION, ["small"]) == SECTION["all"] | {"learning_rate": 1e-3, "weight_decay": 0.01}
 
 
 def test_the_later_block_wins_and_a_budget_is_one_value() -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from adaptbert.core.files import read_json
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SeedMetrics
-from tests.support import tiny_params
 from tests.support.cells import Project
 
 KINDS = {"section": ("single_sentence", "class"), "asked": ("extractive_answer", "answer")}
@@ -31,7 +30,7 @@ def test_a_seed_comes_back(test: dict[str, float], dev: dict[str, float], steps:
 def test_what_a_stage_writes_is_read_whole(tmp_path: Path, task: str) -> None:
     project = Project(tmp_path, KINDS)
     early = {"early_stopping": {"patience": 1}} if task == "section" else {}
-    project.finetune(task, "general", seeds=[1], epochs=2.0, optim=tiny_params.optim(), label_counts=[32], **early)
+    project.finetune(task, "general", seeds=[1], epochs=2.0, label_counts=[32], **early)
     path = tmp_path / f"metrics/{task}-general.json"
     metrics = CellMetrics.read(path)
     assert json.dumps(metrics.as_json()) == json.dumps(read_json(path))

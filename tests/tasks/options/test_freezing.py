@@ -23,7 +23,7 @@ def test_depths_are_those_of_the_layers() -> None:
 
 
 def test_each_layer_learns_at_its_own_rate_all_along_the_schedule() -> None:
-    module, _ = made(optim={"layer_decay": 0.5, "learning_rate": 8e-3})
+    module, _ = made(layer_decay=0.5, learning_rate=8e-3)
     configured = module.configure_optimizers()
     optimizer, schedule = configured["optimizer"], configured["lr_scheduler"]["scheduler"]
     of = {id(p): n for n, p in module.model.named_parameters()}

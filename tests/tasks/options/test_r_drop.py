@@ -43,7 +43,7 @@ def test_r_drop_makes_passes_agree() -> None:
     """The weight pulls both passes together."""
     divergences = []
     for weight in (1e-9, 20.0):
-        module, batches = made(r_drop=RDrop(weight=weight), optim={"learning_rate": 1e-2})
+        module, batches = made(r_drop=RDrop(weight=weight), learning_rate=1e-2)
         fit(module, batches, plan(), tiny.no_record())
         torch.manual_seed(5)
         batch = batches(0)

@@ -229,7 +229,7 @@ def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytes
 
 def test_fewer_labels(tmp_path: Path) -> None:
     project = Project(tmp_path, KINDS)
-    values = {"seeds": [1, 2], "epochs": 2.0, "optim": tiny_params.optim(learning_rate=1e-2)}
+    values = {"seeds": [1, 2], "epochs": 2.0, "learning_rate": 1e-2}
     metrics = project.finetune("section", "general", label_counts=[16, 48], **values)
     assert [point["labels"] for point in metrics["learning_curve"]] == [16, 48]
     for point in metrics["learning_curve"]:
