@@ -72,7 +72,7 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(scope="session")
 def trained_ladder(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
     """All rungs; the tests only look."""
-        from tests.support.rungs import Ladder
+    from tests.support.rungs import Ladder
 
     ladder = Ladder(tmp_path_factory.mktemp("ladder"))
     more = 8_000
