@@ -9,6 +9,7 @@ from scipy.stats import chisquare
 from adaptbert.core.counter_rng import uniforms
 from adaptbert.core.seeds import seed_of
 from adaptbert.training.document_stream import DocumentStream, optimizer_steps
+from tests.support import tiny_params
 
 lengths_of = st.lists(st.integers(2, 40), min_size=1, max_size=60).map(lambda lengths: np.array(lengths, np.int64))
 
