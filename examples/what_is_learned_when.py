@@ -21,7 +21,7 @@ from transformers import BertForMaskedLM
 from adaptbert.base.start import EncoderConfig
 from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
 from adaptbert.mlm.masking import Masker, MaskingConfig
-from adaptbert.mlm.token_classes import CLASSES, token_classes
+from adaptbert.mlm.masking_audit import CLASSES, token_classes
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
 from adaptbert.model.optimizer import OptimConfig

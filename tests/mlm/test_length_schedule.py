@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.mlm.length_schedule import ConcatenatedBatches, LengthsConfig, ShortDocuments
+from adaptbert.mlm.batch_schedule import ScheduledBatches
+from adaptbert.mlm.length_schedule import LengthsConfig, ShortDocuments
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import Flat, TokenizedCorpus
@@ -77,7 +78,7 @@ def test_short_first_then_whole_as_a_function_of_k(tmp_path: Path) -> None:
         return MaskedBatches(documents, DocumentStream(documents.lengths, seed, 200), tiny_params.masker(seed), block)
 
     short, whole = batches(ShortDocuments(corpus, 16), 16, 7), batches(corpus, 64, 0)
-    batch = ConcatenatedBatches(short, 5, whole)
+    batch = ScheduledBatches(whole, short, 5)
     shapes = [batch(k).rows.documents.shape[1] for k in range(9)]
     assert shapes == [16] * 5 + [64] * 4
     assert batch(5).ids.tolist() == whole(0).ids.tolist()
