@@ -19,8 +19,8 @@ from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_car
 from adaptbert.model.checkpoint_files import (
     CONFIG,
     COPY,
-    HEADS,
     WEIGHTS,
+    above_encoder,
     check_architecture,
     check_regular,
     check_tensors,
@@ -29,11 +29,9 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
+from adaptbert.model.families import family_of
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_growth import extends, grow
-
-POOLER = "pooler."
-"""Prefix of its weights in a BertModel."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +230,8 @@ class Checkpoint:
             )
         kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
         unfit = [key for kind in kinds for key in map(_key_name, info.get(kind, ()))]
-        refuse_strays([key for key in unfit if not key.startswith(HEADS)], self.source)
+        others = above_encoder(family_of(config))
+        refuse_strays([key for key in unfit if not key.startswith(others)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             problem = f"{broken[0]} holds NaN or Inf"
@@ -247,13 +246,11 @@ class Checkpoint:
         Masked-language modelling does not use the pooler, and Hugging Face's class for it has none; fine-tuning starts
         from it (Devlin et al. 2019, section 4.1). So a rung that does not train the pooler copies it unchanged.
         """
-        from transformers import BertModel
-
-        if model.bert.pooler is not None or not self.has_weights:
+        if model.base_model.pooler is not None or not self.has_weights:
             return
-        encoder, drawn = self.model_and_drawn(BertModel, 0)
-        if not any(name.startswith(POOLER) for name in drawn):
-            model.bert.pooler = encoder.pooler.to(model.device)
+        encoder, drawn = self.model_and_drawn(family_of(model.config).hugging_face("none"), 0)
+        if not any(name.startswith("pooler.") for name in drawn):
+            model.base_model.pooler = encoder.pooler.to(model.device)
 
 
 def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance) -> Card:

@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,9 +41,7 @@ from adaptbert.runtime.params.all_sections import check_all
 from adaptbert.runtime.stage import PARAMS
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.cell_config import CellConfig
-from adaptbert.tasks.seed_inputs import HeldOutRows, SeedInputs, SeedRun, flop_of
-from adaptbert.tasks.seed_run import train_seed
-from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.seed_run import SeedInputs, SeedRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import distributed
@@ -265,9 +263,7 @@ class _Bench:
         """The inputs of the first seed, and how many labels it has."""
         folder = VALIDATED / "tasks" / task
         described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
-        shape = shape_of(described, values.options())
-        held_out = HeldOutRows(folder, lambda some: shape.examples(some, self.checkpoint.tokenizer, values.max_length))
-        request = SeedInputs(self.checkpoint, described, rows, held_out).of(values.seeds[0], values)
+        request = SeedInputs(self.checkpoint, folder, described, rows, values).of(values.seeds[0])
         return request, labelled_set.used(rows, values.labels)
 
     def _speed_of_tasks(self, request: SeedRun) -> float:
@@ -276,13 +272,7 @@ class _Bench:
         for steps in (WARM_UP, self.steps):
             epochs = steps * request.params.global_batch_size / len(request.examples)
             changes = {"epochs": epochs, "early_stopping": None, "gradual_unfreezing": None}
-            short = SeedRun(
-                request.start,
-                request.params.model_copy(update=changes),
-                request.shape,
-                request.examples,
-                request.held_out,
-            )
+            short = replace(request, params=request.params.model_copy(update=changes))
             with TemporaryDirectory(dir=self.work) as folder:
                 trained = train_seed(short, short.params.seeds[0], Savepoints(Path(folder)), speed)
         counts = trained.fitted.counts

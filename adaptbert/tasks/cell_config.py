@@ -1,6 +1,6 @@
 """The fine-tuning parameters of a task, and their contradictions."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -13,7 +13,7 @@ from adaptbert.model.precision import Precision
 from adaptbert.tasks.options.class_weights import ClassWeights
 from adaptbert.tasks.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.tasks.options.r_drop import RDropConfig
-from adaptbert.tasks.options.search import Point, SearchConfig
+from adaptbert.tasks.options.search import SearchConfig
 from adaptbert.tasks.shapes import ShapeConfig
 from adaptbert.training.early_stopping import EarlyStoppingConfig
 
@@ -132,9 +132,3 @@ class CellConfig(ShapeConfig):
                 f"label_counts {counts} and labels {self.labels}: all are trained on anyway; give fewer"
             )
         return self
-
-    def at(self, point: Point) -> Self:
-        """With the values that a search tries or has chosen."""
-        optim = self.optim.model_copy(update={"learning_rate": point.learning_rate})
-        update = {"optim": optim, "global_batch_size": point.global_batch_size, "epochs": point.epochs}
-        return self.model_copy(update=update)

@@ -16,8 +16,7 @@ from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.cell_config import CellConfig
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
 from adaptbert.tasks.options.search import Point, SearchConfig, best, search, search_seeds
-from adaptbert.tasks.seed_inputs import InputsOf, SeedRun
-from adaptbert.tasks.seed_run import run_seed, train_seed
+from adaptbert.tasks.seed_run import SeedInputs, SeedRun, run_seed, train_seed
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
@@ -46,9 +45,11 @@ class ExtraRuns:
 
     Attributes:
         name: of the cell.
+        inputs: of its seeds.
     """
 
     name: str
+    inputs: SeedInputs
     work: Work
     run: Run
 
@@ -68,34 +69,38 @@ class ExtraRuns:
         return kind.read(result)
 
 
-def search_values(
-    config: SearchConfig, params: CellConfig, inputs: InputsOf, extra: ExtraRuns
-) -> tuple[Point, SearchMetrics]:
-    """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
+def at(params: CellConfig, point: Point) -> CellConfig:
+    """With the values that a search tries or has chosen."""
+    optim = params.optim.model_copy(update={"learning_rate": point.learning_rate})
+    update = {"optim": optim, "global_batch_size": point.global_batch_size, "epochs": point.epochs}
+    return params.model_copy(update=update)
 
-    Args:
-        params: with the usual values.
+
+def search_values(config: SearchConfig, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
+    """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
 
     Raises:
         Diverged: every trial diverged.
     """
     seeds, rows = search_seeds(config), list[TrialMetrics]()
-    usual, metric = (
-        Point(params.optim.learning_rate, params.global_batch_size, params.epochs),
-        inputs(seeds[0]).shape.metric,
-    )
+    inputs, params = extra.inputs, extra.inputs.params
+    usual = Point(params.optim.learning_rate, params.global_batch_size, params.epochs)
+    metric = inputs.of(seeds[0]).shape.metric
 
     def score(point: Point) -> float:
         what = f"trial {len(rows) + 1}"
-        tried = params.at(point)
+        tried = at(params, point)
 
         def train(seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
-            return _trial(replace(inputs(seed), params=tried), seed, savepoints, run)
+            return _trial(replace(inputs.of(seed), params=tried), seed, savepoints, run)
 
         runs = [extra.once(what, seed, asdict(point), TrialRun, partial(train, seed)) for seed in seeds]
-        row = _trial_metrics(point, metric, runs)
-        rows.append(row)
-        mean = row.dev[metric]
+        scores, cost = [run.score for run in runs], Cost.total(runs)
+        there = [score for score in scores if score is not None]
+        mean = sum(there) / len(there) if len(there) == len(scores) else None
+        rows.append(
+            TrialMetrics(**asdict(point), dev={metric: mean}, seeds=scores, tokens=cost.tokens, tflop=cost.tflop)
+        )
         values = ", ".join(f"{name} {value:g}" for name, value in asdict(point).items())
         print(f"  {what}: {values}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
         return nan if mean is None else mean
@@ -111,15 +116,17 @@ def search_values(
     return trials[chosen].point, record
 
 
-def learn_from_fewer(seeds: Sequence[int], labels: int, inputs: InputsOf, extra: ExtraRuns) -> LearningPoint:
+def learn_from_fewer(seeds: Sequence[int], labels: int, extra: ExtraRuns) -> LearningPoint:
     """A point of the learning curve: all seeds, scored on dev and test.
 
     Args:
-        inputs: with so many labels, a prefix of the subset of each seed.
+        labels: a prefix of the subset of each seed.
     """
 
     def train(seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
-        return _on_fewer(inputs(seed), seed, savepoints, run)
+        trained, metrics, _ = run_seed(extra.inputs.of(seed, labels), seed, savepoints, run)
+        scores = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
+        return FewerLabelsRun(seed=scores, tokens=trained.cost.tokens, tflop=trained.cost.tflop)
 
     what, values = f"{labels} labels", {"labels": labels}
     runs = [extra.once(what, seed, values, FewerLabelsRun, partial(train, seed)) for seed in seeds]
@@ -132,29 +139,7 @@ def _trial(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> Tri
         trained = train_seed(request, seed, savepoints, run)
     except Diverged as error:
         run.set_tags({"diverged": str(error)})
-        cost = request.cost(request.start.config(), error.trained)
-        return TrialRun(score=None, tokens=cost.tokens, tflop=cost.tflop)
-    cost = trained.cost
-    return TrialRun(score=trained.dev[request.shape.metric], tokens=cost.tokens, tflop=cost.tflop)
-
-
-def _trial_metrics(point: Point, metric: str, runs: list[TrialRun]) -> TrialMetrics:
-    scores = [run.score for run in runs]
-    there = [score for score in scores if score is not None]
-    cost = Cost.total(runs)
-    return TrialMetrics(
-        learning_rate=point.learning_rate,
-        global_batch_size=point.global_batch_size,
-        epochs=point.epochs,
-        dev={metric: sum(there) / len(there) if len(there) == len(scores) else None},
-        seeds=scores,
-        tokens=cost.tokens,
-        tflop=cost.tflop,
-    )
-
-
-def _on_fewer(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
-    scored = run_seed(request, seed, savepoints, run)
-    metrics, cost = scored.metrics, scored.trained.cost
-    seed_metrics = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
-    return FewerLabelsRun(seed=seed_metrics, tokens=cost.tokens, tflop=cost.tflop)
+        cost, score = request.cost(request.start.config(), error.trained), None
+    else:
+        cost, score = trained.cost, trained.dev[request.shape.metric]
+    return TrialRun(score=score, tokens=cost.tokens, tflop=cost.tflop)

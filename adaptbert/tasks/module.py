@@ -12,8 +12,8 @@ from torch import Tensor
 
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
+from adaptbert.model.families.family import depths
 from adaptbert.model.optimizer import OptimConfig, adamw
-from adaptbert.model.parameter_depth import depths
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.tasks.options.freezing import GradualUnfreezingConfig
@@ -139,5 +139,5 @@ def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _logits(model: Any, shape: Shape, batch: LabelledBatch) -> Tensor:
-    hidden = encode(model.bert, batch.rows, Tokens(batch.ids, batch.segments), batch.places)
+    hidden = encode(model.base_model, batch.rows, Tokens(batch.ids, batch.segments), batch.places)
     return shape.logits(model, hidden)

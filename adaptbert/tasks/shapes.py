@@ -15,11 +15,10 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import sentence_pair, single_sentence
 from adaptbert.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
 from adaptbert.tasks.sentence_pair import SentencePairConfig
-from adaptbert.tasks.sentences import Sentences
+from adaptbert.tasks.sentences import FOLDED, HEADS, Weights
 from adaptbert.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.single_sentence import SingleSentenceConfig
-from adaptbert.tasks.targets import FOLDED, HEADS, Weights
 from adaptbert.tasks.task_options import TaskOptions
 
 
@@ -56,17 +55,15 @@ class ShapeSpec:
     make: Callable[[TaskDescription, Any, Weights], Shape]
 
 
-def _single_sentence(task: TaskDescription, options: SingleSentenceConfig, weights: Weights) -> Shape:
-    return Sentences(task, partial(single_sentence.arrange, options), HEADS[task.target](task, weights))
-
-
-def _sentence_pair(task: TaskDescription, options: SentencePairConfig, weights: Weights) -> Shape:
-    return Sentences(task, partial(sentence_pair.arrange, options), HEADS[task.target](task, weights))
-
-
 SHAPES: Mapping[TaskType, ShapeSpec] = {
-    "single_sentence": ShapeSpec(SingleSentenceConfig, _single_sentence),
-    "sentence_pair": ShapeSpec(SentencePairConfig, _sentence_pair),
+    "single_sentence": ShapeSpec(
+        SingleSentenceConfig,
+        lambda task, options, weights: HEADS[task.target](task, partial(single_sentence.encode, options), weights),
+    ),
+    "sentence_pair": ShapeSpec(
+        SentencePairConfig,
+        lambda task, options, weights: HEADS[task.target](task, partial(sentence_pair.encode, options), weights),
+    ),
     "extractive_answer": ShapeSpec(
         ExtractiveAnswerConfig, lambda task, options, weights: ExtractiveAnswer(task, options)
     ),

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
-from adaptbert.tasks.examples import Examples, arranged, whole
+from adaptbert.tasks.examples import Examples, whole
 from adaptbert.tasks.task_options import SentenceOptions
 from adaptbert.tasks.windows import head_tail, windows
 from adaptbert.text.tokenizer import Tokenizer
@@ -34,16 +34,10 @@ class SingleSentenceConfig(SentenceOptions):
             raise contradiction(problem, f"write a stride of at most {max_length - 2}")
 
 
-def arrange(
+def encode(
     config: SingleSentenceConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     """Examples of at most `max_length` tokens."""
-    return arranged(rows, lambda row: len(row["text"]), lambda some: _arrange_some(config, some, tokenizer, max_length))
-
-
-def _arrange_some(
-    config: SingleSentenceConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
-) -> Examples:
     texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
     room = max_length - 2
     parts: list[tuple[int, Sequence[int]]]

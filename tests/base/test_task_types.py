@@ -14,8 +14,7 @@ from adaptbert.data.layout import TASK_TYPES as INPUTS
 from adaptbert.data.readers import fields
 from adaptbert.prediction import outputs
 from adaptbert.report import terms
-from adaptbert.tasks import shapes
-from adaptbert.tasks import targets as heads
+from adaptbert.tasks import sentences, shapes
 from adaptbert.tasks.metrics import targets as scores
 from adaptbert.tasks.task_options import SentenceOptions
 from stages import collect_task
@@ -39,7 +38,7 @@ TABLES = {
     "adaptbert/tasks/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
     "adaptbert/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
     "adaptbert/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
-    "adaptbert/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
+    "adaptbert/tasks/sentences.py: HEADS": (sentences.HEADS, OF_VECTORS),
     "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
     "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
     "adaptbert/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
-from adaptbert.model.parameter_depth import depths
+from adaptbert.model.families.family import depths
 
 if TYPE_CHECKING:
     from torch import nn
@@ -50,8 +50,8 @@ class GradualUnfreezingConfig(Config):
     """In the paper 1; with 12 layers and few epochs a larger value is needed to train all of them."""
 
     def frozen(self, epoch: int, layers: int) -> int:
-        """The number of the lowest depths (adaptbert.model.parameter_depth) that are frozen in epoch 0, 1 ...; at most
-        `layers` + 1, all but the head.
+        """The number of the lowest depths (adaptbert.model.families.family.depths) that are frozen in epoch 0, 1 ...;
+        at most `layers` + 1, all but the head.
         """
         return max(0, layers + 1 - epoch * self.layers_per_epoch)
 

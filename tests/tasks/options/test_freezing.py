@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from adaptbert.model.families.family import depths
 from adaptbert.model.optimizer import adamw
-from adaptbert.model.parameter_depth import depths
 from adaptbert.tasks.module import UnfreezingBatches
 from adaptbert.tasks.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.training.loop import fit
