@@ -29,7 +29,7 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
-from adaptbert.model.families import family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_growth import extends, grow
 
@@ -63,7 +63,9 @@ class Checkpoint:
             problem = "is a file, and a checkpoint is a folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
         if not folder.is_dir():
-            raise _no_folder(folder)
+            beside = sorted(other.name for other in folder.parent.glob("*/"))
+            remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
+            raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", remedy)
         check_regular(folder)
         config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
         if not config_file.is_file():
@@ -86,10 +88,7 @@ class Checkpoint:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
             raise BadData(Code.CHECKPOINT_INCOMPLETE, weights, "file is missing", "copy the whole checkpoint")
-        if checkpoint.has_weights:
-            with checkpoint.readable():
-                check_tensors(weights, checkpoint.config(), folder)
-        return checkpoint
+        return checkpoint._checked(weights if checkpoint.has_weights else None)
 
     @classmethod
     def from_hub(cls, name: str, revision: str) -> "Checkpoint":
@@ -103,12 +102,14 @@ class Checkpoint:
         check_architecture(read_object(config_file), name)
         checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
         checkpoint.check_vocabulary()
-        if weights := downloaded(
-            name, revision, WEIGHTS, required=False
-        ):  # without it transformers looks for shards, or for a conversion
-            with checkpoint.readable():
-                check_tensors(weights, checkpoint.config(), name)
-        return checkpoint
+        # Without the file transformers looks for shards, or for a conversion.
+        return checkpoint._checked(downloaded(name, revision, WEIGHTS, required=False))
+
+    def _checked(self, weights: Path | None) -> "Checkpoint":
+        if weights is not None:
+            with self.readable():
+                check_tensors(weights, self.config(), self.source)
+        return self
 
     def check_vocabulary(self) -> None:
         embeddings = self.config().vocab_size
@@ -289,14 +290,3 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         hugging_face_logging.set_verbosity(level)
-
-
-def _no_folder(folder: Path) -> BadData:
-    """The error for a name that is not there; for one that lacks its start or draw, with those that there are."""
-    beside = sorted(other.name for other in folder.parent.glob("*/"))
-    longer = [name for name in beside if name.startswith(f"{folder.name}-")]
-    problem = f"no such folder{nearest(folder.name, beside)}"
-    if len(longer) > 1:
-        problem, beside = "no such folder: a start and a draw belong to the name", longer
-    remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
-    return BadData(Code.NOT_A_CHECKPOINT, folder, problem, remedy)

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from adaptbert.codes import Code
 from adaptbert.core.record import shown, validated
 from adaptbert.errors import BadData, raise_all
-from adaptbert.model.families import FAMILIES, family_of
 from adaptbert.model.families.family import Family
+from adaptbert.model.families.registry import FAMILIES, family_of
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"

@@ -18,7 +18,7 @@ from torch.nn import functional
 from adaptbert.model.attention import Attention
 from adaptbert.model.compiled import compiled, mode
 from adaptbert.model.dropout import add_dropout, dropout, rate_of
-from adaptbert.model.families import family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.packing import Rows
 
 

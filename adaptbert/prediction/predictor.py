@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from adaptbert.base.task_types import Target, TaskType
+from adaptbert.base.task_types import TARGETS, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.readers import replacing
 from adaptbert.data.readers.lines import check_name
-from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.evaluation import fastest_device
-from adaptbert.model.families import family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import Precision, chosen
 from adaptbert.prediction.request_rows import Reader, RequestRow
 from adaptbert.tasks.shape import Shape

@@ -11,9 +11,9 @@ from typing import Any
 from adaptbert.base.ladder import ALL, GENERAL, LadderConfig
 from adaptbert.base.plan import rung_key
 from adaptbert.base.start import RANDOM
+from adaptbert.base.task_types import TARGETS
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import advice, role, uncompared, without_variants
-from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
 from adaptbert.project import ladder_rules, question_rules
 from adaptbert.report.sentences.advice import would_show

@@ -12,16 +12,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.base.task_types import TARGETS
 from adaptbert.codes import Code
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.data import labelled_set
-from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
 from adaptbert.model.card import CARD, Provenance, TaskCard
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.families import family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import named_precision
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.cell_config import CellConfig

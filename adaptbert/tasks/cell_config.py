@@ -6,8 +6,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
-from adaptbert.base.task_types import TARGETS_OF, TaskType
-from adaptbert.data.targets import TARGETS
+from adaptbert.base.task_types import TARGETS, TARGETS_OF, TaskType
 from adaptbert.model.optimizer import OptimConfig
 from adaptbert.model.precision import Precision
 from adaptbert.tasks.options.class_weights import ClassWeights

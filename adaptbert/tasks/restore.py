@@ -11,7 +11,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import WEIGHTS
-from adaptbert.model.families import family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import from_card
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from adaptbert.base.task_types import written
 from adaptbert.core.record import CurvePoint
 from adaptbert.data import labelled_set
-from adaptbert.data.targets import written
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.families import family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.cell_config import CellConfig

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adaptbert.base.task_types import Target
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.families import family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.shape import Decoded, Float64, Row, Shape, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer

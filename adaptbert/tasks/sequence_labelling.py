@@ -16,12 +16,11 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
+from adaptbert.base.task_types import TARGETS
 from adaptbert.data import tag_schemes
-from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.examples import Examples, gather
 from adaptbert.tasks.shape import Decoded, Float64, Row, Shape, cross_entropy, named, softmax
-from adaptbert.tasks.tag_decoding import best_legal, crf_by_rows
 from adaptbert.tasks.task_options import TaskOptions
 from adaptbert.tasks.windows import owners, word_windows
 from adaptbert.text.tokenizer import Tokenizer
@@ -198,6 +197,8 @@ class SequenceLabelling(Shape):
 
     def _decoded(self, scores: Float64, counts: Int64) -> tuple[Int64, Float64]:
         """The best legal tags of each row, (words,), and the probability of each tag at each word, (words, tags)."""
+        from adaptbert.tasks.crf import best_legal, crf_by_rows
+
         if self._crf is None:
             best = best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
             return best, softmax(scores)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.families.family import Head
 from adaptbert.tasks.examples import Examples, in_chunks
-from adaptbert.tasks.metrics.targets import SCORING, right_answers
+from adaptbert.tasks.metrics.scoring import SCORING, right_answers
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

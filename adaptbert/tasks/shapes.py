@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from adaptbert.base.config import Config
-from adaptbert.base.task_types import TaskType
-from adaptbert.data.targets import TARGETS
+from adaptbert.base.task_types import TARGETS, TaskType
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import sentence_pair, single_sentence
 from adaptbert.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.base.task_types import TARGETS
 from adaptbert.data.limits import Limits
-from adaptbert.data.targets import TARGETS
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from adaptbert.runtime.params import params_file as params

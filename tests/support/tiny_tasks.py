@@ -13,7 +13,7 @@ from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import shapes
-from adaptbert.tasks.metrics.targets import SCORING, right_answers
+from adaptbert.tasks.metrics.scoring import SCORING, right_answers
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import ShapeConfig
 from tests.support.tiny import rows

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.data import tag_schemes
+from adaptbert.tasks.crf import GROUP_ROWS, groups
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.tag_decoding import GROUP_ROWS, groups
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 

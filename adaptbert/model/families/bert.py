@@ -24,6 +24,12 @@ BERT = Family(
         "spans": "BertForQuestionAnswering",
     },
     prefix="bert.",
+    pretrained={
+        "masked-LM head": "cls.predictions.",
+        "pooler": "bert.pooler.",
+        "next-sentence head": "cls.seq_relationship.",
+    },
+    decoder="cls.predictions.decoder.",
     heads=("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs."),
     buffers=("embeddings.position_ids",),
     first_position=0,

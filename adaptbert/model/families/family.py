@@ -27,6 +27,8 @@ class Family:
         name: `model_type` in config.json.
         classes: head -> name of its class in transformers.
         prefix: of the weights of the encoder in a model with a head.
+        pretrained: what pre-training leaves above the encoder, by its name, and the prefix of its weights.
+        decoder: prefix of the weights that turn hidden states into scores of tokens; they may be the embeddings.
         heads: prefixes of all weights above the encoder, in a model with a head and without one.
         buffers: what old checkpoints hold inside the encoder besides weights.
         first_position: the embedding of the first position of a text; those before it are not used.
@@ -38,6 +40,8 @@ class Family:
     name: str
     classes: Mapping[Head, str]
     prefix: str
+    pretrained: Mapping[str, str]
+    decoder: str
     heads: tuple[str, ...]
     buffers: tuple[str, ...]
     first_position: int

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.base.task_types import TARGETS, TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.data.readers import encodings
 from adaptbert.data.readers.spec import FORMATS, Format
-from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks import columns as of_columns
 from adaptbert.project.tasks import targets
