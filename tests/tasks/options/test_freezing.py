@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from adaptbert.config.schema.finetuning import Freeze, GradualUnfreezing
+from adaptbert.model.families.family import depths
 from adaptbert.model.optimizer import adamw, rate
-from adaptbert.model.parameter_depth import depths
 from adaptbert.tasks.module import UnfreezingBatches
 from adaptbert.tasks.options.freezing import frozen_depths
 from adaptbert.training.loop import fit
