@@ -7,7 +7,6 @@ from pathlib import Path
 
 from adaptbert.data.installed_docs import InstalledDocs
 from adaptbert.data.layout import CORPUS
-from adaptbert.data.readers.records import Row
 from adaptbert.data.source_config import SourceConfig
 from adaptbert.data.user_files import Files
 from adaptbert.mlm.heldout_evaluation import HeldOut, MeasureConfig, sets_in
@@ -38,7 +37,7 @@ def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
     def rows() -> Iterator[tuple[str, str]]:
         source = Files(path, CORPUS, SourceConfig(source="files")) if path else InstalledDocs(LISTING)
         for row in source.rows():
-            if isinstance(row, Row) and row.values["text"].strip():
+            if row.problem is None and row.values["text"].strip():
                 yield row.id, row.values["text"]
 
     return list(islice(rows(), most))

@@ -170,13 +170,13 @@ def collect_task(params: CollectTaskParams, *, task: str, out: Path, run: Run) -
 
 
 def read_into(
-    folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], beginning: int | None = None
+    folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], head: int | None = None
 ) -> dict[str, Any]:
     """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest.
 
     Args:
         paths: of train, dev and test.
-        beginning: rows that are read of each of the user's files; None: all.
+        head: rows that are read of each of the user's files; None: all.
     """
     from adaptbert.data.demonstration_tasks import DemonstrationTask
     from adaptbert.data.labelled_source import LabelledSource
@@ -187,7 +187,7 @@ def read_into(
     if params.rows is not None:
         source = DemonstrationTask(paths["train"], params.shape, params.rows.model_dump())
     else:
-        source = LabelledSource(paths, params.layout(), params, shares, params.labelling(), beginning)
+        source = LabelledSource(paths, params.layout(), params, shares, params.labelling(), head)
     with RawWriter(folder, params.layout()) as writer:
         for split, path in paths.items():
             writer.write(source.rows(split), split, path)

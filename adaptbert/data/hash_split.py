@@ -17,7 +17,7 @@ from adaptbert.codes import Code
 from adaptbert.data.cells import as_text
 from adaptbert.data.cleaning import letters
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.readers.records import Row
 from adaptbert.errors import BadData
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -56,12 +56,10 @@ class Cut:
         read: reads all rows of the source.
     """
 
-    def __init__(
-        self, read: Callable[[], Iterator[Row | Unreadable]], layout: Layout, shares: dict[str, float]
-    ) -> None:
+    def __init__(self, read: Callable[[], Iterator[Row]], layout: Layout, shares: dict[str, float]) -> None:
         self._read, self.layout, self.shares = read, layout, shares
 
-    def rows(self, split: str) -> list[Row | Unreadable]:
+    def rows(self, split: str) -> list[Row]:
         """Raises BadData when a split would have none."""
         if not self._pool[split]:
             total = sum(map(len, self._pool.values()))
@@ -71,10 +69,10 @@ class Cut:
         return self._pool[split]
 
     @cached_property
-    def _pool(self) -> dict[str, list[Row | Unreadable]]:
-        pool: dict[str, list[Row | Unreadable]] = defaultdict(list)
+    def _pool(self) -> dict[str, list[Row]]:
+        pool: dict[str, list[Row]] = defaultdict(list)
         for row in self._read():
-            name = split_of(self._key(row), self.shares) if isinstance(row, Row) else "train"
+            name = split_of(self._key(row), self.shares) if row.problem is None else "train"
             pool[name].append(row)
         return pool
 

@@ -24,7 +24,7 @@ from adaptbert.base.config import Config
 from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
-from adaptbert.data.readers.records import Problem, Row, Unreadable
+from adaptbert.data.readers.records import Problem, Row
 from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
 from adaptbert.runtime.params import params_file as params
@@ -70,7 +70,7 @@ class HubDataset:
         if not self.is_local and self.dataset.revision is None:
             raise BadParams(Code.UNKNOWN_KEY, f"{path}: revision", "is missing", "pin a commit of the data set")
 
-    def rows(self) -> Iterator[Row | Unreadable]:
+    def rows(self) -> Iterator[Row]:
         loaded = self._load()
         stream = self._stream(loaded)
         first = list(islice(stream, 1))
@@ -84,12 +84,7 @@ class HubDataset:
                 column: _named(record[column], known, place) if known else record[column]
                 for column, known in classes.items()
             }
-            read = self.fields.read(values, place)
-            identity = read.identity or f"{prefix}-{row}"
-            if isinstance(read.values, Problem):
-                yield Unreadable(identity, self.dataset.name, row, read.values)
-            else:
-                yield Row(identity, self.dataset.name, row, read.values, read.group)
+            yield self.fields.read(Row(f"{prefix}-{row}", self.dataset.name, row, values), place)
 
     def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
         """The rows; a connection that breaks between two rows is reported like one that was never established."""

@@ -12,7 +12,7 @@ from adaptbert.data.hash_split import Cut
 from adaptbert.data.hub import HubDataset
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
-from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.readers.records import Row
 from adaptbert.data.source_config import SourceConfig
 from adaptbert.data.user_files import Files
 from adaptbert.errors import BadData
@@ -25,7 +25,7 @@ class LabelledSource:
         paths: split -> its path; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
         labelling: how the files encode labels.
-        beginning: rows that are read of each file, see `Files`.
+        head: rows that are read of each file, see `Files`.
 
     Raises:
         BadData: two splits have the same bytes.
@@ -38,11 +38,11 @@ class LabelledSource:
         config: SourceConfig,
         shares: dict[str, float],
         labelling: Labelling = AS_IT_IS,
-        beginning: int | None = None,
+        head: int | None = None,
     ) -> None:
         self.labels = labelling.known
         self._sources: dict[str, Files | HubDataset] = {
-            split: Files(path, layout, config, split, labelling, beginning)
+            split: Files(path, layout, config, split, labelling, head)
             if config.source == "files"
             else HubDataset(path, layout, config, split, labelling)
             for split, path in paths.items()
@@ -50,17 +50,17 @@ class LabelledSource:
         }
         self._cut = Cut(self._sources["train"].rows, layout, shares)
         self._split_of_group: dict[str, str] = {}
-        self._is_beginning = beginning is not None
+        self._is_head = head is not None
         _check_different({split: source for split, source in self._sources.items() if isinstance(source, Files)})
 
-    def rows(self, split: str) -> Iterator[Row | Unreadable]:
+    def rows(self, split: str) -> Iterator[Row]:
         """Raises BadData where a group is in two splits, and at the end of a split without labels, with labels of
         another type than those before, or of test rows that are all one group.
         """
         own = split in self._sources and not (split == "train" and self._cut.shares)
         labelled, unlabelled = 0, 0
         for row in self._sources[split].rows() if own else self._cut.rows(split):
-            if isinstance(row, Row):
+            if row.problem is None:
                 labelled += 1
                 self._check_group(row, split)
             else:
@@ -68,7 +68,7 @@ class LabelledSource:
             yield row
         if unlabelled and not labelled:
             raise no_labels(split, split)
-        if split == "test" and labelled > 1 and not self._is_beginning:
+        if split == "test" and labelled > 1 and not self._is_head:
             self._check_test_groups(labelled)
         kinds: dict[str, str] = {}
         for source in self._sources.values():

@@ -19,7 +19,7 @@ from adaptbert.data.labelled_set import TEST_GROUPS
 from adaptbert.data.layout import Layout
 from adaptbert.data.parquet_writer import Table, count_characters
 from adaptbert.data.readers.encodings import REMEDY
-from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.readers.records import Problem, Row
 from adaptbert.errors import BadData
 
 
@@ -53,7 +53,7 @@ class RawWriter:
         if self._groups is not None:
             self._groups.__exit__(kind, error, traceback)
 
-    def write(self, rows: Iterable[Row | Unreadable], name: str, place: str | Path) -> None:
+    def write(self, rows: Iterable[Row], name: str, place: str | Path) -> None:
         """One file of rows.
 
         Args:
@@ -62,13 +62,13 @@ class RawWriter:
         """
         fields, inputs = self.layout.fields, self.layout.inputs
         columns = [(field.name, field.type) for field in self.layout.arrow()]
-        problems: Counter[tuple[Code, str]] = Counter()
+        problems: Counter[Problem] = Counter()
         written = 0
         with Table(self.folder / f"{name}.parquet", [*columns, ("file", pa.string()), ("line", pa.int64())]) as table:
             for row in rows:
-                if isinstance(row, Unreadable):
-                    problems[row.problem.code, row.problem.reason] += 1
-                    self._add_unreadable(row, name)
+                if row.problem is not None:
+                    problems[row.problem] += 1
+                    self._add_unreadable(row, row.problem, name)
                     continue
                 written += 1
                 content = [row.values[field] for field in fields]
@@ -101,13 +101,13 @@ class RawWriter:
             self._groups = Table(self.folder / TEST_GROUPS, [("id", pa.string()), ("group", pa.string())])
         self._groups.add({"id": row.id, "group": row.group})
 
-    def _add_unreadable(self, row: Unreadable, name: str) -> None:
+    def _add_unreadable(self, row: Row, problem: Problem, name: str) -> None:
         values = {"id": row.id, "file": row.file, "line": row.line}
         split = {} if self._is_corpus else {"split": name}
-        self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})
+        self._unreadable.add({**values, **split, "code": problem.code, "reason": problem.reason})
 
 
-def _nothing_left(problems: Counter[tuple[Code, str]], place: str | Path) -> BadData:
+def _nothing_left(problems: Counter[Problem], place: str | Path) -> BadData:
     if not problems:
         return BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
     (code, _), _ = problems.most_common(1)[0]

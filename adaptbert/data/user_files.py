@@ -10,10 +10,10 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.core.files import file_digest
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
+from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling
 from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import Problem, Record, Row, Unreadable
-from adaptbert.data.readers.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.records import Head, Row, SourceFile
+from adaptbert.data.readers.spec import FORMATS, Format, format_of, known_suffixes
 from adaptbert.data.readers.tables import check_columns_differ
 from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError, raise_all
@@ -29,7 +29,7 @@ class Files:
         layout: the fields of a row.
         split: of a task, prefix of the ids of rows without a mapped id; empty for a corpus.
         labelling: how the files encode labels.
-        beginning: rows that are read of each of the first files; the errors of all of them are reported together.
+        head: rows that are read of each of the first files; the errors of all of them are reported together.
             None: all files are read completely, and the first error is raised.
     """
 
@@ -40,17 +40,17 @@ class Files:
         config: SourceConfig,
         split: str = "",
         labelling: Labelling = AS_IT_IS,
-        beginning: int | None = None,
+        head: int | None = None,
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
-        self.beginning, self.is_whole = beginning, True
+        self.head, self.is_whole = head, True
         self.warnings: Counter[str] = Counter()
         self.fields = Fields(layout, config.names(layout), config.replace, labelling)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
 
-    def rows(self) -> Iterator[Row | Unreadable]:
+    def rows(self) -> Iterator[Row]:
         """Raises BadData for an unusable file."""
         self.survey()
         read: dict[str, str] = {}
@@ -63,7 +63,7 @@ class Files:
             try:
                 yield from self._rows(name, is_first=len(read) == 1)
             except UserError as error:
-                if self.beginning is None:
+                if self.head is None:
                     raise
                 failures.append(error)
                 if error.code == Code.PATTERN_TOO_SLOW:  # it would take as long in each of the other files
@@ -78,13 +78,13 @@ class Files:
         if self.digests:
             return
         names = list(self._names())
-        if self.beginning is not None:
+        if self.head is not None:
             self.is_whole &= len(names) <= MOST_FILES
             del names[MOST_FILES:]
         failures: list[BadData] = []
         for name in names:
             try:
-                check_regular(self._place(name), self._shown(name))
+                check_regular(self._place(name), str(self._place(name)))
                 self._check_types(name)
             except BadData as error:
                 failures.append(error)
@@ -118,7 +118,7 @@ class Files:
         for name, place in sorted(paths.items()):
             if (first := real.setdefault(_real(place), name)) != name:
                 problem = f"listed twice: it is {first}"
-                raise BadData(Code.FILE_TWICE, self._shown(name), problem, "remove one of the two links")
+                raise BadData(Code.FILE_TWICE, self._place(name), problem, "remove one of the two links")
             yield name
 
     def _check_format(self, place: Path) -> None:
@@ -145,7 +145,7 @@ class Files:
             schema = pq.read_schema(self._place(name))
         except (pa.ArrowInvalid, OSError):
             return  # reading reports it with more detail
-        check_columns_differ(schema.names, self.fields.columns.values(), self._shown(name))
+        check_columns_differ(schema.names, self.fields.columns.values(), str(self._place(name)))
         for field, column in self.fields.columns.items():
             if column not in schema.names:
                 continue
@@ -156,7 +156,7 @@ class Files:
                 types.is_string(column_type) or types.is_large_string(column_type) or types.is_string_view(column_type)
             )
             shown = "string" if text else str(column_type)
-            place = f"{self._shown(name)}"
+            place = self._place(name)
             if "binary" in shown:
                 raise BadData(Code.NOT_TEXT, place, f"column '{column}' is binary, expected string", "decode it first")
             if field in TEXTS and not text and not types.is_null(column_type):
@@ -167,53 +167,40 @@ class Files:
                 problem = f"column '{column}': {first_type} in {first}, {shown} in {name}"
                 raise BadData(Code.COLUMN_TYPES_DIFFER, place, problem, "write all parts with one type")
 
-    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row | Unreadable]:
-        place, shown = self._place(name), self._shown(name)
+    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row]:
+        place = self._place(name)
         before = _stamp(place)
-        stem = self._stem(name)
         kind = self._format(place)
         assert kind is not None, "survey rejects files without a format"
-        request = ReadRequest(
+        file = SourceFile(
             place,
-            shown,
-            stem,
-            self.config.encoding,
+            str(place),
             self.layout,
             self.fields.columns,
-            lambda columns: self._check_columns(columns, shown, is_first=is_first),
+            lambda columns: self._check_columns(columns, place, is_first=is_first),
             self.warnings,
+            self.config.encoding,
+            name,
+            self._stem(name),
         )
-        records = FORMATS[kind].read(request)
-        for line, values, problem in records if self.beginning is None else self._first(records, self.beginning):
-            read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
-            identity = read.identity or f"{stem}-{line}"
-            if isinstance(read.values, Problem):
-                yield Unreadable(identity, name, line, read.values)
-            else:
-                yield Row(identity, name, line, read.values, read.group)
+        rows, head = FORMATS[kind].read(file), Head(self.head or 0, MOST_CHARACTERS)
+        for row in rows if self.head is None else head.of(rows):
+            yield self.fields.read(row, f"{place}:{row.line}")
+        self.is_whole &= head.is_whole
         if _stamp(place) != before or self._digest(name) != self.digests[name]:
-            raise BadData(Code.FILE_CHANGED, shown, "changed while reading", "run again when nothing writes to it")
-
-    def _first(self, records: Iterator[Record], limit: int) -> Iterator[Record]:
-        """The first `limit` records, or fewer where they are long."""
-        characters = 0
-        for number, record in enumerate(records):
-            if number == limit or characters > MOST_CHARACTERS:
-                self.is_whole = False
-                return
-            yield record
-            characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
+            problem = "changed while reading"
+            raise file.error(Code.FILE_CHANGED, problem, "run again when nothing writes to it")
 
     def _digest(self, name: str) -> str:
         """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""
         place = self._place(name)
-        if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
+        if self.head is not None and place.stat().st_size > MOST_CHARACTERS:
             return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
         return file_digest(place)
 
-    def _check_columns(self, columns: list[str], shown: str, *, is_first: bool) -> None:
+    def _check_columns(self, columns: list[str], place: Path, *, is_first: bool) -> None:
         mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
-        self.fields.check(columns, f"{shown}:1", self.split, mapping, is_first=is_first)
+        self.fields.check(columns, f"{place}:1", self.split, mapping, is_first=is_first)
         extra = [column for column in columns if column not in self.fields.columns.values()]
         if extra:
             self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1
@@ -235,9 +222,6 @@ class Files:
 
     def _place(self, name: str) -> Path:
         return self.path / name if self.path.is_dir() else self.path
-
-    def _shown(self, name: str) -> str:
-        return str(self._place(name))
 
 
 def _real(place: Path) -> Path:

@@ -53,7 +53,7 @@ class Look(NamedTuple):
         return Path(mkdtemp(dir=self.folder))
 
 
-def _beginning(*, small: bool) -> int:
+def _head(*, small: bool) -> int:
     """Rows that are read of each file."""
     return sys.maxsize if small else ROWS
 
@@ -69,7 +69,7 @@ def of_corpus(look: Look, key: str, config: SourceConfig, path: Path) -> Iterato
         HubDataset(path, CORPUS, config)
         return
     small = is_small([path])
-    files = Files(path, CORPUS, config, beginning=_beginning(small=small))
+    files = Files(path, CORPUS, config, head=_head(small=small))
     folder = look.new_folder()
     with RawWriter(folder, CORPUS) as writer:
         failed = raised(partial(writer.write, files.rows(), "text", path))
@@ -117,7 +117,7 @@ class LabelledLook:
     def _of_files(self) -> Iterator[Finding]:
         """Each split is read by itself first, so that an error of one does not hide those of the next."""
         small = is_small(self._own.values())
-        config, read = self._config, _beginning(small=small)
+        config, read = self._config, _head(small=small)
         extents: dict[str, Extent] = {}
         failures: list[Finding] = []
         with RawWriter(self._look.new_folder(), config.layout()) as writer:
