@@ -185,18 +185,7 @@ def _useless(account: Account, distinct: int, source: Path) -> list[UserError]:
     if distinct < _MIN_DISTINCT * candidates:
         problem = f"{distinct} distinct of {candidates} documents"
         return [BadData(Code.REPEATED_TEXT, source, problem, "give text that does not repeat itself")]
-    if account.kept == 0:
-        counts = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
-        return [
-            BadData(Code.NOTHING_LEFT, source, f"0 of {account.rows_in} documents left ({counts})", "give more text")
-        ]
     if account.kept == 1:
-        return [
-            BadData(
-                Code.TOO_FEW_ROWS,
-                source,
-                "1 document cannot be split into training and held-out text",
-                "give more text",
-            )
-        ]
-    return []
+        problem = "1 document cannot be split into training and held-out text"
+        return [BadData(Code.TOO_FEW_ROWS, source, problem, "give more text")]
+    return account.nothing_kept(source, "documents", "give more text")
