@@ -33,8 +33,7 @@ def check() -> None:
     Errors of values are reported together, without them those between sections, then those of files. The exit code is
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
-    from adaptbert.project import dvc_files, named_files, section_rules
-    from adaptbert.project.first_rows import check as first_rows
+    from adaptbert.project import dvc_files, named_files, preflight, section_rules
     from adaptbert.runtime.params import params_file as params
     from adaptbert.runtime.params import plan_file
     from adaptbert.runtime.params.all_sections import check_all
@@ -47,7 +46,7 @@ def check() -> None:
         check_all(document, PARAMS)
         stale = plan_file.errors(document, PARAMS, plan_file.stages())
         missing = named_files.check(document, PARAMS)
-        seen = first_rows.check(document, PARAMS, {path for path, _ in missing})
+        seen = preflight.check(document, PARAMS, {path for path, _ in missing})
         for notice in [*section_rules.notices(document, PARAMS), *map(_in_a_line, stale), *seen.notices]:
             print(f"notice: {notice}")
         for key in seen.unopened:

@@ -12,9 +12,8 @@ from adaptbert.base.ladder import ALL, is_name, why_no_name
 from adaptbert.base.plan import PLAN
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, printable, raise_all
-from adaptbert.project import own_data
+from adaptbert.project import own_data, preflight
 from adaptbert.project.editing import params_text, replacing
-from adaptbert.project.first_rows import check as first_rows
 from adaptbert.project.tasks import conclusion, splits
 from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits
@@ -174,6 +173,6 @@ def _check_rows(name: str, seen: Conclusion, files: Splits, new: Mapping[str, An
     here = conclusion.paths_of(files, {path: path for path in files.files.values()})
     collected = {name: {**seen.values, **here}}
     document = {"validate": new["validate"], "collect_task": collected, "finetune": new["finetune"]}
-    checked = first_rows.check(document, file)
+    checked = preflight.check(document, file)
     raise_all(checked.errors)
     return checked.notices

@@ -1,0 +1,408 @@
+"""The first rows of the files that params.yaml names: errors before DVC starts.
+
+The rows go through the readers of `collect` and `collect_task` and through `validate`, into a temporary folder. A small
+set is validated as a whole; for a larger one, only problems that its first rows prove are reported. Nothing is fetched
+from the hub, and no docstring is read.
+
+The first rows are no random sample: bad rows often come first, and the others may compensate. So a share of bad rows is
+an error only where most of many rows are bad, and the file is probably read in a wrong way.
+"""
+
+import logging
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any, NamedTuple
+
+from adaptbert.codes import Code
+from adaptbert.core.files import read_json
+from adaptbert.data.accounts import Account, TooManyBad
+from adaptbert.data.hub import HubDataset
+from adaptbert.data.installed_docs import InstalledDocs
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.leaks import ForbiddenText
+from adaptbert.data.limits import Limits
+from adaptbert.data.raw_writer import RawWriter
+from adaptbert.data.readers.fields import AS_IT_IS
+from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.user_files import MOST_FILES, Files
+from adaptbert.errors import BadData, BadParams, UserError
+from adaptbert.runtime.params import blocks
+from adaptbert.runtime.params import params_file as params
+from adaptbert.tasks.options import class_weights
+from adaptbert.text.words import SegmentationConfig, Segmenter
+
+Finding = UserError | str
+"""An error or the words of a notice."""
+
+SPLITS = ("train", "dev", "test")
+SECONDS = 10.0
+"""After that, no further set is opened."""
+ROWS = 200
+"""Of each file of a set that is not small."""
+SMALL, SMALL_PACKED = 400_000, 40_000
+"""Bytes of a set that is read whole; of one in gzip or Parquet."""
+_LARGEST = 20_000_000
+"""Bytes of a file that can only be read whole."""
+REFUSED = 0.5
+"""Above this share of the first rows a large set is refused, if not more may be bad."""
+ENOUGH = 50
+"""With fewer first rows than this, their share of bad ones is no error: one long row may end the reading."""
+_ERRORS, _REASONS = 10, 3
+"""Errors of a set that are reported one by one; reasons that a message names."""
+_ONLY_WHOLE = {
+    Code.TOO_FEW_ROWS,
+    Code.REPEATED_TEXT,
+    Code.LABEL_NOT_IN_TRAIN,
+    Code.TOO_FEW_CLASSES,
+    Code.IN_OTHER_SPLIT,
+    Code.CONSTANT_TARGET,
+}
+"""Codes that further rows can resolve: too few rows, texts or classes; labels that train does not show yet."""
+_OF_A_SHARE = {Code.BINARY_FILE, Code.OTHER_TAG_SCHEME}
+"""Codes that need many rows: NUL, tags. A few first rows do not prove them."""
+
+
+class Seen(NamedTuple):
+    """The problems in the first rows.
+
+    Attributes:
+        errors: problems that stop the recipe.
+        notices: problems that may stop it, depending on the rows that were not read.
+        unopened: keys of sets that were not opened.
+    """
+
+    errors: list[UserError]
+    notices: list[str]
+    unopened: list[str]
+
+
+def check(document: Mapping[str, Any], file: Path, missing: Set[str] = frozenset()) -> Seen:
+    """The problems that the first rows of the files show.
+
+    Args:
+        document: valid sections: `validate`, and the sets to look at.
+        file: for the messages.
+        missing: paths that are known to be missing or unusable.
+    """
+    end, seen = time.monotonic() + SECONDS, Seen([], [], [])
+    with TemporaryDirectory() as folder, _without_warnings():
+        for key, whole, findings in _sets(document, file, Path(folder), missing):
+            if time.monotonic() > end or any(path.stat().st_size > _LARGEST for path in whole if path.is_file()):
+                seen.unopened.append(key)
+            else:
+                _note(key, findings, seen)
+    return seen
+
+
+def _sets(
+    document: Mapping[str, Any], file: Path, folder: Path, missing: Set[str]
+) -> Iterator[tuple[str, Collection[Path], Iterator[Finding]]]:
+    """Every set: its key, its files that cannot be read in part, and what is to be found in it."""
+    limits = params.parse(Limits, document["validate"], "validate", file)
+    stage = import_module("stages.collect")  # by name: no module of the library imports a stage
+    for name, values in document.get("collect", {}).items():
+        key, path = f"collect.{name}", values["path"]
+        if path not in missing:
+            corpus = params.parse(stage.CollectParams, values, key, file)
+            yield key, (), _of_corpus(_Preview(key, corpus, CORPUS, {"text": Path(path)}, limits, folder))
+    stage = import_module("stages.collect_task")
+    for name, values in document.get("collect_task", {}).items():
+        key, paths = f"collect_task.{name}", {split: Path(values[split]) for split in SPLITS}
+        if missing.isdisjoint(values[split] for split in SPLITS):
+            config = params.parse(stage.CollectTaskParams, values, key, file)
+            is_document = config.format is not None and FORMATS[config.format].made_of == "document"
+            cut = config.split.shares() if config.split is not None else {}
+            own = {split: path for split, path in paths.items() if split not in cut}
+            preview = _Preview(key, config, config.layout(), own, limits, folder)
+            labelled = _Labelled(preview, name, stage.read_into, paths, document["finetune"], file)
+            yield key, paths.values() if is_document else (), labelled.findings()
+    configs: dict[str, SegmentationConfig] = {}  # without repetitions: most starts have that of all
+    for start in document["ladder"]["starts"] if "tokenize" in document else ():
+        block = blocks.owner(document["tokenize"], [start], ["words", "dictionary"])
+        segmentation, key = blocks.in_force(document["tokenize"], [start])["words"], f"tokenize.{block}.words"
+        configs.setdefault(key, params.parse(SegmentationConfig, segmentation, key, file))
+    for key, words in configs.items():
+        if words.dictionary not in missing:
+            yield f"{key}.dictionary", (Path(words.dictionary),), _of_dictionary(words)
+
+
+def _of_dictionary(config: SegmentationConfig) -> Iterator[Finding]:
+    Segmenter.load(config, Path(config.dictionary))
+    yield from ()
+
+
+def _note(key: str, findings: Iterator[Finding], seen: Seen) -> None:
+    errors: list[UserError] = []
+
+    def note() -> None:
+        for finding in findings:
+            if isinstance(finding, UserError):
+                errors.append(finding)
+            else:
+                seen.notices.append(finding)
+
+    errors += _raised(note)
+    more = len(errors) - _ERRORS
+    if more > 1:
+        last = BadData(errors[_ERRORS].code, key, f"and {more} more errors", "mend these first, then check again")
+        errors[_ERRORS:] = [last]
+    seen.errors.extend(errors)
+
+
+class Extent(NamedTuple):
+    """How much of a file or folder was read: the number of rows, and whether there are no others."""
+
+    rows: int
+    whole: bool
+
+    @property
+    def is_enough(self) -> bool:
+        return self.whole or self.rows >= ENOUGH
+
+    def __str__(self) -> str:
+        return "this one" if self.rows == 1 else f"these {self.rows:,}"
+
+
+@dataclass
+class _Preview:
+    """The first rows of a set, and what they prove: an error where the other rows cannot mend it, else a notice.
+
+    Attributes:
+        key: where the set stands in params.yaml.
+        config: its section.
+        own: split, or `text` -> the file or folder that has its rows.
+        limits: of validation.
+        folder: a temporary one.
+        head: rows that are read of each file.
+        extents: how much was read of each of `own`.
+    """
+
+    key: str
+    config: Any
+    layout: Layout
+    own: Mapping[str, Path]
+    limits: Limits
+    folder: Path
+    head: int = ROWS
+    extents: dict[str, Extent] = field(default_factory=dict)
+
+    def read(self) -> tuple[Path, list[Finding]]:
+        """Read each of `own` by itself, so that an error of one does not hide those of the next.
+
+        Returns:
+            The raw folder, and the errors; that no row can be read is a notice where only a few were tried.
+        """
+        self.head = sys.maxsize if _is_small(self.own.values()) else ROWS
+        folder, findings = self.new_folder(), list[Finding]()
+        labelling = AS_IT_IS if self.layout.is_corpus else self.config.labelling()
+        with RawWriter(folder, self.layout) as writer:
+            for name, path in self.own.items():
+                split = "" if self.layout.is_corpus else name
+                files = Files(path, self.layout, self.config, split, labelling, self.head)
+                failed = _raised(partial(writer.write, files.rows(), name, path))
+                extent = self.extents[name] = Extent(writer.rows_in.get(name, 0), files.is_whole)
+                for error in failed:
+                    few = error.code == Code.NOTHING_LEFT and not extent.is_enough
+                    findings.append(self._open(error, error.place, extent) if few else error)
+        return folder, findings
+
+    @property
+    def is_whole(self) -> bool:
+        return self.head > ROWS and all(extent.whole for extent in self.extents.values())
+
+    def validation_limits(self) -> Limits:
+        """The limits for all rows of a set, or for its first ones."""
+        limit = self.limits.max_bad_fraction
+        return self.limits.model_copy(update={"max_bad_fraction": limit if self.is_whole else max(limit, REFUSED)})
+
+    def decided(
+        self, errors: Iterable[UserError], place: Callable[[str], str], *, has_labels: bool = True
+    ) -> Iterator[Finding]:
+        """The errors of validation; that of the share of bad rows is left to `bad_rows` where rows were not read.
+
+        Args:
+            place: path in the temporary folder -> the user's file.
+            has_labels: whether params say which labels there are.
+        """
+        for error in errors:
+            where = place(error.place)
+            # Of the whole set, or of a split that is cut off train, that of train.
+            name = Path(error.place).stem
+            read = self.extents.get(name) or next(iter(self.extents.values()))
+            is_open = error.code in _ONLY_WHOLE or (error.code == Code.UNKNOWN_LABEL and not has_labels)
+            if not self.is_whole and (is_open or isinstance(error, TooManyBad)):
+                continue
+            few = error.code == Code.NOTHING_LEFT and not read.whole
+            if few or (error.code in _OF_A_SHARE and not read.is_enough):
+                yield self._open(error, where, read)
+            else:
+                yield BadData(error.code, where, error.problem, error.remedy)
+
+    def bad_rows(self, accounts: Mapping[str, Sequence[Account]]) -> Iterator[Finding]:
+        """A finding for each file or folder with a larger share of bad first rows than the whole set may have.
+
+        Args:
+            accounts: one of `own` -> the row counts of the splits that come from there.
+        """
+        limit = self.limits.max_bad_fraction
+        for name, of_path in [] if self.is_whole else accounts.items():
+            rows = sum(account.rows_in for account in of_path)
+            bad = [reject for account in of_path for reject in account.invalid]
+            if len(bad) <= limit * rows:
+                continue
+            first = min(bad, key=lambda reject: (reject.file, reject.line))
+            reasons = Counter(reject.reason for reject in bad).most_common()
+            shown = ", ".join(f"{reason}: {count:,}" for reason, count in reasons[:_REASONS])
+            shown += f", and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
+            words = f"{len(bad):,} of the first {rows:,} rows cannot be read or are not valid ({shown}), the first at "
+            words += f"{first.place}: {first.reason}"
+            path = self.own[name]
+            if self.extents[name].is_enough and len(bad) > max(limit, REFUSED) * rows:
+                code = Code(Counter(reject.code for reject in bad).most_common(1)[0][0])
+                yield BadData(code, path, words, f"mend them, or raise validate.max_bad_fraction ({limit:g})")
+            else:
+                stops = f"the set is refused before training: validate.max_bad_fraction is {limit:g}"
+                yield f"{self.key}: {path}: {words}; if as many of all rows are, {stops}"
+
+    def new_folder(self) -> Path:
+        return Path(mkdtemp(dir=self.folder))
+
+    def _open(self, error: UserError, where: str, extent: Extent) -> str:
+        return f"{self.key}: {where}: {error.problem}; if all rows are like {extent}, the set is refused"
+
+
+def _of_corpus(preview: _Preview) -> Iterator[Finding]:
+    """Text without labels."""
+    from adaptbert.data.validate_corpus import validate_corpus
+
+    (path,) = preview.own.values()
+    if preview.config.source == "installed_docs":
+        InstalledDocs(path).provenance()
+    elif preview.config.source == "hub":
+        HubDataset(path, CORPUS, preview.config)
+    else:
+        raw, failed = preview.read()
+        yield from failed
+        if not failed:
+            kept, rejected = raw / "kept.parquet", raw / "rejected.parquet"
+            validated = validate_corpus(raw, kept, rejected, ForbiddenText(()), preview.validation_limits())
+            yield from preview.decided(validated.errors, lambda _: str(path))
+            yield from preview.bad_rows({"text": [validated.account]})
+
+
+@dataclass
+class _Labelled:
+    """A labelled set.
+
+    Attributes:
+        read_into: of the stage `collect_task`, which reads its rows.
+        paths: split -> where it lies; those that are cut off train lie where train does.
+        tuning: the section `finetune`.
+        file: params.yaml, for messages.
+    """
+
+    preview: _Preview
+    name: str
+    read_into: Callable[..., object]
+    paths: Mapping[str, Path]
+    tuning: Mapping[str, Any]
+    file: Path
+
+    def findings(self) -> Iterator[Finding]:
+        preview, config = self.preview, self.preview.config
+        for split, path in preview.own.items():
+            if config.source == "installed_docs":
+                InstalledDocs(path).provenance()
+            elif config.source == "hub":
+                HubDataset(path, preview.layout, config, split)
+        if config.source != "files":
+            return
+        _, failed = preview.read()
+        yield from failed
+        if failed:
+            return
+        raw = preview.new_folder() / self.name
+        raw.mkdir()
+        if errors := _raised(partial(self.read_into, raw, config, self.paths, preview.head)):
+            yield from preview.decided(errors, str)
+        else:
+            yield from self._validated(raw)
+
+    def _validated(self, raw: Path) -> Iterator[Finding]:
+        """The problems that validation finds."""
+        from adaptbert.data.validate_set import validate_labelled_set
+
+        preview, kept = self.preview, raw.parent / "kept"
+        validated = validate_labelled_set(raw, kept, raw.parent / "rejected.parquet", preview.validation_limits())
+        has_labels = bool(preview.config.labels)
+        yield from preview.decided(validated.errors, partial(self._place, raw), has_labels=has_labels)
+        of = {split: [s for s in SPLITS if self.paths[s] == path] for split, path in preview.own.items()}
+        yield from preview.bad_rows({split: [validated.accounts[s] for s in from_it] for split, from_it in of.items()})
+        if not validated.errors:
+            is_known = preview.is_whole or has_labels
+            labels = read_json(kept / "task.json")["labels"] if is_known else None
+            yield from self._tuned(labels, validated.accounts["train"].kept if preview.is_whole else None)
+
+    def _tuned(self, labels: list[str] | None, rows: int | None) -> Iterator[Finding]:
+        """What `finetune` says of these labels and rows; values of single starts and arms are left to the stage."""
+        values = blocks.in_force(self.tuning, [self.name])
+
+        def key(name: str) -> str:
+            return f"{self.file}: finetune.{blocks.owner(self.tuning, [self.name], [name])}.{name}"
+
+        if rows is not None and values.get("labels", 0) > rows:
+            few = f"train of {self.name} has {rows:,} rows that are kept: all of them are used"
+            yield f"{key('labels')}: {values['labels']:,}, but {few}"
+        weights = values.get("class_weights")
+        if labels is None or weights is None:
+            return
+        if problem := class_weights.problem(weights, self.preview.config.target, labels):
+            remedy = "give `balanced`, or each label its weight"
+            yield BadParams(Code.CONTRADICTION, key("class_weights"), problem, remedy)
+
+    def _place(self, raw: Path, shown: str) -> str:
+        """The user's file, or the set, in place of the temporary file or folder."""
+        split = Path(shown).stem
+        is_file = Path(shown) != raw and split in self.paths
+        return str(self.paths[split]) if is_file else f"{self.file}: {self.preview.key}"
+
+
+def _is_small(paths: Iterable[Path]) -> bool:
+    """Whether files, or all files of folders, are few and can be read whole."""
+    share, files = 0.0, 0
+    for path in paths:
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            is_packed = file.suffix.lower() in (".gz", ".parquet")
+            share += file.stat().st_size / (SMALL_PACKED if is_packed else SMALL) if file.is_file() else 0
+            files += 1
+            if share > 1 or files > MOST_FILES:
+                return False
+    return True
+
+
+def _raised(act: Callable[[], object]) -> list[UserError]:
+    """The user's errors that a call raises."""
+    try:
+        act()
+    except UserError as error:
+        return list(getattr(error, "failures", [error]))
+    return []
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hide warnings of the readers; the stages print them."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
