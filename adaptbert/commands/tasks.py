@@ -43,7 +43,7 @@ def add_task(
     first, and writes nothing where there is no terminal to ask on. What is not clear is an error that names the option.
     """
     from adaptbert.project.tasks.adding import prepare
-    from adaptbert.project.tasks.conclusion import said
+    from adaptbert.project.tasks.task_inference import said
     from adaptbert.runtime.stage import PARAMS
 
     with user_errors():

@@ -14,9 +14,9 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.project import own_data, preflight
 from adaptbert.project.editing import params_text, replacing
-from adaptbert.project.tasks import conclusion, splits
-from adaptbert.project.tasks.conclusion import Conclusion, Said
+from adaptbert.project.tasks import splits, task_inference
 from adaptbert.project.tasks.splits import Splits
+from adaptbert.project.tasks.task_inference import Inferred, Said
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params.all_sections import check_all
@@ -116,13 +116,13 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     document, read = params.read(file), file.read_bytes()
     check_all(document, file)
     files = splits.of_files(words)
-    seen = conclusion.of_files(files, said)
+    seen = task_inference.of_files(files, said)
     called = name or splits.name_of(files.files["train"])
     _check_name(called, document, file)
     places: dict[Path, Path] = {}
     for path in files.files.values():
         places[path] = _place(path, called, places.values())
-    values = {**seen.values, **conclusion.paths_of(files, places)}
+    values = {**seen.values, **task_inference.paths_of(files, places)}
     shape = seen.values["shape"]
     example = SHAPES[shape].options.example(document["finetune"][ALL]["max_length"])  # as `adaptbert check` proposes
     options = {shape: YAML(typ="safe", pure=True).load(example)}
@@ -168,9 +168,9 @@ def _is_there(path: Path, place: Path) -> bool:
     return is_recorded or path.resolve() == place.absolute()
 
 
-def _check_rows(name: str, seen: Conclusion, files: Splits, new: Mapping[str, Any], file: Path) -> list[str]:
+def _check_rows(name: str, seen: Inferred, files: Splits, new: Mapping[str, Any], file: Path) -> list[str]:
     """What `adaptbert check` says of the first rows; the files are read where they lie now."""
-    here = conclusion.paths_of(files, {path: path for path in files.files.values()})
+    here = task_inference.paths_of(files, {path: path for path in files.files.values()})
     collected = {name: {**seen.values, **here}}
     document = {"validate": new["validate"], "collect_task": collected, "finetune": new["finetune"]}
     checked = preflight.check(document, file)
