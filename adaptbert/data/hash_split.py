@@ -4,21 +4,17 @@ The split of a row depends only on its text, or on its group where one is mapped
 other row, and copies of one text stay together. Questions about one context stay together as well.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from adaptbert.base.config import Config, contradiction
-from adaptbert.codes import Code
 from adaptbert.data.cells import as_text
 from adaptbert.data.cleaning import letters
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.records import Row
-from adaptbert.errors import BadData
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -39,9 +35,8 @@ class CutConfig(Config):
         if not self.shares():
             raise contradiction("split has no share", "give a share for dev, for test or for both")
         if sum(self.shares().values()) >= 1:
-            raise contradiction(
-                f"split: dev {self.dev} + test {self.test} leave nothing to train on", "write smaller shares"
-            )
+            problem = f"split: dev {self.dev} + test {self.test} leave nothing to train on"
+            raise contradiction(problem, "write smaller shares")
         return self
 
     def shares(self) -> dict[str, float]:
@@ -49,46 +44,18 @@ class CutConfig(Config):
         return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
 
 
-class Cut:
-    """The rows of one source by split, in memory; rows that cannot be read belong to train.
+def cut(rows: Iterable[Row], layout: Layout, shares: Mapping[str, float]) -> dict[str, list[Row]]:
+    """The rows of one source by split, in memory; rows that cannot be read belong to train."""
+    pool: dict[str, list[Row]] = {split: [] for split in ("train", *shares)}
+    for row in rows:
+        pool["train" if row.problem else split_of(_key(row, layout), shares)].append(row)
+    return pool
 
-    Args:
-        read: reads all rows of the source.
-    """
 
-    def __init__(self, read: Callable[[], Iterator[Row]], layout: Layout, shares: dict[str, float]) -> None:
-        self._read, self.layout, self.shares = read, layout, shares
-
-    def rows(self, split: str) -> list[Row]:
-        """Raises BadData when a split would have none."""
-        if not self._pool[split]:
-            total = sum(map(len, self._pool.values()))
-            problem = f"{total:,} rows cannot be split: none falls to {split}"
-            remedy = f"give more rows, or a file for {split}"
-            raise BadData(Code.TOO_FEW_ROWS, "params.yaml: collect_task", problem, remedy)
-        return self._pool[split]
-
-    @cached_property
-    def _pool(self) -> dict[str, list[Row]]:
-        pool: dict[str, list[Row]] = defaultdict(list)
-        for row in self._read():
-            name = split_of(self._key(row), self.shares) if row.problem is None else "train"
-            pool[name].append(row)
-        return pool
-
-    def _key(self, row: Row) -> str:
-        if row.group is not None:
-            return f"group {row.group}"
-        return "\n".join(letters(as_text(row.values[name])) for name in self.layout.shared)
-
-    def describe(self, columns: Mapping[str, str]) -> dict[str, Any]:
-        """The shares, and the column whose hash determines the split.
-
-        Args:
-            columns: field -> column in the file.
-        """
-        by = columns["group"] if "group" in columns else " and ".join(self.layout.shared)
-        return {**self.shares, "by_hash_of": by}
+def _key(row: Row, layout: Layout) -> str:
+    if row.group is not None:
+        return f"group {row.group}"
+    return "\n".join(letters(as_text(row.values[name])) for name in layout.shared)
 
 
 def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str:

@@ -77,14 +77,14 @@ class HubDataset:
         columns = list(loaded.features or chain(*first))
         self.fields.check(columns, f"{self.path}: {self.split}", self.task_split, f"`columns` of {self.path}")
         classes = {column: _classes(loaded.features, column) for column in self.fields.columns.values()}
-        prefix = f"{Path(self.dataset.name).name}-{self.split}"
+        name, prefix = self.dataset.name, f"{Path(self.dataset.name).name}-{self.split}"
         for row, record in enumerate(chain(first, stream), 1):
-            place = f"{self.dataset.name}[{row}]"
+            place = f"{name}[{row}]"
             values = {
                 column: _named(record[column], known, place) if known else record[column]
                 for column, known in classes.items()
             }
-            yield self.fields.read(Row(f"{prefix}-{row}", self.dataset.name, row, values), place)
+            yield self.fields.read(Row(f"{prefix}-{row}", name, row, values), place)
 
     def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
         """The rows; a connection that breaks between two rows is reported like one that was never established."""

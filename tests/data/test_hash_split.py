@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adaptbert.codes import Code
-from adaptbert.data.hash_split import Cut, split_of
+from adaptbert.data.hash_split import cut, split_of
 from adaptbert.data.labelled_source import LabelledSource
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.records import Problem, Row
@@ -26,8 +26,7 @@ def texts(count: int, **fields: Any) -> list[Row]:
 
 def placed(rows: list[Row], layout: Layout = CLASS, shares: dict[str, float] = SHARES) -> dict[str, str]:
     """Id -> split."""
-    cut = Cut(lambda: iter(rows), layout, shares)
-    return {row.id: split for split in ("train", *shares) for row in cut.rows(split)}
+    return {row.id: split for split, of_split in cut(rows, layout, shares).items() for row in of_split}
 
 
 def test_the_shares_of_rows_are_those_of_the_config() -> None:
@@ -77,11 +76,6 @@ def test_unreadable_rows_stay_with_train_and_nothing_is_read_twice() -> None:
     assert placed([bad, *texts(200)])["bad"] == "train"
 
 
-def test_too_few_rows() -> None:
-    with pytest.raises(BadData, match=r"AB-019 .*3 rows cannot be split: none falls to \w+"):
-        placed(texts(3))
-
-
 def write(path: Path, rows: list[str]) -> Path:
     path.write_text("text,label,author\n" + "".join(f"{row}\n" for row in rows), encoding="utf-8")
     return path
@@ -98,6 +92,13 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert counts["test"] == 1
     assert source.cut() == {"dev": 0.3, "by_hash_of": "author"}
     assert list(source.provenance()["files"]) == ["train", "test"]
+
+
+def test_too_few_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "all.csv", ["a,x,a", "b,x,b"])
+    source = LabelledSource(dict.fromkeys(("train", "dev"), path), CLASS, SourceConfig(source="files"), {"dev": 1e-9})
+    with pytest.raises(BadData, match=r"AB-019 .*2 rows cannot be split: none falls to dev"):
+        list(source.rows("dev"))
 
 
 def test_a_group_in_two_files_is_refused(tmp_path: Path) -> None:
