@@ -76,13 +76,6 @@ def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch:
     assert len(made.examples([], pieces, 40)) == 0
 
 
-def test_long_texts_are_held_as_far_as_they_are_read() -> None:
-    """Of texts that are cut to 16 tokens the rest is gone with the next ones."""
-    rows = [{"text": "the house of values " * 100} for _ in range(400)]
-    pieces, made = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
-    assert peak(lambda: made.examples(rows, pieces, 16)) < 8 * 400 * 400 / 2, "half of a number a token"
-
-
 @pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
 def test_examples_do_not_read_labels_and_right_answers_score_full_marks(shape: str, target: str) -> None:
     """Rows without an answer make the same examples: prediction needs none, and none can leak."""
