@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 
 from adaptbert.base.task_types import TARGETS
 from adaptbert.tasks.examples import ROW, Examples, gather
-from adaptbert.tasks.metrics.scoring import COMPARED_BY
+from adaptbert.tasks.metrics.scoring import SCORING
 from adaptbert.tasks.shapes import SHAPES, ShapeConfig
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
+METRICS = {
+    **dict.fromkeys(("class", "labels"), "f1_macro"),
+    "number": "pearson",
+    "spans": "f1_span",
+    "tags": "accuracy",
+    "answer": "f1_answer",
+}
 ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
 
 
@@ -88,8 +95,10 @@ def test_examples_do_not_read_labels_and_right_answers_score_full_marks(shape: s
     assert len(made.targets(rows, one)) == len(one.places)
     gold = made.gold(rows)
     answers = [right[0] if right else "" for right in gold] if target == "answer" else gold
-    assert made.metric == COMPARED_BY[target]  # type: ignore[index]
-    assert made.score(gold, answers)[made.metric] == pytest.approx(1)
+    scores, names = made.score(gold, answers), SCORING[target].metrics  # type: ignore[index]
+    assert {*scores} == {*names} - {"f1_positive"}, "names of what is computed; that one where the task names a label"
+    assert scores[made.metric] == pytest.approx(1)
+    assert made.metric == METRICS[target]
     assert not made.is_degenerate(answers)
     assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
 
