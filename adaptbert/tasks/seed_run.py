@@ -15,9 +15,9 @@ from adaptbert.tasks.module import FineTuning, LabelledBatches, UnfreezingBatche
 from adaptbert.tasks.options.freezing import freeze
 from adaptbert.tasks.seed_inputs import SeedRun
 from adaptbert.tasks.shape import Shape
+from adaptbert.training.arguments import Batches, Fitted, Measure, TrainingArguments
 from adaptbert.training.early_stopping import KeepBest
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Batches, Fitted, Measure, Plan
 from adaptbert.training.savepoints import Savepoints
 
 TUNED = "tuned/"  # prefix of values chosen on dev on a curve
@@ -148,9 +148,9 @@ def _batches(request: SeedRun, seed: int, layers: int) -> Batches:
     return UnfreezingBatches(stream, params.gradual_unfreezing, request.accumulate, request.epoch, layers)
 
 
-def _plan(request: SeedRun, seed: int, shape: Shape) -> Plan:
+def _plan(request: SeedRun, seed: int, shape: Shape) -> TrainingArguments:
     params, rule = request.params, request.params.early_stopping
-    return Plan(
+    return TrainingArguments(
         steps=request.steps,
         accumulate=request.accumulate,
         clip_norm=params.optim.clip_norm,

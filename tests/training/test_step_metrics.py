@@ -14,8 +14,8 @@ from adaptbert.mlm.masked_lm import MaskedBatch
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
+from adaptbert.training.arguments import Fitted
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Fitted
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.step_metrics import Readings
 from tests.training.test_loop import LoggedRun, batches, module, plan
