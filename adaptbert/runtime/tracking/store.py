@@ -68,6 +68,7 @@ class Store:
         self._folder = project_root() / ".work" / "mlflow" / sha256(redacted(tracking_uri()).encode()).hexdigest()[:8]
         self._down = self._folder / "down"
         self._calls: SimpleQueue[tuple[Callable[[], object], threading.Event] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
         self._is_begun = self.failed = False
         self._failing = threading.Lock()
 
@@ -86,7 +87,7 @@ class Store:
         if not self._is_begun:
             self._is_begun = True
             self._make(self._prepare)
-            threading.Thread(target=self._work, name="mlflow", daemon=True).start()
+            self._thread.start()
             self.do(self._connect)
         made = threading.Event()
         self._calls.put((call, made))
@@ -105,6 +106,8 @@ class Store:
         """Wait, then end the thread; one that hangs ends with the process."""
         self.wait()
         self._calls.put(None)
+        if not self.failed:
+            self._thread.join()
 
     def locked(self, name: str) -> FileLock:
         """A lock among the processes of this project, for what one of them makes for all."""
