@@ -23,20 +23,6 @@ from tests.training.test_loop import LoggedRun, batches, module, plan
 STEPS = 47
 
 
-def test_an_interval_is_read_when_the_next_one_ends() -> None:
-    readings = Readings()
-    taken = []
-    for step in range(1, 8):
-        readings.add(step, {"tokens": step}, torch.tensor(float(step)), torch.tensor([step * 2.0, step * 3.0]))
-        if step in (2, 5):
-            taken.append([reading.step for reading in readings.end_interval()])
-    assert taken == [[], [1, 2]]
-    (*_, last) = rest = readings.all()
-    assert [reading.step for reading in rest] == [3, 4, 5, 6, 7]
-    assert (last.counts, last.norm, last.losses) == ({"tokens": 7}, 7.0, [14.0, 21.0])
-    assert readings.all() == readings.end_interval() == []
-
-
 def test_later_changes_do_not_reach_what_was_copied() -> None:
     readings, losses, counts = Readings(), torch.tensor([2.0]), {"tokens": 1}
     readings.add(1, counts, torch.tensor(1.0), losses)
