@@ -36,9 +36,9 @@ from adaptbert.runtime.tracking.run import Run
 from adaptbert.statistics.intervals import ANYWHERE
 from adaptbert.statistics.spread import MADE_ONCE
 from adaptbert.statistics.study import Study
+from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Measure, Plan
 from benchmarks.machine import keep
 from benchmarks.masked_lm import MASKING, stock_rows
 from benchmarks.peer import BF16, trainer
@@ -111,7 +111,7 @@ def ours(course: Course, text: Text, seed: int) -> list[Point]:
     model = course.model(seed)
     curve = Curve(model, text)
     module = MaskedLM(model, course.optim, course.steps)
-    plan = Plan(course.steps, 1, course.optim.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
+    plan = TrainingArguments(course.steps, 1, course.optim.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
     points: dict[int, Measure] = dict.fromkeys(course.measured, curve.look)
     fit(module, our_batches(course, text, seed), plan, Run(), points)
     return curve.points

@@ -31,9 +31,9 @@ from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from examples import command, lines, positive, run
 
 LENGTH, BATCH, SEED = 128, 2048, 1
@@ -125,7 +125,7 @@ def learn(texts: list[str], steps: int, folder: Path) -> dict[str, dict[str, flo
         table[str(step)] = accuracies(answers(model, fixed), fixed, classes)
         return {}
 
-    plan = Plan(steps, 1, OPTIM.clip_norm, "32-true", SEED, LOSS_NAME)
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, "32-true", SEED, LOSS_NAME)
     module = MaskedLM(model, OPTIM, steps)
     fit(module, batches_of(training, tokenizer, BATCH), plan, Run(), dict.fromkeys(measured_steps(steps), measure))
     return table
