@@ -15,6 +15,7 @@ from adaptbert.base.plan import SCRATCH
 from adaptbert.core.files import atomic_write, read_json
 from adaptbert.report.charts import rows as charts
 from adaptbert.report.charts.svg import ROW, style_sheet
+from adaptbert.report.language import Text
 from adaptbert.report.terms import BASELINES, METRICS
 from adaptbert.report.text_table import STEPS, names_of, tasks_of
 
@@ -93,8 +94,8 @@ def _draws(cells: dict[str, Any]) -> int:
     return max((len({draw for draw, *_ in values.get("runs", [])}) for values in cells.values()), default=1)
 
 
-def _marks(cells: dict[str, Any], metric: str) -> list[charts.Mark]:
-    return [charts.Mark(words, cells[name][metric]) for name, words in BASELINES.items() if name in cells]
+def _marks(cells: dict[str, Any], metric: str) -> list[tuple[Text, float]]:
+    return [(words, cells[name][metric]) for name, words in BASELINES.items() if name in cells]
 
 
 def _height(cells: dict[str, Any]) -> int:

@@ -53,6 +53,7 @@ def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, stu
     return Arm(
         name=arm,
         rung=below[0].group,
+        role=below[0].role,
         scores=scores,
         dev=_means([{seed.seed: seed.dev[metric] for seed in cell.seeds} for cell in draws.values()]),
         planned=list(planned),

@@ -46,7 +46,7 @@ class Arm:
     """An arm of a task from one start: one cell for each draw of its rung.
 
     Attributes:
-        rung: the `group` of its rung, which all draws have.
+        rung: the `group` of its rung, which all draws have; `role` is what that makes it.
         scores, dev: seed -> score, the mean over draws. Empty for a planned arm that has no metrics.
         planned: its draws; 0 alone where the rung is made once for each start.
         by_draw: draw -> seed -> score; only draws with metrics.
@@ -62,6 +62,7 @@ class Arm:
 
     name: str
     rung: str
+    role: str
     scores: dict[int, float]
     dev: dict[int, float]
     planned: list[int]
@@ -294,7 +295,3 @@ class Comparison:
     def draws_of_a_rung(self) -> int:
         """How often a rung is trained: more than `draws` where an A/A arm repeats it."""
         return max([1, *(rung.draw for rung in self.rungs)])
-
-    def rung(self, group: str) -> Rung:
-        """The first draw of a rung."""
-        return next(rung for rung in self.rungs if rung.group == group)

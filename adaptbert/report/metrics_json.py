@@ -38,7 +38,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     tasks: dict[str, Any] = {}
     inspections: dict[str, Any] = {}
     for task in comparison.tasks:
-        tasks.setdefault(task.task, {})[task.start] = _task(task, comparison)
+        tasks.setdefault(task.task, {})[task.start] = _task(task)
         if task.inspection:
             inspections.setdefault(task.task, {})[task.start] = _inspection(task.inspection, task)
     rankings = {ranking.task: _ranking(ranking) for ranking in comparison.rankings}
@@ -62,9 +62,9 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _task(task: Task, comparison: Comparison) -> dict[str, Any]:
+def _task(task: Task) -> dict[str, Any]:
     return {
-        **{arm.name: _arm(arm, task.metric, comparison.rung(arm.rung).role) for arm in task.arms},
+        **{arm.name: _arm(arm, task.metric) for arm in task.arms},
         **{name: _baseline(name, task) for name in task.baselines},
         STEPS: {step.name: _step(step) for step in task.steps},
     }
@@ -82,7 +82,7 @@ def _baseline(name: str, task: Task) -> dict[str, Any]:
     return {task.metric: _round(interval.mean), **_bounds(interval), **arm, **fewer}
 
 
-def _arm(arm: Arm, metric: str, role: str) -> dict[str, Any]:
+def _arm(arm: Arm, metric: str) -> dict[str, Any]:
     if arm.interval is None:
         return {}
     return {
@@ -92,7 +92,7 @@ def _arm(arm: Arm, metric: str, role: str) -> dict[str, Any]:
         "runs": [[draw, seed, _round(score)] for draw, seeds in arm.by_draw.items() for seed, score in seeds.items()],
         "degenerate": [list(run) for run in arm.degenerate],
         "rung": [arm.rung],
-        "role": [role],
+        "role": [arm.role],
         **({"again": [arm.again_of]} if arm.again_of else {}),
         **({} if arm.run_tflop is None else {"run_tflop": [_round(arm.run_tflop)]}),
         **({"learning_curve": [_learning_point(point) for point in arm.learning_curve]} if arm.learning_curve else {}),

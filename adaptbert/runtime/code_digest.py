@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("adaptbert", "stages")
 CARRYING = ("runtime", "project", "commands")
 """Packages of adaptbert that carry, with the files that lie directly in adaptbert/."""
-READ = ("*.css", "*.js", "*.j2")
+READ = ("*.css", "*.js", "*.j2", "*.po")
 """Files beside a module that it may read."""
 ENDING = {"UserError", "BadData", "BadParams", "Diverged", "TooManyBad", "contradiction"}
 """What ends a stage: the words of such an error go to the user and into no output."""
