@@ -11,7 +11,6 @@ from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.evaluation.inspection import Inspection
 from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.rungs import Cost, Rung
-from adaptbert.comparison.starts import Ranking
 from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.verdicts import Verdict
@@ -213,6 +212,76 @@ class Task:
 
     def step(self, name: str) -> Step | None:
         return next((step for step in self.steps if step.name == name), None)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One start in one arm.
+
+    Attributes:
+        difference: this start minus the first of the ranking, paired by seed and test row; None for the first itself,
+            and where the two have no seed in common.
+        p_holm: adjusted for all differences of the ranking that could be tested.
+        verdict: None for the first.
+    """
+
+    start: str
+    interval: Interval | None
+    cost: Cost | None
+    difference: Difference | None
+    p_holm: float | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class ArmFromStarts:
+    """One arm from every start that has it, in the order of the ranking."""
+
+    arm: str
+    standings: list[Standing]
+
+    @property
+    def by_start(self) -> dict[str, Standing]:
+        return {standing.start: standing for standing in self.standings}
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """Start -> what its climb cost, where that is known."""
+        return {standing.start: standing.cost for standing in self.standings if standing.cost is not None}
+
+    @property
+    def same_tokens(self) -> bool:
+        """Whether all starts were trained on the same number of tokens."""
+        return len({cost.tokens for cost in self.costs.values()}) <= 1
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The starts of one task.
+
+    Attributes:
+        arm: whose dev scores order the starts: the arm with the best of them, as a mean over starts.
+        order: the starts, the best first; those without that arm last.
+        dev: start -> mean dev score in that arm.
+        arms: `arm` first.
+        draws: the fewest and the most draws of a trained rung; (0, 0) where none was trained.
+        made_here: starts whose weights were made here, and once: differences from them have no verdict.
+    """
+
+    task: str
+    metric: str
+    arm: str
+    order: list[str]
+    dev: dict[str, float]
+    arms: list[ArmFromStarts]
+    draws: tuple[int, int]
+    made_here: list[str]
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the first start is no better on dev than the second."""
+        first, second, *_ = self.order
+        return self.dev[first] == self.dev.get(second)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import pytest
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.rungs import Cost, grouped
 from adaptbert.report import overview
-from adaptbert.report.headlines import headlines
-from adaptbert.report.metrics_json import summary
+from adaptbert.report.metrics_json import headlines, summary
 from adaptbert.report.plot_data import write_plots
 from adaptbert.report.text_table import NO_TASKS, comparison_table
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics

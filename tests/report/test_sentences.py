@@ -11,9 +11,8 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.records import Comparison, Detectable, Needed, Step, Task
+from adaptbert.comparison.records import Comparison, Detectable, Needed, Ranking, Step, Task
 from adaptbert.comparison.rungs import Cost
-from adaptbert.comparison.starts import Ranking
 from adaptbert.report import overview
 from adaptbert.report.language import Text
 from adaptbert.report.sentences import captions, first_screen, repetition, rungs, starts, steps, tasks, trust

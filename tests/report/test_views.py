@@ -10,8 +10,7 @@ from adaptbert.base.ladder import LadderConfig
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison
 from adaptbert.core.files import read_json
-from adaptbert.report.headlines import headlines
-from adaptbert.report.metrics_json import summary
+from adaptbert.report.metrics_json import headlines, summary
 from adaptbert.report.text_table import NO_TASKS, aligned, comparison_table
 from adaptbert.runtime.params.params_file import flatten
 from stages.compare import CompareParams, compare

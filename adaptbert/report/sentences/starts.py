@@ -1,6 +1,6 @@
 """Rankings of starts -> sentences in both languages: their order, unequal budgets, what was made once."""
 
-from adaptbert.comparison.starts import ArmFromStarts, Ranking, Standing
+from adaptbert.comparison.records import ArmFromStarts, Ranking, Standing
 from adaptbert.report.language import EMPTY, Text, listed, moved, points, t
 from adaptbert.report.terms import METRICS, STANDS
 from adaptbert.statistics.multiplicity import ADJUSTMENT
