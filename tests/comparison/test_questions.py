@@ -169,8 +169,7 @@ def test_an_arm_that_other_tasks_have_is_not_to_be_added_but_to_be_given() -> No
     there = advice({"task": with_task_text(GENERAL)}, ["task"], {"base": GENERAL, "task": with_task_text(GENERAL)})
     assert there == Advice("general", ["task"], ["task_transfer"], there="base")
     assert would_show(known(there)).en == (
-        "To measure task transfer, give this task the arm `base` too, which others have: it would be compared with "
-        "task."
+        "To measure task transfer, give this task the arm `base` of the others, to compare with task."
     )
 
 
@@ -202,7 +201,12 @@ def test_a_single_arm_has_no_gain_and_advice_for_a_second_one(made: Simulated, a
     page = render(comparison).partition("</style>")[2]
     assert "No step was compared." in page
     assert not any(f"chip verdict-{verdict}" in page for verdict in get_args(Verdict))
-    for absent in ('class="matrix"', 'id="differences-section"', "Verdicts are given", "smallest gain worth having"):
+    for absent in (
+        'class="matrix"',
+        'id="differences-section"',
+        "Gains and losses are adjusted",
+        "smallest gain worth having",
+    ):
         assert absent not in page
 
 

@@ -11,8 +11,7 @@ def would_show(advice: Advice) -> Text:
     beside = listed(advice.beside)
     if advice.there is not None:
         return t(
-            "To measure {what}, give this task the arm `{arm}` too, which others have: it would be compared with "
-            "{beside}.",
+            "To measure {what}, give this task the arm `{arm}` of the others, to compare with {beside}.",
             what=what,
             arm=advice.there,
             beside=beside,

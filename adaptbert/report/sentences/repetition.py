@@ -78,7 +78,7 @@ def looking_again(comparison: Comparison) -> Text | None:
     if all(needed.design is None for needed in advised):
         return None
     return t(
-        "Judging again after adding draws or seeds errs more often than the level says. Settle the number of looks "
-        "beforehand, or raise `compare.confidence` to 1 − {level:g}/looks before the second look.",
+        "Judging again after adding draws or seeds errs more often than the level says: settle the number of looks "
+        "beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
         level=1 - comparison.confidence,
     )

@@ -65,7 +65,6 @@ def _troubles(masks: Masks) -> Iterator[Text]:
             )
     if audit["documents_whole"] > MASKED_WHOLE_MOST:
         yield t(
-            "{share:points} % of the documents are masked completely, because one masking unit spans them: use shorter "
-            "units or longer documents.",
+            "{share:points} % of the documents are masked completely: use shorter masking units or longer documents.",
             share=audit["documents_whole"],
         )

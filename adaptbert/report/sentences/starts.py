@@ -89,6 +89,6 @@ def made_here(ranking: Ranking) -> Text | None:
     if not ranking.made_here:
         return None
     return t(
-        "The weights that {names} began with were made here and once: differences from them have no verdict.",
+        "{names} began with weights that were made here, once: differences from them have no verdict.",
         names=listed(ranking.made_here),
     )

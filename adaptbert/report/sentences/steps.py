@@ -44,7 +44,7 @@ def _answer(step: Step, task: Task, confidence: float, worth: float) -> Text:
         adjusted=adjusted(step.p_holm),
     )
     if step.question == AGAIN:
-        answer += t("Both arms are one recipe with other seeds: the true difference is 0, and this one is chance.")
+        answer += t("Both arms are one recipe with other seeds: the true difference is 0.")
     if step.verdict in ("undecided", "no_worse") and step.detectable is not None:
         answer += _detectable(step.detectable) + _needed(step.needed, worth)
     return answer

@@ -149,7 +149,6 @@ def scattered(task: Task) -> Text | None:
     if not task.scattered:
         return None
     return t(
-        "Runs of {names} lie clearly further apart than those of the other arms; such an arm is judged by its own "
-        "spread, and less surely.",
+        "Runs of {names} lie clearly further apart than those of the other arms: judged by their own spread.",
         names=listed(task.scattered),
     )
