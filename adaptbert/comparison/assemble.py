@@ -170,9 +170,7 @@ def _task(
     metric = COMPARED_BY[described.target]
     labels = next((cell.labels for cell in trained.values()), 0) or described.rows["train"]
     climbs = {cell.arm: rungs[cell.rung].climb for cell in cells.planned.values()}
-    arms = [
-        replace(read_arm(arm, cells, rungs, metric, of_task.study), again_of=options.again.get(arm)) for arm in climbs
-    ]
+    arms = [replace(read_arm(arm, cells, rungs, metric, of_task), again_of=options.again.get(arm)) for arm in climbs]
     variants = {arm.name for arm in arms if arm.has_own_values}
     compared = without_variants(climbs, variants, options.again)
     tried = [arm for arm in arms if arm.dev and arm.again_of is None]

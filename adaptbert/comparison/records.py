@@ -13,6 +13,7 @@ from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
 from adaptbert.tasks.metrics.cell_metrics import TrialMetrics
 
@@ -65,7 +66,7 @@ class Arm:
     scores: dict[int, float]
     dev: dict[int, float]
     planned: list[int]
-    by_draw: dict[int, dict[int, float]]
+    by_draw: Runs
     interval: Interval | None
     degenerate: list[tuple[int, int]]
     cost: Cost | None

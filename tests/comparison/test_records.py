@@ -137,10 +137,7 @@ def test_what_is_missing_is_shown_as_missing(made: Simulated) -> None:
     table = comparison_table(summary(comparison)).splitlines()
     assert [line.split() for line in table if line.startswith("domain  ")] == [["domain", "missing"]]
     assert any(line.startswith("domain_transfer/general ") and "missing" in line for line in table)
-    page = render(comparison)
-    assert "Planned and without a result: section-domain" in page
-    assert "Not testable, without a result: section-domain." in page
-    assert "domain_transfer/general has no measurements." in page
+    assert "Not testable, without a result: section-domain." in render(comparison)
 
 
 def test_without_any_result_there_are_still_baselines(tmp_path: Path) -> None:
