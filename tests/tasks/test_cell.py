@@ -163,7 +163,6 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
 
 
 def test_cut_rows_and_a_seed_that_predicts_one_class_are_counted(fresh: Project) -> None:
-    optim = tiny_params.optim(learning_rate=1e-12)  # an untrained head
     metrics = fresh.finetune("section", "general", seeds=[1], max_length=12, learning_rate=1e-12, epochs=0.1)
     assert len({row["predicted"] for row in fresh.predictions("section-general")}) == 1
     assert metrics["seeds"][0]["degenerate"]

@@ -114,7 +114,7 @@ def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched:
     assert alone["seeds"] == other["seeds"]
 
 
-def diverge(monkeypatch: pytest.MonkeyPatch, config: SearchConfig, number: int) -> None:
+def diverge(monkeypatch: pytest.MonkeyPatch, config: Search, number: int) -> None:
     """The first trials of a search have losses that are no numbers, from the second step on."""
     step, found = FineTuning.training_step, search(config, USUAL, lambda _: 0.0)
     rates = [trial.point.learning_rate for trial in found[:number]]
