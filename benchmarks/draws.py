@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from adaptbert.comparison.cells import cells_of
 from adaptbert.comparison.task_studies import ResampledRows, task_study
 from adaptbert.config import plan as planning

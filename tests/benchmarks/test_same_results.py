@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from pathlib import Path
 from typing import Any
 
@@ -281,7 +281,14 @@ def test_the_tiny_sets_and_the_recipe_do_not_change_by_themselves(tmp_path: Path
 
 
 def test_there_are_forty_bad_inputs() -> None:
-    tables = (messages.VALUES, messages.FILES, messages.TEXTS, messages.CHECKPOINTS, messages.IMPORTED, messages.INPUTS)
+    tables: tuple[Sized, ...] = (
+        messages.VALUES,
+        messages.FILES,
+        messages.TEXTS,
+        messages.CHECKPOINTS,
+        messages.IMPORTED,
+        messages.INPUTS,
+    )
     assert sum(map(len, tables)) >= 40
 
 
