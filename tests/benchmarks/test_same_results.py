@@ -259,7 +259,7 @@ def test_the_help_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_a_commit_of_a_schema_that_nobody_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "_git", lambda *_: "bases: {}\n")
+    monkeypatch.setattr(record, "_git", lambda *_: "sections: {}\n")
     with pytest.raises(record.Failed, match=r"^sha: presets/smoke\.yaml: no file in .*: add one for its schema"):
         record.record("sha", tmp_path)
     assert not list(tmp_path.iterdir())
