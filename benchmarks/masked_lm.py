@@ -48,7 +48,7 @@ def train(
     around: Callable[[Callable[[int], Any]], Callable[[int], Any]] = lambda batches: batches,
     precision: str = "auto",
 ) -> list[dict[str, float]]:
-    """`fit`, as every rung calls it; the curve. `around` may wrap what makes the batches."""
+    """`fit`, as every step calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
     module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
     masker = Masker(MASKING, seed, Tokenizer(tokenizer(setting)))

@@ -170,10 +170,10 @@ def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> Non
 
 def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
     """The budget stays, and the pieces are more than the documents."""
-    budget, schedule = BudgetConfig(steps=20), {"short_share": 0.5, "short_length": 16}
-    ladder.domain_transfer(budget=budget)
+    schedule = {"short_share": 0.5, "short_length": 16}
+    ladder.domain_transfer(steps=20)
     plain = ladder.metrics(DOMAIN)
-    ladder.domain_transfer(budget=budget, lengths=schedule)
+    ladder.domain_transfer(steps=20, lengths=schedule)
     metrics = ladder.metrics(DOMAIN)
     assert (metrics["tokens"], metrics["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
     assert metrics["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
