@@ -40,7 +40,7 @@ class Cut:
             total = sum(map(len, self._pool.values()))
             problem = f"{total:,} rows cannot be split: none falls to {split}"
             remedy = f"give more rows, or a file for {split}"
-            raise BadData(Code.TOO_FEW_ROWS, "params.yaml: collect_task", problem, remedy)
+            raise BadData(Code.TOO_FEW_ROWS, "params.yaml: tasks", problem, remedy)
         return self._pool[split]
 
     @cached_property

@@ -97,7 +97,7 @@ class LabelledSource:
         if groups == 1:
             problem = f"all {rows:,} test rows are of one group, so that nothing is known of other groups"
             remedy = "take rows of more groups for test, or take `group` out of `columns`"
-            raise BadData(Code.ONE_TEST_GROUP, "params.yaml: collect_task", problem, remedy)
+            raise BadData(Code.ONE_TEST_GROUP, "params.yaml: tasks", problem, remedy)
 
     def _check_group(self, row: Row, split: str) -> None:
         if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:

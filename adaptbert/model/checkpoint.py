@@ -319,11 +319,11 @@ def random_weights(base: Base, vocabulary_size: int, pad: int) -> Any:
 
 
 def _no_folder(folder: Path) -> BadData:
-    """The error for a name that is not there; for one that lacks its start or draw, with those that there are."""
+    """The error for a name that is not there; for one that lacks its base or replicate, with those that there are."""
     beside = sorted(other.name for other in folder.parent.glob("*/"))
     longer = [name for name in beside if name.startswith(f"{folder.name}-")]
     problem = f"no such folder{nearest(folder.name, beside)}"
     if len(longer) > 1:
-        problem, beside = "no such folder: a start and a draw belong to the name", longer
+        problem, beside = "no such folder: a base and a replicate belong to the name", longer
     remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
     return BadData(Code.NOT_A_CHECKPOINT, folder, problem, remedy)

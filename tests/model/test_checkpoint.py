@@ -196,7 +196,7 @@ def test_a_name_without_start_or_draw_gets_those_that_there_are(tmp_path: Path) 
         with pytest.raises(BadData) as refused:
             Checkpoint.load(tmp_path / lacking)
         assert str(refused.value) == (
-            f"AB-128 {tmp_path / lacking}: no such folder: a start and a draw belong to the name\n"
+            f"AB-128 {tmp_path / lacking}: no such folder: a base and a replicate belong to the name\n"
             "  there are mood-domain-small-1, mood-domain-small-2"
         )
     with pytest.raises(BadData, match=r"no such folder \(did you mean 'mood-general-small'\?\)\n  there are mood-"):
