@@ -8,7 +8,6 @@ the table as well; `python -m adaptbert.report.text_table metrics/comparison.jso
 
 from pathlib import Path
 
-from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.runtime.stage import Stage
@@ -18,7 +17,6 @@ from adaptbert.runtime.tracking.run import Run
 def compare(
     params: Compare,
     *,
-    recipe: Recipe,
     plan: Path,
     data: Path,
     manifests: Path,
@@ -46,10 +44,16 @@ def compare(
     from adaptbert.report.text_table import comparison_table
 
     outputs = StageOutputs(data, manifests, cells, predictions, bases)
+    planned = planning.read(plan)
     options = Options(
-        params.confidence, params.min_gain / 100, params.primary, params.questions, params.baseline_seed, recipe.again
+        params.confidence,
+        params.min_gain / 100,
+        params.primary,
+        params.questions,
+        params.baseline_seed,
+        planned.compare.get("again", {}),
     )
-    compared = compare_all(planning.read(plan), outputs, options)
+    compared = compare_all(planned, outputs, options)
     values, page = summary(compared), render(compared)
     write_plots(compared, plots)
     write_figures(figures_of(compared), figures)

@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from adaptbert.base.ladder import ALL
-from adaptbert.project.ladder_rules import ARMS, BLOCKS, CORPORA, STARTS, TASKS
-from adaptbert.runtime.params.all_sections import STAGES
 from pydantic.fields import FieldInfo
 
 from adaptbert.config import load as params

@@ -78,7 +78,7 @@ def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
 
 def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, several: Comparison) -> None:
     rungs = [rung for rung in several.rungs if rung.draw == 1]
-    cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.draw == 1]
+    cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.replicate == 1]
     assert (len(rungs), len(cells)) == (2 * 6, 2 * 2 * 4)
     fine_tuning = len(cells) * len(SEEDS)
     assert several.one_more_draw == Cost(

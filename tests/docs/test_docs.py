@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from adaptbert.base.ladder import ALL
 from ruamel.yaml import YAML
 
 from tests.documents import BENCHMARKS, ERRORS, PARAMETERS, PICTURE, READMES, written

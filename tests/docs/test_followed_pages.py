@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adaptbert.runtime.params.all_sections import check_all
 
 from adaptbert.config import load as params
 from adaptbert.core.files import read_json

@@ -10,12 +10,12 @@ import pytest
 
 from adaptbert.comparison.questions import AGAIN, QUESTIONS, ROLES
 from adaptbert.config.schema.mlm import Masking
-from adaptbert.mlm.token_classes import CLASSES
+from adaptbert.mlm.masking_audit import CLASSES
 from adaptbert.report import overview, terms, text_table
 from adaptbert.report.sentences.trust import Standing
 from adaptbert.report.terms import Words
 from adaptbert.statistics.verdicts import GAINS, Verdict
-from adaptbert.tasks.metrics.targets import COMPARED_BY
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from tests.support.page_reader import CHINESE
 
 OF_STARTS = {*get_args(Verdict)} - {"descriptive"}

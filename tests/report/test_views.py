@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from adaptbert.base.ladder import LadderConfig
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.schema.comparison import PRIMARY, Compare
@@ -116,7 +115,6 @@ def run_stage(simulated: Simulated, folder: Path, params: Compare) -> None:
     ladder.write_text(json.dumps({"plan": simulated.ladder.model_dump(by_alias=True)}))
     compare(
         params,
-        ladder=LadderConfig.model_validate({"draws": 1, "starts": {"small": {}}, "arms": {"general": {}}}),
         plan=ladder,
         **vars(simulated.outputs),
         report=folder / "reports/index.html",

@@ -18,8 +18,8 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks import seed_run
 from adaptbert.tasks.metrics.scores import classification_metrics, span_metrics
-from adaptbert.tasks.seed_inputs import SeedRun
-from tests.support import tiny, tiny_params
+from adaptbert.tasks.seed_run import SeedRun
+from tests.support import tiny
 from tests.support.cells import Project
 
 KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
@@ -138,9 +138,9 @@ def test_a_seed_gives_the_same_whatever_came_before_it(fresh: Project) -> None:
 
 def test_from_scratch_each_seed_has_its_own_weights(fresh: Project) -> None:
     """Without a step worth the name, the saved weights are those that the seed drew."""
-    words, optim = [], tiny_params.optim(learning_rate=1e-12)
+    words = []
     for seed in (1, 2):
-        metrics = fresh.finetune("section", "scratch", seeds=[seed], optim=optim, epochs=0.1)
+        metrics = fresh.finetune("section", "scratch", seeds=[seed], learning_rate=1e-12, epochs=0.1)
         assert metrics["from"] == "scratch"
         assert metrics["steps"] == 1
         weights = load_file(fresh.root / "models/finetune/section-scratch/model.safetensors")
@@ -165,7 +165,7 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
         monkeypatch.setattr(what, spied)
 
     spy("adaptbert.data.labelled_set.split", lambda arguments: f"opens {arguments[1]}")
-    spy("adaptbert.tasks.sentences.Sentences.examples", lambda arguments: f"tokenises {len(arguments[1])}")
+    spy("adaptbert.tasks.shape.Shape.examples", lambda arguments: f"tokenises {len(arguments[1])}")
     spy("adaptbert.tasks.seed_run.fit", lambda _: "trains")
     search = {"trials": 2, "learning_rate": [1e-9, 1e-2], "seeds": 2}
     fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32], search=search)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.tasks.examples import ROW, Examples, gather
-from adaptbert.tasks.metrics.targets import COMPARED_BY
-from adaptbert.tasks.shapes import SHAPES, ShapeConfig
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -105,10 +104,3 @@ def test_right_answers_score_full_marks(shape: str, target: str) -> None:
     assert made.score(gold, answers)[made.metric] == pytest.approx(1)
     assert not made.is_degenerate(answers)
     assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
-
-
-def test_the_options_of_one_shape_are_set() -> None:
-    assert set(SHAPES) == set(ShapeConfig.model_fields)
-    assert ShapeConfig().task_types == []
-    two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
-    assert two.task_types == ["single_sentence", "sequence_labelling"]

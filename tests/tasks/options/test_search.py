@@ -15,7 +15,7 @@ from adaptbert.tasks.module import FineTuning
 from adaptbert.tasks.options.search import Point, Trial, best, search, search_seeds
 from adaptbert.training.resume import Work
 from adaptbert.training.stability import Diverged
-from tests.support import tiny, tiny_params
+from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.short_runs import Stop
 
@@ -104,7 +104,7 @@ def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, sea
     assert search_metrics["seeds"] == search_seeds(config())
 
     card = read_json(project.root / "models/finetune/section-general/card.json")
-    assert card["params"]["optim"]["learning_rate"] == chosen["learning_rate"]
+    assert card["params"]["learning_rate"] == chosen["learning_rate"]
     assert card["params"]["epochs"] == searched["epochs"] == chosen["epochs"]
 
 
@@ -112,8 +112,9 @@ def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched:
     other = project.finetune("section", "scratch", seeds=[1], search=config())
     assert trials(other) == trials(searched), "every arm is searched alike"
     chosen = other["search"]["trials"][other["search"]["chosen"] - 1]
-    optim = tiny_params.optim(learning_rate=chosen["learning_rate"])
-    alone = project.finetune("section", "scratch", seeds=[1], optim=optim, epochs=chosen["epochs"])
+    alone = project.finetune(
+        "section", "scratch", seeds=[1], learning_rate=chosen["learning_rate"], epochs=chosen["epochs"]
+    )
     assert "search" not in alone
     assert alone["cost"] == {"tokens": alone["tokens"], "tflop": alone["tflop"]}
     assert alone["seeds"] == other["seeds"]
