@@ -24,7 +24,7 @@ from adaptbert.config.schema.text import Vocabulary
 from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
 from adaptbert.mlm.masking import Masker
-from adaptbert.mlm.token_classes import CLASSES, token_classes
+from adaptbert.mlm.masking_audit import CLASSES, token_classes
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
 from adaptbert.runtime.tracking.run import Run

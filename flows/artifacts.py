@@ -5,8 +5,7 @@ from pathlib import Path
 from prefect.artifacts import create_markdown_artifact
 from prefect.runtime import flow_run
 
-from adaptbert.runtime.tracking.origin import commit
-from adaptbert.runtime.tracking.preset_name import OWN, preset_name
+from adaptbert.runtime.origin import OWN, commit, preset_name
 
 REPORT = Path("reports/index.html")
 MARKDOWN = Path("reports/index.md")

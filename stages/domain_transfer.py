@@ -33,19 +33,23 @@ def domain_transfer(
     run: Run,
 ) -> None:
     """Train the rung of a corpus from the rung below."""
-    from adaptbert.mlm.rung import RungRun, train_rung
-    from adaptbert.mlm.rung_outputs import keep_rung
+    from adaptbert.mlm.rung import make_rung
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.text.token_store import TokenizedCorpus
 
-    seed = seed_of_replicate(seed, int(replicate))
-    training = TokenizedCorpus.load(text)
-    if text != replay:
-        training = training.mixed_with(TokenizedCorpus.load(replay), params.replay_fraction, seed)
-    below, name = Checkpoint.load(init), f"domain_transfer/{out.name}"
-    texts = [heldout / text for text in dict.fromkeys([GENERAL, corpus])]
-    rung = RungRun("domain_transfer", name, below, training, params, measure, seed, texts)
-    keep_rung(train_rung(rung, work, run), out, metrics, work, run)
+    make_rung(
+        "domain_transfer",
+        Checkpoint.load(init),
+        params,
+        seed=seed_of_replicate(seed, int(replicate)),
+        measure=measure,
+        text=text,
+        replay=(replay, params.replay_fraction),
+        heldout=[heldout / name for name in dict.fromkeys([GENERAL, corpus])],
+        out=out,
+        metrics=metrics,
+        work=work,
+        run=run,
+    )
 
 
 STAGE = Stage(domain_transfer)

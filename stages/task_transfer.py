@@ -31,16 +31,22 @@ def task_transfer(
     run: Run,
 ) -> None:
     """Train the rung of a task from a general or domain rung."""
-    from adaptbert.mlm.rung import RungRun, train_rung
-    from adaptbert.mlm.rung_outputs import keep_rung
+    from adaptbert.mlm.rung import make_rung
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.text.token_store import TokenizedCorpus
 
-    seed, corpus = seed_of_replicate(seed, int(replicate)), TokenizedCorpus.load(text)
-    below, name = Checkpoint.load(init), f"task_transfer/{out.name}"
-    texts = [heldout / GENERAL, heldout / task]
-    rung = RungRun("task_transfer", name, below, corpus, params, measure, seed, texts)
-    keep_rung(train_rung(rung, work, run), out, metrics, work, run)
+    make_rung(
+        "task_transfer",
+        Checkpoint.load(init),
+        params,
+        seed=seed_of_replicate(seed, int(replicate)),
+        measure=measure,
+        text=text,
+        heldout=[heldout / GENERAL, heldout / task],
+        out=out,
+        metrics=metrics,
+        work=work,
+        run=run,
+    )
 
 
 STAGE = Stage(task_transfer)

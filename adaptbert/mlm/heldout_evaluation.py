@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.mlm import Masking
@@ -77,12 +78,11 @@ class HeldOut:
         from adaptbert.model.encoder import Tokens, encode
 
         corpus = self.sets[name]
-        # From the first document on.
-        taken = max(1, int(np.searchsorted(np.cumsum(corpus.lengths), self.config.max_tokens, side="right")))
+        batches = first_documents(corpus.lengths, self.config.max_tokens)
+        taken = sum(map(len, batches))
         block = max(self.block_size, int(corpus.lengths[:taken].max()))
         loss, text_tokens, chosen_tokens, right = 0.0, 0, 0, 0
-        for first in range(0, taken, BATCH_DOCUMENTS):
-            documents = np.arange(first, min(first + BATCH_DOCUMENTS, taken))
+        for documents in batches:
             flat = corpus.read(documents)
             passes = np.zeros(len(documents), np.int64)
             ids, chosen = self._masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
@@ -108,6 +108,12 @@ class HeldOut:
             "mlm_loss": mean,
             "masked_accuracy": right / chosen_tokens,
         }
+
+
+def first_documents(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.int64]]:
+    """The numbers of the first documents, which have so many tokens at most, in batches."""
+    taken = max(1, int(np.searchsorted(np.cumsum(lengths), tokens, side="right")))
+    return np.split(np.arange(taken), range(BATCH_DOCUMENTS, taken, BATCH_DOCUMENTS))
 
 
 def measure_rung(rung: Checkpoint, folders: Sequence[Path], config: Measure, seed: int) -> RungMeasures:

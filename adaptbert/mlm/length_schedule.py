@@ -4,9 +4,7 @@ Attention and activations of a long document cost more than those of the same to
 does not need the length (Devlin et al. 2019, appendix A.2: 90 % of the steps at 128 tokens, the rest at 512).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +13,6 @@ from adaptbert.text.cut_points import spans
 from adaptbert.text.token_store import Documents, Flat
 
 Int64 = NDArray[np.int64]
-B = TypeVar("B")
 BATCH = 2_000  # long documents that are cut at a time
 
 
@@ -65,15 +62,3 @@ class ShortDocuments:
         taken[chunk_ends - lengths] = starts
         taken[chunk_ends - 1] = ends
         return Flat(flat.ids[taken], flat.word_starts[taken], lengths)
-
-
-@dataclass(frozen=True)
-class ConcatenatedBatches(Generic[B]):
-    """Micro-batches 0 .. count-1 of one stream, then those of another from its 0 on: a function of k again."""
-
-    first: Callable[[int], B]
-    count: int
-    rest: Callable[[int], B]
-
-    def __call__(self, k: int) -> B:
-        return self.first(k) if k < self.count else self.rest(k - self.count)

@@ -57,7 +57,7 @@ class MaskedBatches:
     """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
 
     Args:
-        classes: of tokens by id, for the audit (`adaptbert.mlm.token_classes`).
+        classes: of tokens by id, for the audit (`token_classes`).
         pairs: reads the documents as pairs for a sentence objective; `stream` must then have its lengths.
     """
 

@@ -4,14 +4,24 @@ The counts are integers that are summed over batches, so that a savepoint stores
 them. A mean rate alone would hide documents that are masked completely or not at all.
 """
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.mlm.token_classes import CLASSES
+CLASSES = ("continuation", "chinese", "latin", "digit", "punctuation", "other")
 
+IDEOGRAPHS = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+"""Blocks of Chinese characters that BERT's tokenizer separates one by one."""
 BINS = 40
 """Of the rates of documents: bin b holds those in ((b - 1) / BINS, b / BINS], bin 0 those without a mask."""
 QUANTILES = (5, 50, 95)
@@ -126,3 +136,25 @@ def _quantile(counts: Mapping[str, int], share: float) -> float:
 
 def _millionths(chances: NDArray[np.floating[Any]]) -> int:
     return int(np.rint(chances * MILLIONTHS).sum())
+
+
+def token_classes(tokens: Sequence[str]) -> NDArray[np.int64]:
+    """The index in `CLASSES` of each token, by id, (vocabulary,); the first character decides."""
+    return np.array([CLASSES.index(_class(token)) for token in tokens], np.int64)
+
+
+def _class(token: str) -> str:
+    if token.startswith("##") and len(token) > 2:
+        return "continuation"
+    first = token[:1]
+    if any(low <= ord(first) <= high for low, high in IDEOGRAPHS if first):
+        return "chinese"
+    category = unicodedata.category(first) if first else ""
+    if category.startswith("L") and unicodedata.name(first, "").startswith("LATIN"):
+        return "latin"
+    if category.startswith("N"):
+        return "digit"
+    # So BERT's tokenizer counts them: all of ASCII that is neither letter nor digit is punctuation, $ and ^ too.
+    if category.startswith("P") or (category.startswith("S") and first.isascii()):
+        return "punctuation"
+    return "other"

@@ -1,11 +1,11 @@
 """One rung of the ladder: masked-language modelling from a checkpoint on a corpus, measured before and after.
 
-pretrain, domain_transfer and task_transfer are this operation with three sets of values. This module computes;
-adaptbert.mlm.rung_outputs writes the results.
+pretrain, domain_transfer and task_transfer are this operation with three sets of values.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,26 @@ from typing import Any
 from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.config.schema.text import Measure
+from adaptbert.core.files import atomic_write, write_json
+from adaptbert.core.record import CurvePoint
 from adaptbert.errors import BadData
 from adaptbert.mlm.batch_schedule import BatchSchedule
 from adaptbert.mlm.heldout_evaluation import HeldOut, named, unnamed
 from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
+from adaptbert.mlm.masking_audit import audit_metrics
+from adaptbert.mlm.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMetrics, SentenceCounts, VocabularyGrowth
 from adaptbert.mlm.sentence_evaluation import HeldOutPairs
-from adaptbert.mlm.sentence_pairs import head_of
-from adaptbert.mlm.untrained_head import is_near_chance, is_random
+from adaptbert.model import checkpoint
+from adaptbert.model.card import CARD, Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import named_precision
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import distributed
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted, Plan
@@ -35,6 +41,12 @@ from adaptbert.training.resume import Work
 Measures = dict[str, dict[str, float]]
 """Held-out text -> `mlm_loss`, `bits_per_char`, `masked_accuracy`."""
 
+NEAR_CHANCE = 0.8
+"""Of ln V, the loss of a random head: a head with a higher loss on every held-out text was never trained.
+
+V is the size of the vocabulary. A model of token frequencies alone gives the entropy of single tokens: 0.66 to 0.70
+ln V with BERT's vocabularies on encyclopaedic and biomedical English, mixed Chinese and Weibo posts.
+"""
 RANDOM_HEAD = (
     "the head of masked-language modelling in {name} was never trained: bits per character of this rung mean nothing,"
     " and no comparison with it does; set head_warmup_steps (some hundreds) to train the head alone first"
@@ -68,7 +80,6 @@ class TrainedRung:
     Attributes:
         run: with the name of the precision that was used.
         model: has the head of masked-language modelling.
-        parameters: of the model.
         steps: those of the budget, and of the warm-up of the head.
         row: tokens of a packed row, the mean over these steps.
         untrained_head: whether the head is still at chance level; None where it had been trained before.
@@ -76,7 +87,6 @@ class TrainedRung:
 
     run: RungRun
     model: Any
-    parameters: int
     steps: int
     row: float
     fitted: Fitted
@@ -97,6 +107,58 @@ class TrainedRung:
         return round(training_flop(self.model.config, self.tokens, self.row, needed, decoded) / 1e12, 3)
 
 
+def make_rung(
+    stage: str,
+    start: Checkpoint,
+    params: MlmStep,
+    *,
+    seed: int,
+    measure: Measure,
+    text: Path,
+    heldout: Sequence[Path],
+    out: Path,
+    metrics: Path,
+    work: Work,
+    run: Run,
+    replay: tuple[Path, float] | None = None,
+) -> None:
+    """The stages pretrain, domain_transfer and task_transfer: open the text, train, write the rung.
+
+    Args:
+        heldout: folders of the held-out sets that the rung is measured on while it is trained.
+        replay: another text, and its share of the tokens.
+    """
+    corpus = TokenizedCorpus.load(text)
+    if replay is not None and replay[0] != text:
+        corpus = corpus.mixed_with(TokenizedCorpus.load(replay[0]), replay[1], seed)
+    rung = RungRun(stage, f"{stage}/{out.name}", start, corpus, params, measure, seed, heldout)
+    keep_rung(train_rung(rung, work, run), out, metrics, work, run)
+
+
+@contextmanager
+def opened_base(base: Base, tokenizer: Path, scratch: Path) -> Iterator[Checkpoint]:
+    """Random weights or a public checkpoint, with the tokenizer of the ladder.
+
+    Args:
+        scratch: gets the architecture without weights, the rung of an arm that skips pre-training, when the block ends
+            without an error.
+    """
+    vocabulary = Tokenizer.load(tokenizer)
+    public = None
+    if base.is_random:
+        config = checkpoint.random_weights(base, vocabulary.size, vocabulary.pad)
+    else:
+        public = Checkpoint.of(base).extended(vocabulary, tokenizer)
+        if public.base:
+            sizes = f"{public.base.size:,} -> {public.tokenizer.size:,} tokens"
+            print(f"vocabulary: {sizes}; the embeddings grow to match")
+        vocabulary, config = public.tokenizer, public.config()
+    untrained = Provenance(stage="pretrain", rung=f"scratch/{scratch.name}", params={}, init=None)
+    with atomic_write(scratch) as part:
+        checkpoint.save(part, config, vocabulary, untrained)
+        yield public or Checkpoint.load(part)
+
+
 def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
     """Train, resuming where an earlier process stopped.
 
@@ -104,18 +166,25 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
         BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
     """
     _check(rung)
-    start, tokenizer = rung.start, rung.start.tokenizer
-    model, drawn = _model(rung)
-    room = min(rung.params.block_size, model.config.max_position_embeddings)
-    schedule = BatchSchedule.of(rung.corpus, rung.params, tokenizer, room, rung.seed)
-    heldout = HeldOut(rung.heldout, rung.measure, tokenizer, rung.params.block_size)
-    pairs = _heldout_pairs(rung, heldout, room)
+    params, start, tokenizer = rung.params, rung.start, rung.start.tokenizer
+    objective = params.sentence_objective
+    model, drawn = start.model_and_drawn(
+        BertForMaskedLM if objective == "none" else BertForPreTraining,
+        rung.seed,
+        hidden_dropout_prob=params.dropout,
+        attention_probs_dropout_prob=params.dropout,
+    )
+    room = min(params.block_size, model.config.max_position_embeddings)
+    schedule = BatchSchedule.of(rung.corpus, params, tokenizer, room, rung.seed)
+    heldout = HeldOut(rung.heldout, rung.measure, tokenizer, params.block_size)
+    pairs = None if objective == "none" else HeldOutPairs(heldout, objective, room)
 
-    rung = _begin(rung, schedule, heldout, work)
+    precision = _begin(rung, distributed.count(schedule.accumulate), heldout, work)
+    rung = replace(rung, params=params.model_copy(update={"precision": precision}))
     run.go_on(work.run)
-    module = MaskedLM(model, rung.params, schedule.body_steps, rung.params.head_warmup_steps)
-    precision = rung.params.precision
-    before = heldout.measure(model, precision, _known(rung))
+    module = MaskedLM(model, params, schedule.body_steps, params.head_warmup_steps)
+    # What a start from elsewhere was measured to be is of other texts of the same names.
+    before = heldout.measure(model, precision, {} if rung.stage == "pretrain" else start.measured)
     began_untrained = start.has_weights and (
         start.has_random_head or (start.card is None and is_random(drawn, before, tokenizer.size))
     )
@@ -126,20 +195,26 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
         sentences = pairs.measure(model, precision) if pairs else {}
         return {**named(heldout.measure(model, precision)), **sentences}
 
-    measure_at = dict.fromkeys(measured_steps(schedule.steps, rung.params.measurements), measure)
-    fitted = fit(module, schedule.batches, _plan(rung, schedule), run, measure_at, work.savepoints())
+    loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
+    plan = Plan(schedule.steps, schedule.accumulate, params.clip_norm, precision, rung.seed, loss_name, parts)
+    measure_at = dict.fromkeys(measured_steps(schedule.steps, params.measurements), measure)
+    fitted = fit(module, schedule.batches, plan, run, measure_at, work.savepoints())
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
-    return TrainedRung(
-        run=rung,
-        model=model,
-        parameters=model.num_parameters(),
-        steps=schedule.steps,
-        row=schedule.row,
-        fitted=fitted,
-        before=before,
-        after=after,
-        untrained_head=(schedule.steps == 0 or is_near_chance(after, tokenizer.size)) if began_untrained else None,
-    )
+    untrained = (schedule.steps == 0 or is_random((), after, tokenizer.size)) if began_untrained else None
+    return TrainedRung(rung, model, schedule.steps, schedule.row, fitted, before, after, untrained)
+
+
+def is_random(drawn: Iterable[str], measured: Mapping[str, Mapping[str, float]], vocabulary: int) -> bool:
+    """Whether the head of masked-language modelling was never trained: some public checkpoints come without it, or with
+    a random one. Nothing fails then, but all measures are at chance level.
+
+    Args:
+        drawn: names of the weights that the checkpoint lacks.
+        measured: `mlm_loss` in nats a token, by held-out text.
+        vocabulary: number of tokens of the decoder.
+    """
+    is_near_chance = min(metrics["mlm_loss"] for metrics in measured.values()) > NEAR_CHANCE * math.log(vocabulary)
+    return is_near_chance or any(name.startswith("cls.predictions.") for name in drawn)
 
 
 def measured_steps(steps: int, count: int) -> list[int]:
@@ -165,44 +240,25 @@ def _check(rung: RungRun) -> None:
             raise BadData(Code.CONTRADICTION, f"params.yaml: {rung.stage}", problem, remedy)
 
 
-def _known(rung: RungRun) -> Measures:
-    """What the start was measured to be on these texts; one from elsewhere was measured on others of the same names."""
-    return {} if rung.stage == "pretrain" else rung.start.measured
-
-
-def _model(rung: RungRun) -> tuple[Any, frozenset[str]]:
-    """The model, and the names of the weights that were drawn."""
-    return rung.start.model_and_drawn(
-        BertForPreTraining if head_of(rung.params.sentence_objective) else BertForMaskedLM,
-        rung.seed,
-        hidden_dropout_prob=rung.params.dropout,
-        attention_probs_dropout_prob=rung.params.dropout,
-    )
-
-
-def _begin(rung: RungRun, schedule: BatchSchedule, heldout: HeldOut, work: Work) -> RungRun:
-    """Find the unfinished run with the same key, or begin one; returns the rung with the precision of that run."""
+def _begin(rung: RungRun, devices: int, heldout: HeldOut, work: Work) -> str:
+    """Find the unfinished run with the same key, or begin one; the name of the precision of that run."""
+    start = rung.start
 
     def key(precision: str) -> dict[str, Any]:
-        return _resume_key(rung, precision, distributed.count(schedule.accumulate), heldout.digests)
+        """Everything that decides the result except code and machine."""
+        return {
+            "params": {**rung.params.model_dump(), "precision": precision},
+            "seed": rung.seed,
+            "devices": devices,
+            "measure": rung.measure.model_dump(),
+            "init": [start.digest, start.tokenizer.fingerprint, start.base.fingerprint if start.base else None],
+            "texts": [*rung.corpus.texts, len(rung.corpus.lengths), *rung.corpus.segmentation],
+            "heldout": heldout.digests,
+        }
 
     precision = named_precision(f"{rung.stage}.precision", rung.params.precision, lambda name: work.is_begun(key(name)))
     work.begin(key(precision))
-    return replace(rung, params=rung.params.model_copy(update={"precision": precision}))
-
-
-def _resume_key(rung: RungRun, precision: str, devices: int, heldout: Mapping[str, str]) -> dict[str, Any]:
-    """Everything that decides the result except code and machine."""
-    start = rung.start
-    return {
-        "params": {**rung.params.model_dump(), "precision": precision},
-        "seed": rung.seed,
-        "devices": devices,
-        "measure": rung.measure.model_dump(),
-        "init": [start.digest, start.tokenizer.fingerprint, start.base.fingerprint if start.base else None],
-        "texts": [*rung.corpus.texts, len(rung.corpus.lengths), *rung.corpus.segmentation],
-        "heldout": heldout,
-    }
+    return precision
 
 
 def _report_beginning(rung: RungRun, schedule: BatchSchedule, began_untrained: bool, run: Run) -> None:
@@ -215,13 +271,60 @@ def _report_beginning(rung: RungRun, schedule: BatchSchedule, began_untrained: b
     print(f"{rung.rung}: {rung.corpus.tokens:,} tokens of text, {schedule.steps:,} steps of {batch:,} tokens")
 
 
-def _heldout_pairs(rung: RungRun, heldout: HeldOut, room: int) -> HeldOutPairs | None:
-    head = head_of(rung.params.sentence_objective)
-    return HeldOutPairs(heldout, head, room) if head else None
-
-
-def _plan(rung: RungRun, schedule: BatchSchedule) -> Plan:
-    params = rung.params
-    loss_name, parts = ("train/loss", PAIR_PARTS) if head_of(params.sentence_objective) else (LOSS_NAME, ())
-    steps, accumulate, clip_norm = schedule.steps, schedule.accumulate, params.clip_norm
-    return Plan(steps, accumulate, clip_norm, params.precision, rung.seed, loss_name, parts)
+def keep_rung(trained: TrainedRung, out: Path, metrics_file: Path, work: Work, run: Run) -> None:
+    """Write the folder of the checkpoint and, last, the metrics file; log and report."""
+    rung, counts, start = trained.run, trained.fitted.counts, trained.run.start
+    params, sentence, vocabulary = rung.params, None, None
+    if params.sentence_objective != "none":
+        pairs, unpaired = counts.get("pairs", 0), counts.get("unpaired", 0)
+        sentence = SentenceCounts(objective=params.sentence_objective, pairs=pairs, unpaired=unpaired)
+    if start.base:
+        new_tokens = start.tokenizer.size - start.base.size
+        vocabulary = VocabularyGrowth(start=start.base.fingerprint, new_tokens=new_tokens)
+    before, after = (
+        {name: HeldOutMeasures.model_validate(values) for name, values in measures.items()}
+        for measures in (trained.before, trained.after)
+    )
+    mask = audit_metrics(counts)
+    metrics = RungMetrics(
+        rung=rung.rung,
+        start=start.name,
+        tokens=trained.tokens,
+        steps=trained.steps,
+        tflop=trained.tflop,
+        parameters=trained.model.num_parameters(),
+        sentence=sentence,
+        vocabulary=vocabulary,
+        random_head=trained.untrained_head,
+        before=before,
+        after=after,
+        curve=[CurvePoint.model_validate(point) for point in trained.fitted.curve],
+        masking=MaskingMetrics.model_validate(
+            {"unit": params.masking.unit, "probability": params.masking.probability, **mask}
+        ),
+    )
+    read = [{**text, "trained_tokens": trained.tokens} for text in rung.corpus.texts] if trained.steps else []
+    provenance = Provenance(
+        stage=rung.stage,
+        rung=rung.rung,
+        params={**params.model_dump(), "seed": rung.seed},
+        init=start.digest,
+        texts=[*start.texts, *read],
+        measured=trained.after,
+        vocabulary=vocabulary.as_json() if vocabulary else None,
+        random_head=trained.untrained_head,
+    )
+    start.hand_on_pooler(trained.model)
+    card = checkpoint.save(out, trained.model, start.tokenizer, provenance)
+    if sentence:
+        print(f"  {sentence.pairs:,} pairs, {sentence.unpaired:,} documents too short for one")
+    write_json(metrics_file, metrics.as_json())
+    work.finish(metrics_file)
+    warmed = {None: {}, True: {"random_head": "yes"}, False: {"random_head": "warmed up"}}[trained.untrained_head]
+    run.set_tags({**warmed, "checkpoint": str(card.weights)})
+    masked = {f"mask/{name}": value for name, value in mask.items()}
+    run.log_metrics({"cost/tokens": metrics.tokens, "cost/tflop": metrics.tflop, **masked})
+    run.log_artifact(out / CARD)
+    run.log_artifact(metrics_file)
+    bits = [f"{name} {before[name].bits_per_char:.3f} -> {now.bits_per_char:.3f}" for name, now in after.items()]
+    print("  bits per character: " + ", ".join(bits))

@@ -1,6 +1,6 @@
 """metrics/pretrain/*.json, domain_transfer/*.json and task_transfer/*.json: the metrics of a rung and its cost.
 
-Written by adaptbert.mlm.rung_outputs, read by adaptbert.comparison.
+Written by adaptbert.mlm.rung, read by adaptbert.comparison.
 """
 
 from pydantic import Field

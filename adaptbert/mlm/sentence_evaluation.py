@@ -1,11 +1,15 @@
-"""Evaluation of the sentence objective: the same unmasked pairs of held-out text at every point of a curve."""
+"""Evaluation of the sentence objective: the same unmasked pairs of held-out text at every point of a curve.
+
+A module of its own, because the stage `measure` does not depend on it.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptbert.mlm.heldout_evaluation import BATCH_DOCUMENTS, HeldOut
-from adaptbert.mlm.sentence_pairs import Head, SentencePairs, answers, can_pair
+from adaptbert.config.schema.mlm import SentenceObjective
+from adaptbert.mlm.heldout_evaluation import HeldOut, first_documents
+from adaptbert.mlm.sentence_pairs import SentencePairs, answers, can_pair
 from adaptbert.model.evaluation import evaluating
 from adaptbert.model.packing import pack
 
@@ -16,10 +20,10 @@ if TYPE_CHECKING:
 class HeldOutPairs:
     """Pairs of the held-out sets whose documents are long enough to be cut."""
 
-    def __init__(self, heldout: HeldOut, head: Head, longest: int) -> None:
+    def __init__(self, heldout: HeldOut, objective: SentenceObjective, longest: int) -> None:
         self._block_size, self._max_tokens = max(heldout.block_size, longest), heldout.config.max_tokens
         self._sets = {
-            name: SentencePairs(corpus, head, heldout.config.seed, longest)
+            name: SentencePairs(corpus, objective, heldout.config.seed, longest)
             for name, corpus in heldout.sets.items()
             if can_pair(corpus.lengths)
         }
@@ -35,10 +39,8 @@ class HeldOutPairs:
 
         from adaptbert.model.encoder import Tokens, encode
 
-        taken = max(1, int(np.searchsorted(np.cumsum(pairs.lengths), self._max_tokens, side="right")))
         scores, labels = [], []
-        for first in range(0, taken, BATCH_DOCUMENTS):
-            documents = np.arange(first, min(first + BATCH_DOCUMENTS, taken))
+        for documents in first_documents(pairs.lengths, self._max_tokens):
             flat, segments, label = pairs.read(documents, np.zeros(len(documents), np.int64))
             begins = (np.cumsum(flat.lengths) - flat.lengths)[label >= 0]
             ids, kinds, places = (torch.as_tensor(v, device=model.device) for v in (flat.ids, segments, begins))

@@ -3,8 +3,9 @@
 Flat documents [CLS] a b [SEP] in; [CLS] a [SEP] b [SEP] with segment ids and labels out. Cut, partner and label are
 functions of (seed, pass, document), as masks are. A document too short to be cut is unchanged and has no label.
 
-The objective is `NextSentenceHead` (Devlin et al. 2019, section 3.1, task 2) or `SentenceOrderHead` (Lan et al. 2020,
-section 3.1). Both use BERT's pooler and the `seq_relationship` head of BertForPreTraining.
+The objective is `nsp`: does the second segment follow the first (0), or does it come from another document (1; Devlin
+et al. 2019, section 3.1, task 2)? Or `sop`: do the segments stand in their order (0), or are they swapped (1; Lan et
+al. 2020, section 3.1)? Both use BERT's pooler and the `seq_relationship` head of BertForPreTraining.
 """
 
 from dataclasses import dataclass
@@ -28,40 +29,6 @@ NEIGHBOURS = 1_000  # documents of about the same length among which a partner i
 
 Int64 = NDArray[np.int64]
 SentenceObjective = Literal["none", "nsp", "sop"]
-
-
-class NextSentenceHead:
-    """Does the second segment follow the first (0), or does it come from another document (1)?"""
-
-    reads_others = True
-
-    def arrange(
-        self, first: "_Segment", second: "_Segment", foreign: "_Segment | None"
-    ) -> tuple["_Segment", "_Segment"]:
-        """The two segments under label 1; `foreign` is the other document."""
-        assert foreign is not None
-        return first, _ending(foreign, len(second))
-
-
-class SentenceOrderHead:
-    """Do the two segments stand in their order (0), or are they swapped (1)?"""
-
-    reads_others = False
-
-    def arrange(
-        self, first: "_Segment", second: "_Segment", foreign: "_Segment | None"
-    ) -> tuple["_Segment", "_Segment"]:
-        """The two segments under label 1; there is no other document."""
-        return second, first
-
-
-Head = NextSentenceHead | SentenceOrderHead
-
-
-def head_of(objective: SentenceObjective) -> Head | None:
-    """The objective with this name in params.yaml."""
-    heads: dict[str, Head | None] = {"none": None, "nsp": NextSentenceHead(), "sop": SentenceOrderHead()}
-    return heads[objective]
 
 
 def answers(model: Any, first: "Tensor") -> "Tensor":
@@ -90,20 +57,6 @@ class PairLabels:
     labels: "Tensor"
 
 
-@dataclass(frozen=True)
-class _Segment:
-    """Tokens of a document, (tokens,) each."""
-
-    ids: Int64
-    word_starts: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __getitem__(self, span: slice) -> "_Segment":
-        return _Segment(self.ids[span], self.word_starts[span])
-
-
 def can_pair(lengths: Int64) -> bool:
     """Whether documents of so many tokens, (documents,), give enough pairs for training or evaluation."""
     count = int((lengths >= SHORTEST).sum())
@@ -115,7 +68,7 @@ class SentencePairs:
 
     Args:
         documents: of the corpus.
-        head: the objective.
+        objective: `nsp` or `sop`.
         seed: of cuts, partners and labels.
         longest: most tokens of a pair; a document of that length loses its last token to the [SEP] in the middle.
 
@@ -126,9 +79,9 @@ class SentencePairs:
         BadData: too few documents are long enough.
     """
 
-    def __init__(self, documents: Documents, head: Head, seed: int, longest: int) -> None:
-        self._documents, self._head, self._longest = documents, head, longest
-        self._arguments = (documents, head, seed, longest)
+    def __init__(self, documents: Documents, objective: SentenceObjective, seed: int, longest: int) -> None:
+        self._documents, self._objective, self._longest = documents, objective, longest
+        self._arguments = (documents, objective, seed, longest)
         self._seed = np.uint64(seed_of(seed, "pairs"))
         can_cut = documents.lengths >= SHORTEST
         count = int(can_cut.sum())
@@ -165,28 +118,25 @@ class SentencePairs:
         wholes = _split(self._documents.read(documents))
         cuts = [self._cut(whole, place) for whole, place in zip(wholes, places, strict=True)]
         labels = np.where(np.array(cuts) > 0, kinds < 0.5, -1).astype(np.int64)
-        foreign = self._foreign(documents, others, labels) if self._head.reads_others else {}
+        foreign = self._foreign(documents, others, labels) if self._objective == "nsp" else {}
 
         read, segments = [], []
         for number, (whole, cut) in enumerate(zip(wholes, cuts, strict=True)):
             if cut == 0:
                 read.append(whole)
-                segments.append(np.zeros(len(whole), np.int64))
+                segments.append(np.zeros(whole.shape[1], np.int64))
                 continue
-            content = self._content(whole)
-            first, second = content[:cut], content[cut:]
+            first, second = np.split(self._content(whole), [cut], axis=1)
             if labels[number] == 1:
-                first, second = self._head.arrange(first, second, foreign.get(number))
+                other = foreign.get(number)
+                first, second = (second, first) if other is None else (first, _ending(other, second.shape[1]))
             read.append(_pair(whole, first, second))
-            segments.append(np.repeat([0, 1], [len(first) + 2, len(second) + 1]))
-        paired = Flat(
-            np.concatenate([document.ids for document in read]),
-            np.concatenate([document.word_starts for document in read]),
-            np.array([len(document) for document in read]),
-        )
-        return paired, np.concatenate(segments), labels
+            segments.append(np.repeat([0, 1], [first.shape[1] + 2, second.shape[1] + 1]))
+        ids, word_starts = np.concatenate(read, axis=1)
+        lengths = np.array([document.shape[1] for document in read])
+        return Flat(ids, word_starts.astype(np.bool_), lengths), np.concatenate(segments), labels
 
-    def _foreign(self, documents: Int64, draws: NDArray[np.float64], labels: Int64) -> dict[int, _Segment]:
+    def _foreign(self, documents: Int64, draws: NDArray[np.float64], labels: Int64) -> dict[int, Int64]:
         """For each document with label 1, by its index: the content of another document of about the same length."""
         replaced = np.flatnonzero(labels == 1)
         if len(replaced) == 0:
@@ -201,41 +151,36 @@ class SentencePairs:
         contents = map(self._content, _split(self._documents.read(partners)))
         return dict(zip(replaced.tolist(), contents, strict=True))
 
-    def _content(self, whole: _Segment) -> _Segment:
+    def _content(self, whole: Int64) -> Int64:
         """The tokens between [CLS] and [SEP], cut where another [SEP] would not fit."""
-        return whole[1 : min(len(whole) - 1, self._longest - 2)]
+        return whole[:, 1 : min(whole.shape[1] - 1, self._longest - 2)]
 
-    def _cut(self, whole: _Segment, place: float) -> int:
+    def _cut(self, whole: Int64, place: float) -> int:
         """The index of the second segment in the content: a word start in its middle half; 0 for no cut, if there is no
         such word start or the document is too short."""
-        content = self._content(whole)
-        if len(whole) < SHORTEST:
+        if whole.shape[1] < SHORTEST:
             return 0
-        margin = len(content) // 4  # at least 1, as SHORTEST is 8: a cut is never 0, and no segment is empty
-        word_starts = np.flatnonzero(content.word_starts[margin : len(content) - margin + 1]) + margin
+        _, begins = self._content(whole)
+        margin = len(begins) // 4  # at least 1, as SHORTEST is 8: a cut is never 0, and no segment is empty
+        word_starts = np.flatnonzero(begins[margin : len(begins) - margin + 1]) + margin
         return int(word_starts[int(place * len(word_starts))]) if len(word_starts) else 0
 
 
-def _split(flat: Flat) -> list[_Segment]:
-    ends = np.cumsum(flat.lengths)
-    return [
-        _Segment(flat.ids[end - length : end], flat.word_starts[end - length : end])
-        for end, length in zip(ends.tolist(), flat.lengths.tolist(), strict=True)
-    ]
+def _split(flat: Flat) -> list[Int64]:
+    """Each document as ids above word starts, (2, tokens)."""
+    return np.split(np.stack([flat.ids, flat.word_starts]), np.cumsum(flat.lengths)[:-1], axis=1)
 
 
-def _ending(content: _Segment, length: int) -> _Segment:
+def _ending(content: Int64, length: int) -> Int64:
     """The end of a document from a word start on: at most `length` tokens, unless no word starts there."""
-    earliest = max(1, len(content) - length)
-    begins = np.flatnonzero(content.word_starts[earliest:])  # none: one long word, which is then cut
-    return content[earliest + (int(begins[0]) if len(begins) else 0) :]
+    earliest = max(1, content.shape[1] - length)
+    begins = np.flatnonzero(content[1, earliest:])  # none: one long word, which is then cut
+    return content[:, earliest + (int(begins[0]) if len(begins) else 0) :]
 
 
-def _pair(whole: _Segment, first: _Segment, second: _Segment) -> _Segment:
+def _pair(whole: Int64, first: Int64, second: Int64) -> Int64:
     """[CLS] first [SEP] second [SEP]; no word extends across a separator."""
-    cls, sep = whole.ids[:1], whole.ids[-1:]
-    starts = [np.ones(1, np.bool_), first.word_starts, np.ones(1, np.bool_), second.word_starts, np.ones(1, np.bool_)]
-    word_starts = np.concatenate(starts)
+    pair = np.concatenate([whole[:, :1], first, whole[:, -1:], second, whole[:, -1:]], axis=1)
     # A segment may begin within a word: its first token must not belong to the unit of the special token before it.
-    word_starts[[1, len(first) + 2]] = True
-    return _Segment(np.concatenate([cls, first.ids, sep, second.ids, sep]), word_starts)
+    pair[1, [0, 1, first.shape[1] + 1, first.shape[1] + 2, -1]] = True
+    return pair

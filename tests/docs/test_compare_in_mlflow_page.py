@@ -11,7 +11,7 @@ from mlflow import MlflowClient
 
 from adaptbert.comparison.records import Arm, Task
 from adaptbert.report.mlflow_runs import cells_of, cells_of_arm, order
-from adaptbert.runtime.tracking.origin import Recipe
+from adaptbert.runtime.origin import Recipe
 from adaptbert.runtime.tracking.run import open_run
 from adaptbert.runtime.tracking.store import EXPERIMENT
 from tests.support.markdown import read, spans

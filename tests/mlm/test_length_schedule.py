@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.config.schema.mlm import Lengths
-from adaptbert.mlm.length_schedule import ConcatenatedBatches, ShortDocuments
+from adaptbert.mlm.batch_schedule import ScheduledBatches
+from adaptbert.mlm.length_schedule import ShortDocuments
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import Flat, TokenizedCorpus
@@ -78,7 +79,7 @@ def test_short_first_then_whole_as_a_function_of_k(tmp_path: Path) -> None:
         return MaskedBatches(documents, DocumentStream(documents.lengths, seed, 200), tiny_params.masker(seed), block)
 
     short, whole = batches(ShortDocuments(corpus, 16), 16, 7), batches(corpus, 64, 0)
-    batch = ConcatenatedBatches(short, 5, whole)
+    batch = ScheduledBatches(whole, short, 5)
     shapes = [batch(k).rows.documents.shape[1] for k in range(9)]
     assert shapes == [16] * 5 + [64] * 4
     assert batch(5).ids.tolist() == whole(0).ids.tolist()

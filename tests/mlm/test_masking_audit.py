@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from adaptbert.mlm.masking import Masker
-from adaptbert.mlm.masking_audit import MaskingAudit, audit_metrics
-from adaptbert.mlm.token_classes import CLASSES, token_classes
+from adaptbert.mlm.masking_audit import CLASSES, MaskingAudit, audit_metrics, token_classes
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.words import Segmenter

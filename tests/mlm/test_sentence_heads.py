@@ -10,9 +10,10 @@ import torch
 from transformers import AutoModel, AutoModelForPreTraining, BertForMaskedLM, BertForPreTraining
 
 from adaptbert.config.schema.mlm import SentenceObjective
-from adaptbert.mlm.length_schedule import ConcatenatedBatches, ShortDocuments
+from adaptbert.mlm.batch_schedule import ScheduledBatches
+from adaptbert.mlm.length_schedule import ShortDocuments
 from adaptbert.mlm.masked_lm import PAIR_PARTS, MaskedBatches, MaskedLM
-from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentencePairs, head_of
+from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.token_store import Documents, Flat
@@ -42,10 +43,9 @@ class Telling(Numbered):
 @pytest.mark.parametrize(("objective", "best"), [("sop", 1.0), ("nsp", 0.75)])
 def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best: float) -> None:
     """Of two kinds of documents a random partner is of the same kind half of the time: NSP cannot pass 3 of 4."""
-    steps, corpus, head = 300, Telling(objective), head_of(objective)
-    assert head is not None
+    steps, corpus = 300, Telling(objective)
     torch.manual_seed(0)
-    pairs = SentencePairs(corpus, head, 0, 64)
+    pairs = SentencePairs(corpus, objective, 0, 64)
     batches = MaskedBatches(corpus, DocumentStream(pairs.lengths, 0, 512), tiny_params.masker(), 64, pairs=pairs)
     module = MaskedLM(BertForPreTraining(tiny.config(0.0)), tiny_params.optim(), steps)
     plan = Plan(steps, 1, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
@@ -62,10 +62,10 @@ def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path) -> None:
     corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
 
     def batches(documents: Documents, block: int) -> MaskedBatches:
-        pairs = SentencePairs(documents, NextSentenceHead(), 0, block)
+        pairs = SentencePairs(documents, "nsp", 0, block)
         return MaskedBatches(documents, DocumentStream(pairs.lengths, 0, 150), tiny_params.masker(), block, pairs=pairs)
 
-    both = ConcatenatedBatches(batches(ShortDocuments(corpus, 16), 16), 6, batches(corpus, 64))
+    both = ScheduledBatches(batches(corpus, 64), batches(ShortDocuments(corpus, 16), 16), 6)
     sent = pickle.dumps(both)  # to the process of another device
     assert len(sent) < 10_000
     for k in (0, 5, 6, 9):

@@ -12,11 +12,10 @@ from safetensors.torch import load_file, save_file
 from transformers import BertForMaskedLM
 
 from adaptbert.core.files import read_json
+from adaptbert.mlm.batch_schedule import ScheduledBatches
 from adaptbert.mlm.heldout_evaluation import sets_in
 from adaptbert.mlm.masked_lm import MaskedLM
-from adaptbert.mlm.rung import RungRun, train_rung
-from adaptbert.mlm.rung_outputs import keep_rung
-from adaptbert.mlm.untrained_head import HeadWarmupBatches, is_random
+from adaptbert.mlm.rung import RungRun, is_random, keep_rung, train_rung
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.token_store import TokenizedCorpus
@@ -36,7 +35,7 @@ def module(steps: int) -> MaskedLM:
 
 def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop: int | None = None) -> MaskedLM:
     """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` unless that is None."""
-    made, batches = module(steps), HeadWarmupBatches(masked_batches(corpus, 150), 2 * HEAD)
+    made, batches = module(steps), ScheduledBatches(masked_batches(corpus, 150), head_count=2 * HEAD)
     plan = Plan(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
     end = None if stop is None else 2 * stop
     with suppress(Stop):

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from adaptbert.core.files import read_json
-from adaptbert.mlm import rung_outputs
+from adaptbert.mlm import rung
 from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.training.resume import Work
@@ -166,7 +166,7 @@ def test_an_unfinished_run_keeps_its_precision(
     monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work", code=""))
     processor(monkeypatch, began)
     with monkeypatch.context() as broken:
-        broken.setattr(rung_outputs, "write_json", lambda *_: 1 / 0)
+        broken.setattr(rung, "write_json", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ladder.pretrain(precision="auto")
     (key,) = (tmp_path / "work").glob("*/key.json")

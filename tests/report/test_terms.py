@@ -10,7 +10,7 @@ import pytest
 
 from adaptbert.comparison.questions import AGAIN, QUESTIONS, ROLES
 from adaptbert.config.schema.mlm import Masking
-from adaptbert.mlm.token_classes import CLASSES
+from adaptbert.mlm.masking_audit import CLASSES
 from adaptbert.report import overview, terms, text_table
 from adaptbert.report.sentences.trust import Standing
 from adaptbert.report.terms import Words

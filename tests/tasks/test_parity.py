@@ -17,7 +17,7 @@ from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.mlm import masked_lm
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentencePairs
+from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks import labelled_batch
 from adaptbert.tasks.examples import Examples
@@ -92,7 +92,7 @@ def typed(segments: np.ndarray, lengths: np.ndarray, batch: dict[str, torch.Tens
 def masked_head(folder: Path, with_pairs: bool) -> Head:
     """With a sentence objective or without."""
     corpus = tiny.corpus(folder / "domain", "domain", 60)
-    pairs = SentencePairs(corpus, NextSentenceHead(), 0, BLOCK) if with_pairs else None
+    pairs = SentencePairs(corpus, "nsp", 0, BLOCK) if with_pairs else None
     stream, masker = DocumentStream((pairs or corpus).lengths, 0, 300), tiny_params.masker()
 
     def stock_batch(k: int) -> dict[str, torch.Tensor]:

@@ -17,7 +17,7 @@ from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.config.schema.finetuning import RDrop
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.mlm.sentence_pairs import NextSentenceHead, SentenceOrderHead, SentencePairs
+from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import attention
 from adaptbert.model.to_device import HostCopy
 from adaptbert.runtime.progress import Progress
@@ -89,8 +89,7 @@ def masked(folder: Path, objective: str, layers: int = 2, flat: bool = False) ->
         flat: as on a CUDA device, where FlashAttention is used.
     """
     corpus = tiny.corpus(folder / "domain", "domain", 60)
-    head = {"none": None, "nsp": NextSentenceHead(), "sop": SentenceOrderHead()}[objective]
-    pairs = None if head is None else SentencePairs(corpus, head, 0, 64)
+    pairs = None if objective == "none" else SentencePairs(corpus, objective, 0, 64)
     stream = DocumentStream(corpus.lengths if pairs is None else pairs.lengths, 0, 300)
     batch = MaskedBatches(corpus, stream, tiny_params.masker(), 64, pairs=pairs)(0)
     model = (BertForMaskedLM if pairs is None else BertForPreTraining)(tiny.config(0.1, num_hidden_layers=layers))

@@ -5,58 +5,60 @@ goes on without tracking.
 """
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
+from adaptbert.runtime.origin import Recipe, origin, run_name
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.runtime.tracking import store as mlflow_store
-from adaptbert.runtime.tracking.origin import Recipe, note, origin, run_name
-from adaptbert.runtime.tracking.recorder import SECONDS, Recorder
-from adaptbert.runtime.tracking.store import Opened, Store, project_root, tracking_uri
-from adaptbert.runtime.tracking.store_state import StoreState
+from adaptbert.runtime.tracking.store import SECONDS, Store
 
 FLUSH_SECONDS = 10.0
 FLUSH_ROWS = 500
 MARK = "mlflow_run"
+KINDS = {"metrics": ("Metric", 1000), "tags": ("RunTag", 100), "params": ("Param", 100)}
+"""MLflow's classes, and most of each that it takes in one call."""
+LONGEST = 6000
+"""Characters of a value that MLflow takes."""
+RECIPE = (
+    "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
+    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `steps`, differences of "
+    "them; intervals are in the report."
+)
 
 
 class Run:
     """One MLflow run. Its methods do not wait for MLflow; metrics are collected and sent every few seconds.
 
     Args:
-        recorder: makes the calls. None: nothing is tracked.
-        tags: of a new run; computed in the thread of the recorder.
+        store: makes the calls. None: nothing is tracked.
+        tags: of a new run.
+        parent: the run that it lies below.
+        labels: tags of the runs below this one.
         begin: logs what comes first.
-        recipe: the recipe of the run; None: that of its parent.
-        names: tags that its child runs have as well.
+
+    Attributes:
+        id: empty when nothing is tracked, or not yet.
     """
 
     def __init__(
         self,
-        recorder: Recorder[Store] | None = None,
-        tags: Callable[[Store], Mapping[str, str]] = lambda _store: {},
-        begin: "Callable[[Run], None] | None" = None,
-        recipe: Recipe | None = None,
-        names: Mapping[str, str] | None = None,
+        store: Store | None = None,
+        tags: Mapping[str, str] | None = None,
+        parent: "Run | None" = None,
+        labels: Mapping[str, str] | None = None,
+        begin: "Callable[[Run], None]" = lambda run: None,
     ) -> None:
-        self._recorder, self._tags, self._begin, self._recipe = recorder, tags, begin, recipe
-        self._names = names or {}
-        self._is_open = False
-        self._opened: Opened | None = None
+        self._store, self._tags, self._parent, self._labels, self._begin = store, tags or {}, parent, labels, begin
+        self.id, self._is_open = "", False
+        self._last: dict[str, int] = {}  # by metric, the last step that an earlier process logged
         self._metrics: list[tuple[str, float, int, int]] = []
         self._flushed = time.monotonic()
-
-    @property
-    def id(self) -> str:
-        """Empty when nothing is tracked, or not yet."""
-        return self._opened.run_id if self._opened else ""
 
     def go_on(self, folder: Path) -> None:
         """Continue the run that an interrupted process marked in `folder`, if any, so that its curves go on."""
@@ -78,60 +80,65 @@ class Run:
 
     def flush(self) -> None:
         """Send the collected metrics."""
-        points, self._metrics, self._flushed = self._metrics, [], time.monotonic()
-        self._call(lambda store: store.log_metrics(self._opened_run(), points))
+        rows, self._metrics, self._flushed = self._metrics, [], time.monotonic()
+        self._log("metrics", rows)
 
     def log_machine(self, step: int) -> None:
-        """The load of processor, memory and GPUs: the system metrics of MLflow, on a page of their own.
+        """The load of processor, memory and GPUs, read here without the thread that MLflow would start for it.
 
-        Read here, without the thread that MLflow would start. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false leaves them
-        out; those of GPUs need the package nvidia-ml-py.
+        MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false leaves it out; GPUs need the package nvidia-ml-py.
         """
-        if not self._is_tracked() or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
+        is_off = os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false"
+        if is_off or self._store is None or self._store.failed:
             return
-        self._open("")
+        self._open()
         with suppress(Exception):  # an error of a monitor must not stop training
             for monitor in _monitors():
                 monitor.collect_metrics()
-                figures = {f"system/{name}": value for name, value in monitor.aggregate_metrics().items()}
+                self.log_metrics({f"system/{name}": load for name, load in monitor.aggregate_metrics().items()}, step)
                 monitor.clear_metrics()
-                self.log_metrics(figures, step)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names for searching and grouping runs."""
-        as_text = {name: redacted(str(value)) for name, value in tags.items()}
-        self._call(lambda store: store.log_tags(self.id, as_text))
+        self._log("tags", [(name, redacted(str(value))[:LONGEST]) for name, value in tags.items()])
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Dotted keys of params.yaml and their values."""
-        as_text = {name: redacted(str(value)) for name, value in params.items()}
-        self._call(lambda store: store.log_params(self.id, as_text))
+        self._log("params", [(name, redacted(str(value))[:LONGEST]) for name, value in params.items()])
 
     def log_artifact(self, path: Path, folder: str | None = None) -> None:
-        """A file, or a folder with its content; it is read later and must exist until the stage ends."""
+        """A file, or the files of a folder; each is read later and must exist until the stage ends."""
         here = path.resolve()
-        self._call(lambda store: store.log_artifact(self.id, here, folder))
-
-    def log_text(self, text: str, name: str) -> None:
-        """A small file from a string."""
-        self._call(lambda store: store.log_text(self.id, text, name))
+        if not here.is_dir():
+            self._call(lambda store: store.client.log_artifact(self.id, str(here), folder))
+            return
+        for inner in sorted(here.iterdir()):  # MLflow's thread pool for folders would outlive the stage
+            below = f"{folder}/{inner.name}" if folder else inner.name
+            self.log_artifact(inner, below if inner.is_dir() else folder)
 
     def log_input(self, name: str, digest: str, context: str) -> None:
         """A data set that was read; `context`: its use, such as training or evaluation."""
-        self._call(lambda store: store.log_input(self.id, name, digest, context))
+
+        def log(store: Store) -> None:
+            from mlflow.entities import Dataset, DatasetInput, InputTag
+
+            data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=name)
+            read = DatasetInput(data, [InputTag("mlflow.data.context", context)])
+            store.client.log_inputs(self.id, datasets=[read])
+
+        self._call(log)
 
     def conclude_recipe(self, metrics: Mapping[str, float]) -> None:
         """End the run of the recipe with these metrics: all of its stages have run."""
-        if self._recipe is not None:
-            recipe, results = self._recipe, dict(metrics)
-            self._call(lambda store: store.conclude(recipe, results))
+        if self._parent is not None:
+            self._parent.log_metrics(metrics)
+            self._parent.close("FINISHED")
 
     @contextmanager
     def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
-        """A run below this one, e.g. a seed below its cell, with the names of this one as tags."""
-        self._open("")
-        own = {"mlflow.runName": name, **self._names, **tags}
-        child = Run(self._recorder, lambda _store: {**own, "mlflow.parentRunId": self.id})
+        """A run below this one, e.g. a seed below its cell, with the labels of this one as tags."""
+        self._open()
+        child = Run(self._store, {"mlflow.runName": name, **(self._labels or {}), **tags}, self)
         with child.closing():
             yield child
 
@@ -146,45 +153,80 @@ class Run:
             status = "KILLED"
             raise
         finally:
-            self.flush()
-            self._call(lambda store: store.close(self.id, status))
+            self.close(status)
 
-    def _opened_run(self) -> Opened:
-        assert self._opened is not None
-        return self._opened
+    def close(self, status: str) -> None:
+        """Send what is left, and end the run with a status of MLflow."""
+        self.flush()
+        self._call(lambda store: store.ended(self.id, status))
 
-    def _is_tracked(self) -> bool:
-        return self._recorder is not None and not self._recorder.failed
+    def _log(self, kind: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        def log(store: Store) -> None:
+            from mlflow import entities
 
-    def _open(self, earlier: str) -> None:
-        """Open the run at the first call; the stage waits only for a run with `begin`."""
-        if self._recorder is None or self._is_open:
-            return
-        self._is_open = True
+            name, most = KINDS[kind]
+            new = [row for row in rows if kind != "metrics" or row[3] > self._last.get(row[0], -1)]
+            for first in range(0, len(new), most):
+                entries = [getattr(entities, name)(*row) for row in new[first : first + most]]
+                store.client.log_batch(self.id, **{kind: entries})
 
-        def open_run(store: Store) -> None:
-            self._opened = store.open(self._tags(store), earlier)
-
-        self._recorder.do(open_run)
-        if self._begin is not None:
-            self._begin(self)
-            self._recorder.wait()
-            with suppress(Exception):
-                _monitors()  # the load of the processor is counted from here
+        self._call(log)
 
     def _call(self, call: Callable[[Store], object]) -> None:
-        if self._recorder is not None and self._is_tracked():
-            self._open("")
-            self._recorder.do(call)
+        store = self._store
+        if store is not None and not store.failed:
+            self._open()
+            store.do(lambda: call(store))
+
+    def _open(self, earlier: str = "") -> None:
+        """Before any other call: begin this run, or go on with an earlier one."""
+        store = self._store
+        if store is not None and not self._is_open:
+            self._is_open = True
+            if self._parent is not None:
+                self._parent._open()
+            store.do(lambda: self._begin_or_go_on(store, earlier))
+            self._begin(self)
+
+    def _begin_or_go_on(self, store: Store, earlier: str) -> None:
+        if not (earlier and store.is_active(earlier)):
+            below = {"mlflow.parentRunId": self._parent.id} if self._parent is not None else {}
+            self.id = store.begun({**self._tags, **below})
+            return
+        self.id = earlier
+        store.client.update_run(earlier, status="RUNNING")
+        store.mark(earlier).write_text(str(os.getpid()), encoding="ascii")
+        store.client.set_tag(earlier, "resumed", "true")
+        for name in store.client.get_run(earlier).data.metrics:
+            self._last[name] = max(point.step for point in store.client.get_metric_history(earlier, name))
+
+
+class _RecipeRun(Run):
+    """The run of which the stages of a recipe are children; the first of them creates it.
+
+    It is SCHEDULED until the last one ends it, because no process belongs to it that could be killed.
+    """
+
+    def __init__(self, store: Store, recipe: Recipe) -> None:
+        tags = {"mlflow.runName": recipe.name, "mlflow.source.name": recipe.path.name, "mlflow.note.content": RECIPE}
+        super().__init__(store, {**tags, "stage": "recipe", "recipe": recipe.name})
+        self._recipe = recipe
+
+    def _begin_or_go_on(self, store: Store, earlier: str) -> None:
+        with store.locked("recipe"):
+            of_recipe = f"tags.stage = 'recipe' and tags.recipe = '{self._recipe.name}'"
+            for run in store.client.search_runs([store.experiment], of_recipe, max_results=1):
+                self.id = run.info.run_id
+                return
+            self.id = store.client.create_run(store.experiment, tags=self._tags).info.run_id
+            store.client.update_run(self.id, status="SCHEDULED")
+        self.log_params(self._recipe.params)
+        self.log_artifact(self._recipe.path)
 
 
 @contextmanager
 def open_run(
-    stage: str,
-    labels: Mapping[str, str],
-    params: Mapping[str, Any],
-    params_path: Path,
-    seconds: float = SECONDS,
+    stage: str, labels: Mapping[str, str], params: Mapping[str, Any], params_path: Path, seconds: float = SECONDS
 ) -> Iterator[Run]:
     """The run of a stage that begins now, or goes on (`Run.go_on`).
 
@@ -195,65 +237,30 @@ def open_run(
         params_path: logged as an artifact.
         seconds: most that the stage waits for MLflow, all calls together.
     """
-
-    def begin(run: Run) -> None:
-        run.log_params({**labels, **params})  # names as well: charts of MLflow have axes for parameters, not for tags
-        run.log_artifact(params_path)
-        run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
-
-    state = StoreState(project_root(), redacted(tracking_uri()))
-    if _pauses(state):
+    store = Store(seconds)
+    if store.pauses():
         yield Run()
         return
-    recipe, code = Recipe.read(params_path), origin()
-    tags = {
-        "mlflow.runName": run_name(stage, labels),
-        "mlflow.source.name": f"stages/{stage}.py",
-        "mlflow.note.content": note(stage, code),
-        "stage": stage,
-        "recipe": recipe.name,
-        **labels,
-        **code,
-    }
 
-    def under_its_recipe(store: Store) -> dict[str, str]:
-        return {**tags, "mlflow.parentRunId": store.recipe(recipe)}
+    def begin(run: Run) -> None:
+        run.log_params({**labels, **params})  # labels as well: charts of MLflow have axes for parameters, not for tags
+        run.log_artifact(params_path)
+        packages = "\n".join(sorted(f"{package.name}=={package.version}" for package in distributions()))
+        store.do(lambda: store.client.log_text(run.id, packages, "environment.txt"))
+        store.wait()  # a record that cannot be is said at once
+        with suppress(Exception):
+            _monitors()  # the load of the processor is counted from here
 
-    recorder = Recorder(
-        lambda: mlflow_store.prepare(state),
-        lambda: Store(state),
-        lambda error: _give_up(error, state),
-        seconds,
-    )
-    run = Run(recorder, under_its_recipe, begin, recipe, labels)
+    recipe = Recipe.read(params_path)
+    tags = {"mlflow.runName": run_name(stage, labels), "stage": stage, "recipe": recipe.name, **labels, **origin(stage)}
+    run = Run(store, tags, _RecipeRun(store, recipe), labels, begin)
     began = time.monotonic()
     try:
         with run.closing():
             yield run
             run.log_metrics({"cost/seconds": time.monotonic() - began})
     finally:
-        recorder.close()
-
-
-def _pauses(state: StoreState) -> bool:
-    """Whether the store failed for an earlier stage not long ago; then prints a warning."""
-    until = state.paused_until()
-    if until is None:
-        return False
-    down = os.path.relpath(state.down)
-    when = time.strftime("%H:%M:%S", time.localtime(until))
-    print(
-        f"warning: no tracking until {when}, because MLflow did not answer; to try again now: rm {down}",
-        file=sys.stderr,
-    )
-    return True
-
-
-def _give_up(error: Exception, state: StoreState) -> None:
-    if mlflow_store.is_down(error):
-        state.failed()
-    reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
-    sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without tracking\n")
+        store.close()
 
 
 @cache

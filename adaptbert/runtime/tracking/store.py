@@ -1,24 +1,28 @@
-"""The calls of MLflow, all of them from one thread (adaptbert.runtime.tracking.recorder)."""
+"""The store of MLflow: a thread that calls it, and what a process leaves in `.work/mlflow/` for the next one."""
 
 import importlib
 import logging
 import os
+import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
+from filelock import FileLock
+
+from adaptbert.core.processes import has_ended
 from adaptbert.runtime.redaction import redacted
-from adaptbert.runtime.tracking.origin import Recipe
-from adaptbert.runtime.tracking.store_state import StoreState
 
 EXPERIMENT = "adaptbert"
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the pages of newer versions of MLflow begin with runs, not with traces of language models."""
-REFUSED = {401, 403, 408, 429}
-"""HTTP statuses that concern the client, not a single call."""
+SECONDS = 20.0
+PAUSE_SECONDS = 300.0
 
 # A dead server costs seconds, not the minutes of MLflow's defaults, and cannot ask for a longer wait.
 DEFAULTS = {
@@ -30,26 +34,11 @@ DEFAULTS = {
 LIBRARIES = ("mlflow", "alembic", "sqlalchemy", "urllib3")
 
 
-@dataclass
-class Opened:
-    """A run that is open.
-
-    Attributes:
-        last: by metric, the last step that an earlier process logged.
-    """
-
-    run_id: str
-    last: dict[str, int] = field(default_factory=dict)
-
-
 def project_root() -> Path:
     """The project's folder, also from a copy that `dvc exp run --temp` or `--queue` made below it."""
     here = Path.cwd().resolve()
-    parts = here.parts
-    for i in range(len(parts) - 2):
-        if parts[i : i + 3] == (".dvc", "tmp", "exps"):
-            return Path(*parts[:i])
-    return here
+    copies = (folder for folder in here.parents if folder.parts[-3:] == (".dvc", "tmp", "exps"))
+    return next((folder.parents[2] for folder in copies), here)
 
 
 def tracking_uri() -> str:
@@ -57,161 +46,156 @@ def tracking_uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
 
 
-def prepare(state: StoreState) -> None:
-    """Slow steps that do not depend on the store: imports, and the tables of a new mlflow.db.
-
-    MLflow takes ten seconds for the tables; stages that begin together wait for the one that creates them.
-    """
-    os.environ.update({name: os.environ.get(name, value) for name, value in DEFAULTS.items()})
-    from mlflow import MlflowClient
-
-    if not tracking_uri().startswith("http"):
-        importlib.import_module(
-            "mlflow.store.tracking.sqlalchemy_store"
-        )  # else the first call imports it, within the time limit
-
-    for library in LIBRARIES:
-        logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
-    if os.environ.get("MLFLOW_TRACKING_URI"):
-        return
-    with state.locked("tables"):
-        if not (project_root() / "mlflow.db").is_file():
-            MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
-
-
-def is_down(error: Exception) -> bool:
-    """Whether this error would recur with any other call; False: the store refused only this one."""
-    ask = getattr(error, "get_http_status_code", None)  # an error of MLflow's, which need not be there
-    status = ask() if ask is not None else 500
-    return not 400 <= status < 500 or status in REFUSED
-
-
 class Store:
-    """The experiment of this project in the store that `tracking_uri` names; created where it is missing.
+    """The experiment of this project in the store that `tracking_uri` names, and the thread that calls it.
 
-    Ends the runs that earlier processes left open.
+    Calls are made in their order, and `do` waits for none of them; one that hangs blocks only a daemon thread. With the
+    first that fails, tracking ends: the others are dropped, and stages that begin in the next minutes do not try.
+
+    Args:
+        seconds: most that this process waits, all calls of `wait` together.
+
+    Attributes:
+        client, experiment: for calls, in the thread.
+        failed: whether tracking has ended.
     """
 
-    def __init__(self, state: StoreState) -> None:
-        from mlflow import MlflowClient
+    client: Any
+    experiment: str
 
-        self._client = MlflowClient(tracking_uri())
-        self._state = state
-        experiment = self._client.get_experiment_by_name(EXPERIMENT)
-        if experiment is not None:
-            self._experiment = experiment.experiment_id
-        else:
-            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
-            self._experiment = self._client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND)
-        state.down.unlink(missing_ok=True)
-        for run_id in state.left_open():
-            self._end(run_id)
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = self._left = seconds
+        self._folder = project_root() / ".work" / "mlflow" / sha256(redacted(tracking_uri()).encode()).hexdigest()[:8]
+        self._down = self._folder / "down"
+        self._calls: SimpleQueue[tuple[Callable[[], object], threading.Event] | None] = SimpleQueue()
+        self._is_begun = self.failed = False
+        self._failing = threading.Lock()
 
-    def open(self, tags: Mapping[str, str], earlier: str) -> Opened:
-        """The run `earlier`, if it is still there, else a new one."""
-        if earlier and self._is_active(earlier):
-            self._client.update_run(earlier, status="RUNNING")
-            self._client.set_tag(earlier, "resumed", "true")
-            self._state.opened(earlier)
-            names = self._client.get_run(earlier).data.metrics
-            points = {name: self._client.get_metric_history(earlier, name) for name in names}
-            return Opened(earlier, {name: max(point.step for point in points[name]) for name in points})
-        run_id = self._client.create_run(self._experiment, tags=dict(tags)).info.run_id
-        self._state.opened(run_id)
-        return Opened(run_id)
+    def pauses(self) -> bool:
+        """Whether it failed an earlier stage not long ago; says so."""
+        since = self._down.stat().st_mtime if self._down.exists() else 0.0
+        if not since <= time.time() < since + PAUSE_SECONDS:  # a time in the future is from another clock
+            return False
+        until = time.strftime("%H:%M:%S", time.localtime(since + PAUSE_SECONDS))
+        again = f"to try again now: rm {os.path.relpath(self._down)}"
+        print(f"warning: no tracking until {until}, because MLflow did not answer; {again}", file=sys.stderr)
+        return True
 
-    def recipe(self, recipe: Recipe) -> str:
-        """The run of which the stages of a recipe are children; the first of them creates it.
+    def do(self, call: Callable[[], object]) -> threading.Event:
+        """Queue a call; the event is set when it is made or dropped."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._make(self._prepare)
+            threading.Thread(target=self._work, name="mlflow", daemon=True).start()
+            self.do(self._connect)
+        made = threading.Event()
+        self._calls.put((call, made))
+        return made
 
-        It is SCHEDULED until `conclude`, because no process belongs to it that could be killed.
-        """
-        with self._state.locked("recipe"):
-            of_recipe = f"tags.stage = '{recipe.tags['stage']}' and tags.recipe = '{recipe.name}'"
-            for run in self._client.search_runs([self._experiment], of_recipe, max_results=1):
-                return str(run.info.run_id)
-            run_id: str = self._client.create_run(self._experiment, tags=dict(recipe.tags)).info.run_id
-            self._client.update_run(run_id, status="SCHEDULED")
-        self.log_params(run_id, {name: redacted(str(value)) for name, value in recipe.params.items()})
-        self.log_artifact(run_id, recipe.path.resolve(), None)
+    def wait(self) -> None:
+        """Until every call so far is made, or the time for waiting is used up."""
+        began = time.monotonic()
+        try:
+            if not self.failed and not self.do(lambda: None).wait(self._left):
+                self._give_up(TimeoutError(f"its calls took more than {self._seconds:g} seconds"))
+        finally:
+            self._left = max(0.0, self._left - (time.monotonic() - began))
+
+    def close(self) -> None:
+        """Wait, then end the thread; one that hangs ends with the process."""
+        self.wait()
+        self._calls.put(None)
+
+    def locked(self, name: str) -> FileLock:
+        """A lock among the processes of this project, for what one of them makes for all."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self._folder / f"{name}.lock")
+
+    def mark(self, run_id: str) -> Path:
+        """The file that holds the process of a run while it is open."""
+        return self._folder / f"{run_id}.run"
+
+    def begun(self, tags: Mapping[str, str]) -> str:
+        """The id of a new run."""
+        run_id: str = self.client.create_run(self.experiment, tags=dict(tags)).info.run_id
+        self.mark(run_id).write_text(str(os.getpid()), encoding="ascii")
         return run_id
 
-    def conclude(self, recipe: Recipe, metrics: Mapping[str, float]) -> None:
-        """Log the results of the recipe and mark its run FINISHED."""
-        run_id, now = self.recipe(recipe), time.time_ns() // 1_000_000
-        self.log_metrics(Opened(run_id), [(name, value, now, 0) for name, value in metrics.items()])
-        self._client.set_terminated(run_id, "FINISHED")
-
-    def close(self, run_id: str, status: str) -> None:
+    def ended(self, run_id: str, status: str) -> None:
         """FINISHED, FAILED or KILLED."""
-        self._client.set_terminated(run_id, status)
-        self._state.closed(run_id)
+        self.client.set_terminated(run_id, status)
+        self.mark(run_id).unlink(missing_ok=True)
 
-    def log_metrics(self, run: Opened, points: list[tuple[str, float, int, int]]) -> None:
-        """Name, value, milliseconds since 1970, step; steps that an earlier process logged are left out."""
-        from mlflow.entities import Metric
+    def is_active(self, run_id: str) -> bool:
+        """Whether a run is there; else it was removed, or is in another store."""
+        from mlflow.exceptions import MlflowException
 
-        rows = [Metric(name, value, when, step) for name, value, when, step in points if step > run.last.get(name, -1)]
-        self._log("metrics", run.run_id, rows, 1000)
+        try:
+            return bool(self.client.get_run(run_id).info.lifecycle_stage == "active")
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return False
 
-    def log_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
-        """Names for searching and grouping runs."""
-        from mlflow.entities import RunTag
+    def _prepare(self) -> None:
+        """Slow steps that do not depend on the store, outside of the time limit: imports, and a new mlflow.db.
 
-        self._log("tags", run_id, [RunTag(name, value) for name, value in tags.items()], 100)
+        MLflow takes ten seconds for its tables; stages that begin together wait for the one that creates them.
+        """
+        os.environ.update({name: os.environ.get(name, value) for name, value in DEFAULTS.items()})
+        from mlflow import MlflowClient
 
-    def log_params(self, run_id: str, params: Mapping[str, str]) -> None:
-        """Dotted keys and values."""
-        from mlflow.entities import Param
+        if not tracking_uri().startswith("http"):
+            importlib.import_module("mlflow.store.tracking.sqlalchemy_store")  # else the first call imports it
+        for library in LIBRARIES:
+            logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
+        if not os.environ.get("MLFLOW_TRACKING_URI"):
+            with self.locked("tables"):
+                if not (project_root() / "mlflow.db").is_file():
+                    MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
 
-        self._log("params", run_id, [Param(name, value[:6000]) for name, value in params.items()], 100)
+    def _work(self) -> None:
+        while (entry := self._calls.get()) is not None:
+            call, made = entry
+            self._make(call)
+            made.set()
 
-    def log_artifact(self, run_id: str, path: Path, folder: str | None) -> None:
-        """A file, or a folder with its content, file by file, because MLflow's thread pool outlives this thread."""
-        if path.is_dir():
-            for inner in sorted(path.iterdir()):
-                below = f"{folder}/{inner.name}" if folder else inner.name
-                self.log_artifact(run_id, inner, below if inner.is_dir() else folder)
+    def _make(self, call: Callable[[], object]) -> None:
+        if not self.failed:
+            try:
+                call()
+            except Exception as error:  # no error of the store or the network may stop training
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        with self._failing:
+            if self.failed:
+                return
+            self.failed = True
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._down.touch()
+        reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
+        sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without tracking\n")
+
+    def _connect(self) -> None:
+        """Find or create the experiment; end the runs of processes that were killed, or lost the store."""
+        from mlflow import MlflowClient
+
+        self.client = MlflowClient(tracking_uri())
+        if (experiment := self.client.get_experiment_by_name(EXPERIMENT)) is not None:
+            self.experiment = experiment.experiment_id
         else:
-            self._client.log_artifact(run_id, str(path), folder)
-
-    def log_text(self, run_id: str, text: str, name: str) -> None:
-        """A small file from a string."""
-        self._client.log_text(run_id, text, name)
-
-    def log_input(self, run_id: str, name: str, digest: str, context: str) -> None:
-        """A data set that was read."""
-        from mlflow.entities import Dataset, DatasetInput, InputTag
-
-        data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=name)
-        read = DatasetInput(data, [InputTag("mlflow.data.context", context)])
-        self._client.log_inputs(run_id, datasets=[read])
-
-    def _log(self, kind: str, run_id: str, rows: list[Any], size: int) -> None:
-        """In several calls: MLflow refuses more than `size` rows of a kind in one."""
-        for first in range(0, len(rows), size):
-            self._client.log_batch(run_id, **{kind: rows[first : first + size]})
-
-    def _is_active(self, run_id: str) -> bool:
-        """False: the run was removed, or is in another store."""
-        with _unless_gone():
-            return bool(self._client.get_run(run_id).info.lifecycle_stage == "active")
-        return False
-
-    def _end(self, run_id: str) -> None:
-        """A run whose process was killed, or lost the store, is incomplete."""
-        with _unless_gone():
-            self._client.set_tag(run_id, "record", "incomplete")
-            self._client.set_terminated(run_id, "KILLED")
-        self._state.closed(run_id)
-
-
-@contextmanager
-def _unless_gone() -> Iterator[None]:
-    """In this block a run may be asked for that is not there."""
-    from mlflow.exceptions import MlflowException
-
-    try:
-        yield
-    except MlflowException as error:
-        if is_down(error):
-            raise
+            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+            self.experiment = self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND)
+        self._down.unlink(missing_ok=True)
+        for mark in sorted(self._folder.glob("*.run")):
+            try:
+                is_left = has_ended(int(mark.read_text(encoding="ascii")), mark.stat().st_mtime)
+            except (OSError, ValueError):  # another process has ended the run meanwhile, or it is being written
+                continue
+            if is_left and self.is_active(mark.stem):
+                self.client.set_tag(mark.stem, "record", "incomplete")
+                self.client.set_terminated(mark.stem, "KILLED")
+            if is_left:
+                mark.unlink(missing_ok=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.runtime.tracking.recorder import Recorder
 from adaptbert.runtime.tracking.run import open_run
+from adaptbert.runtime.tracking.store import Store
 from tests.support.project import free_port, wait_until
 from tests.support.stores import (
     LINE,
@@ -113,16 +113,18 @@ def test_training_does_not_wait_for_a_slow_server(
     assert capfd.readouterr().err == ""
 
 
-def test_all_waiting_together_is_limited() -> None:
-    failures: list[Exception] = []
-    recorder: Recorder[None] = Recorder(lambda: None, lambda: None, failures.append, seconds=1.0)
-    began = time.monotonic()
+def test_all_waiting_together_is_limited(
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for step in ("_prepare", "_connect"):
+        monkeypatch.setattr(Store, step, lambda _: None)
+    store, began = Store(seconds=1.0), time.monotonic()
     for _ in range(3):
-        recorder.do(lambda _: time.sleep(0.7))
-        recorder.wait()
-    recorder.close()
+        store.do(lambda: time.sleep(0.7))
+        store.wait()
+    store.close()
     assert 0.9 < time.monotonic() - began < 1.9
-    assert [str(error) for error in failures] == ["its calls took more than 1 seconds"]
+    assert capfd.readouterr().err.startswith(f"{LINE}its calls took more than 1 seconds)")
 
 
 @pytest.mark.parametrize("kind", [None, Deaf], ids=["Refused", "Deaf"])
@@ -187,7 +189,7 @@ def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: 
         "    run.log_metrics({'a': 1.0})\n"
         "    with run.child('seed 1', {}) as child:\n"
         "        child.go_on(Path('work'))\n"
-        "        run._recorder.wait()\n"
+        "        run._store.wait()\n"
         "        print('begun', flush=True)\n"
         "        input()\n"
     )
@@ -244,7 +246,7 @@ def test_a_server_that_comes_back(inside: Path, mlflow_tables: bytes, capfd: pyt
     code = (
         "from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
         "with open_run('finetune', {}, {}, Path('params.yaml'), 20.0) as run:\n"
-        "    run.log_metrics({'a': 1.0}); run.set_tags({'a': 'b'}); run._recorder.wait()\n"
+        "    run.log_metrics({'a': 1.0}); run.set_tags({'a': 'b'}); run._store.wait()\n"
         "    print('begun', flush=True); input()\n"
         "    run.set_tags({'c': 'd'})\n"
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.runtime.origin import origin, run_name
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.runtime.tracking.origin import origin, run_name
 from adaptbert.runtime.tracking.run import open_run
 from adaptbert.runtime.tracking.store import project_root, tracking_uri
 from tests.support.stores import client, runs
@@ -49,7 +49,6 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
         run.set_tags({"checkpoint": "abc"})
         run.log_artifact(inside / "card.json")
         run.log_artifact(inside / "folder", "folder")
-        run.log_text("hello", "note.txt")
         run.log_input("tasks/section", "f" * 64, "training")
         with run.child("seed 1 section-domain-small-2", {"seed": "1"}) as child:
             child.log_metrics({"test/f1_macro": 0.25}, 7)
@@ -71,7 +70,7 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
     assert [(tag.key, tag.value) for tag in data.tags] == [("mlflow.data.context", "training")]
 
     names = {item.path for item in client(inside).list_artifacts(parent.info.run_id)}
-    assert names == {"params.yaml", "environment.txt", "card.json", "folder", "note.txt"}
+    assert names == {"params.yaml", "environment.txt", "card.json", "folder"}
     assert [a.path for a in client(inside).list_artifacts(parent.info.run_id, "folder")] == ["folder/a.txt"]
     assert (inside / "mlartifacts").is_dir(), "beside the store, wherever the process was started"
 
@@ -85,18 +84,20 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
 
 def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "git.commit" not in origin(), "not a repository"
+    assert "git.commit" not in origin("compare"), "not a repository"
     for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
         monkeypatch.setenv(f"{name}_NAME", "test")
         monkeypatch.setenv(f"{name}_EMAIL", "test")
     (tmp_path / "file").write_text("a")
     for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "a"]):
         subprocess.run(["git", *command], check=True)
-    clean = origin()
+    clean = origin("compare")
     assert len(clean["git.commit"]) == 40
     assert clean["git.dirty"] == "false"
     (tmp_path / "file").write_text("b")
-    assert origin() == clean | {"git.dirty": "true"}
+    changed = origin("compare")
+    assert (changed["git.commit"], changed["git.dirty"]) == (clean["git.commit"], "true")
+    assert "that are not committed" in changed["mlflow.note.content"]
 
 
 def test_a_stage_that_raises_is_marked_failed_with_its_child(inside: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.project import presets
-from adaptbert.runtime.tracking.preset_name import OWN, preset_name
+from adaptbert.runtime.origin import OWN, preset_name
 
 NAMES = sorted(path.stem for path in presets.FOLDER.glob("*.yaml"))
 

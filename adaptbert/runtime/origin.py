@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from adaptbert.config import load as params
-from adaptbert.runtime.tracking.preset_name import preset_name
+from adaptbert.config import load as params_file
+
+PRESETS = Path("presets")
+OWN = "own"
+
+_FOLDER_OF_DATA = re.compile(r"((?:path|train|dev|test): )['\"]?(?:[^\s'\"]*/)?([^\s'\"/]+)['\"]?$")
 
 
 @dataclass(frozen=True)
@@ -26,29 +31,24 @@ class Recipe:
     params: Mapping[str, Any]
     path: Path
 
-    @property
-    def tags(self) -> dict[str, str]:
-        """Of its own run."""
-        note = (
-            "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages "
-            "that were up to date stay with the recipe that ran them. Metrics are scores times 100 and, under "
-            "`steps`, differences of them; intervals are in the report."
-        )
-        return {
-            "mlflow.runName": self.name,
-            "mlflow.source.name": self.path.name,
-            "mlflow.note.content": note,
-            "stage": "recipe",
-            "recipe": self.name,
-        }
-
     @classmethod
     def read(cls, path: Path) -> "Recipe":
         """From a file that was checked."""
-        document = params.read(path)
+        document = params_file.read(path)
         values = json.dumps(document, sort_keys=True, ensure_ascii=False)
         name = f"{preset_name(path)} {sha256(values.encode()).hexdigest()[:7]}"
-        return cls(name, params.flatten(document), path)
+        return cls(name, params_file.flatten(document), path)
+
+
+def preset_name(params: Path, folder: Path = PRESETS) -> str:
+    """Which preset a params.yaml is, whatever its comments and the folders of the data; `own` where it is none."""
+    here = _essence(params)
+    return next((path.stem for path in sorted(folder.glob("*.yaml")) if _essence(path) == here), OWN)
+
+
+def _essence(path: Path) -> list[str]:
+    lines = (line.partition(" #")[0].rstrip() for line in path.read_text(encoding="utf-8").splitlines())
+    return [_FOLDER_OF_DATA.sub(r"\1\2", line) for line in lines if line and not line.startswith("#")]
 
 
 def run_name(stage: str, labels: Mapping[str, str]) -> str:
@@ -63,23 +63,20 @@ def run_name(stage: str, labels: Mapping[str, str]) -> str:
     return " ".join([stage, *([key] if key else labels.values())])
 
 
-def origin() -> dict[str, str]:
-    """Which code and which DVC stage and experiment a run comes from."""
+def origin(stage: str) -> dict[str, str]:
+    """Tags: which code and which DVC stage and experiment a run comes from, and how to run it again."""
+    named, changed = os.environ.get("DVC_STAGE", ""), bool(_git("status", "--porcelain", "--untracked-files=no"))
+    at = f" at commit {commit()[:7]}{' with changes that are not committed' if changed else ''}" if commit() else ""
+    again = f"To run it again: `dvc repro --force --single-item {named or stage}`"
     tags = {
-        "dvc.stage": os.environ.get("DVC_STAGE", ""),
+        "mlflow.source.name": f"stages/{stage}.py",
+        "dvc.stage": named,
         "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
         "git.commit": commit(),
-        "git.dirty": str(bool(_git("status", "--porcelain", "--untracked-files=no"))).lower(),
+        "git.dirty": str(changed).lower(),
+        "mlflow.note.content": f"Stage `{named or stage}`{at}. {again}",
     }
     return {name: value for name, value in tags.items() if value}
-
-
-def note(stage: str, code: Mapping[str, str]) -> str:
-    """The description on the page of a run."""
-    stage = code.get("dvc.stage", stage)
-    changes = " with changes that are not committed" if code.get("git.dirty") == "true" else ""
-    commit = f" at commit {code['git.commit'][:7]}{changes}" if "git.commit" in code else ""
-    return f"Stage `{stage}`{commit}. To run it again: `dvc repro --force --single-item {stage}`"
 
 
 def commit() -> str:
