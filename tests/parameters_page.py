@@ -23,7 +23,7 @@ HEAD = """\
 Every key of `params.yaml`. This file is written by `python -m tests.documents`.
 
 What is not written has the default of this page; "–" is none, and "required" below a key that may be left out holds where
-that key is written. `adaptbert plan` prints what would be trained, and MLflow logs the values in force. The sections
+that key is written. MLflow logs the values in force. The sections
 `pretrain`, `finetune` and `compare` must stand there, even empty (`{}`), and so must `domain_transfer` and
 `task_transfer` where an arm has them. `<base>`, `<corpus>`, `<task>` and `<arm>` are names that you choose: a letter
 a-z, then a-z, 0-9 and `_`, 40 characters at most. An unknown key, a wrong type or a value out of range is refused before
