@@ -117,7 +117,6 @@ class Code(IntEnum):
     CONTRADICTION = 111, "two values that exclude each other", "78; 65 where one of them is in the data"
     BAD_NAME = 112, "a name that cannot be that of a stage, or is taken", _BAD_PARAMS
     NOT_YAML = 114, "not YAML 1.2 or not UTF-8", _BAD_PARAMS
-    SEED_OUT_OF_RANGE = 115, "a seed out of range", _BAD_PARAMS
     NOT_FINITE = 117, "a number that is not finite", _BAD_PARAMS
     # ---- checkpoints and tokenizers
     PICKLED_WEIGHTS = 119, "pickled weights"

@@ -21,7 +21,7 @@ from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.spread import Spread
 from adaptbert.statistics.study import ArmRuns, TaskStudy, of_arms
 from adaptbert.statistics.verdicts import GAINS, verdicts
-from adaptbert.tasks.metrics.targets import COMPARED_BY, limits
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
 from benchmarks.machine import keep
 
 CONFIDENCE, WORTH = 0.95, 0.01

@@ -23,8 +23,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adaptbert.runtime.params import blocks
-
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.core.files import read_json

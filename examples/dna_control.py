@@ -23,7 +23,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-from adaptbert.runtime.params.all_sections import check_all
 from ruamel.yaml import YAML
 
 from adaptbert.codes import Code

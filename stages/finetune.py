@@ -28,8 +28,7 @@ def finetune(
 ) -> None:
     """Fine-tune one cell, all its seeds."""
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.tasks.cell import CellRun, train_cell
-    from adaptbert.tasks.cell_outputs import keep_cell
+    from adaptbert.tasks.cell import CellRun, keep_cell, train_cell
 
     trained = train_cell(CellRun(out.name, task, arm, Checkpoint.load(init), params, data), work, run)
     keep_cell(trained, out, predictions, metrics, work, run)

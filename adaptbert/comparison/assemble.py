@@ -33,7 +33,7 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.study import Study, TaskStudy, of_arms
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
-from adaptbert.tasks.metrics.targets import COMPARED_BY, limits
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from adaptbert.config.plan import Entry, Plan
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
-from adaptbert.tasks.metrics.targets import limits
+from adaptbert.tasks.metrics.scoring import limits
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.rows import Floats, resampled_weights
 from adaptbert.statistics.study import ArmRuns, TaskStudy, of_arms
-from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING, limits, right_answers
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, limits, right_answers
 
 
 @dataclass(frozen=True)

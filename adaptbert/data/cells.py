@@ -1,12 +1,11 @@
 """Cell types of rows: their Parquet types, and a cell as one text."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from adaptbert.base.task_types import CellType
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-CellType = Literal["text", "texts", "number", "answers"]
-"""A text, a list of texts, a number, or a list of answers (text and offset of each)."""
 
 
 def arrow_type(kind: CellType) -> "pa.DataType":

@@ -4,46 +4,21 @@ A row of a corpus is a text. A row of a labelled set has the inputs of its task 
 disk `id` stands before them (and, in data/raw, `file` and `line` after).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptbert.base.task_types import Target, TaskType
+from adaptbert.base.task_types import TARGETS, TASK_TYPES, CellType, Target, TargetSpec, TaskType, TaskTypeSpec
 from adaptbert.codes import Code
-from adaptbert.data.cells import CellType, arrow_type
-from adaptbert.data.targets import TARGETS, TargetSpec
+from adaptbert.data.cells import arrow_type
 from adaptbert.errors import BadData, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class TaskTypeSpec:
-    """The inputs of a row.
-
-    Attributes:
-        inputs: column -> cell type, in the order in which a model reads them.
-        shared: inputs that rows may have in common, such as the context of several questions: a split by hash keeps
-            such rows together, and validation counts those whose context is in two splits. Empty: all inputs.
-        aligned: what refers to positions of the inputs, which no pattern may change then; empty: nothing.
-    """
-
-    inputs: Mapping[str, CellType]
-    shared: tuple[str, ...] = field(default=())
-    aligned: str = ""
-
-
-TASK_TYPES: Mapping[TaskType, TaskTypeSpec] = {
-    "single_sentence": TaskTypeSpec({"text": "text"}),
-    "sentence_pair": TaskTypeSpec({"text_a": "text", "text_b": "text"}),
-    "extractive_answer": TaskTypeSpec(
-        {"context": "text", "question": "text"}, shared=("context",), aligned="answers and their offsets"
-    ),
-    "sequence_labelling": TaskTypeSpec({"tokens": "texts"}, aligned="tokens and tags"),
-}
-_CORPUS = TaskTypeSpec({"text": "text"})
+_CORPUS = TaskTypeSpec((), {"text": "text"})
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from adaptbert.base.task_types import TASK_TYPES
 from adaptbert.data.cells import as_text
-from adaptbert.data.layout import CORPUS, TASK_TYPES, Layout
+from adaptbert.data.layout import CORPUS, Layout
 
 LAYOUTS = [CORPUS, *map(Layout, TASK_TYPES)]
 BATCH = 1_000

@@ -6,10 +6,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.base.task_types import TARGETS, TARGETS_OF, Target, TaskType
 from adaptbert.config.schema.section import Section
 from adaptbert.core.files import read_json, write_json
-from adaptbert.data.targets import TARGETS
 
 FILE = "task.json"
 

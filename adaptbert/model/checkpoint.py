@@ -20,8 +20,8 @@ from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_car
 from adaptbert.model.checkpoint_files import (
     CONFIG,
     COPY,
-    HEADS,
     WEIGHTS,
+    above_encoder,
     check_architecture,
     check_regular,
     check_tensors,
@@ -30,11 +30,9 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
+from adaptbert.model.families.registry import family_of
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_growth import extends, grow
-
-POOLER = "pooler."
-"""Prefix of its weights in a BertModel."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,9 @@ class Checkpoint:
             problem = "is a file, and a checkpoint is a folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
         if not folder.is_dir():
-            raise _no_folder(folder)
+            beside = sorted(other.name for other in folder.parent.glob("*/"))
+            remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
+            raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", remedy)
         check_regular(folder)
         config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
         if not config_file.is_file():
@@ -89,10 +89,7 @@ class Checkpoint:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
             raise BadData(Code.CHECKPOINT_INCOMPLETE, weights, "file is missing", "copy the whole checkpoint")
-        if checkpoint.has_weights:
-            with checkpoint.readable():
-                check_tensors(weights, checkpoint.config(), folder)
-        return checkpoint
+        return checkpoint._checked(weights if checkpoint.has_weights else None)
 
     @classmethod
     def of(cls, base: Base) -> "Checkpoint":
@@ -114,12 +111,14 @@ class Checkpoint:
         check_architecture(read_object(config_file), name)
         checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
         checkpoint.check_vocabulary()
-        if weights := downloaded(
-            name, revision, WEIGHTS, required=False
-        ):  # without it transformers looks for shards, or for a conversion
-            with checkpoint.readable():
-                check_tensors(weights, checkpoint.config(), name)
-        return checkpoint
+        # Without the file transformers looks for shards, or for a conversion.
+        return checkpoint._checked(downloaded(name, revision, WEIGHTS, required=False))
+
+    def _checked(self, weights: Path | None) -> "Checkpoint":
+        if weights is not None:
+            with self.readable():
+                check_tensors(weights, self.config(), self.source)
+        return self
 
     def check_vocabulary(self) -> None:
         embeddings = self.config().vocab_size
@@ -241,7 +240,8 @@ class Checkpoint:
             )
         kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
         unfit = [key for kind in kinds for key in map(_key_name, info.get(kind, ()))]
-        refuse_strays([key for key in unfit if not key.startswith(HEADS)], self.source)
+        others = above_encoder(family_of(config))
+        refuse_strays([key for key in unfit if not key.startswith(others)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             problem = f"{broken[0]} holds NaN or Inf"
@@ -256,13 +256,11 @@ class Checkpoint:
         Masked-language modelling does not use the pooler, and Hugging Face's class for it has none; fine-tuning starts
         from it (Devlin et al. 2019, section 4.1). So a rung that does not train the pooler copies it unchanged.
         """
-        from transformers import BertModel
-
-        if model.bert.pooler is not None or not self.has_weights:
+        if model.base_model.pooler is not None or not self.has_weights:
             return
-        encoder, drawn = self.model_and_drawn(BertModel, 0)
-        if not any(name.startswith(POOLER) for name in drawn):
-            model.bert.pooler = encoder.pooler.to(model.device)
+        encoder, drawn = self.model_and_drawn(family_of(model.config).hugging_face("none"), 0)
+        if not any(name.startswith("pooler.") for name in drawn):
+            model.base_model.pooler = encoder.pooler.to(model.device)
 
 
 def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance) -> Card:
@@ -316,14 +314,3 @@ def random_weights(base: Base, vocabulary_size: int, pad: int) -> Any:
         max_position_embeddings=base.max_positions,
         pad_token_id=pad,
     )
-
-
-def _no_folder(folder: Path) -> BadData:
-    """The error for a name that is not there; for one that lacks its start or draw, with those that there are."""
-    beside = sorted(other.name for other in folder.parent.glob("*/"))
-    longer = [name for name in beside if name.startswith(f"{folder.name}-")]
-    problem = f"no such folder{nearest(folder.name, beside)}"
-    if len(longer) > 1:
-        problem, beside = "no such folder: a start and a draw belong to the name", longer
-    remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
-    return BadData(Code.NOT_A_CHECKPOINT, folder, problem, remedy)

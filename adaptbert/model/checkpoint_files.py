@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from adaptbert.codes import Code
 from adaptbert.core.record import shown, validated
 from adaptbert.errors import BadData, raise_all
+from adaptbert.model.families.family import Family
+from adaptbert.model.families.registry import FAMILIES, family_of
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -27,16 +29,14 @@ FILES = (
     "special_tokens_map.json",
     "vocab.txt",
 )
-HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "crf.")
-"""Prefixes of the weights above the encoder; the last is of this project, not of Hugging Face."""
+OURS = "crf."
+"""Prefix of the weights that this project puts beside those of Hugging Face's classes."""
 COPY = "copy the whole checkpoint again"
 
 _MAX_JSON = 16 * 1024 * 1024
 """Bytes of config.json or card.json; they come to some thousands."""
 _MAX_PARAMETERS = 20_000_000_000
 """The largest BERT that was published has 4 billion."""
-_BUFFERS = ("bert.embeddings.position_ids", "embeddings.position_ids")
-"""Buffers that checkpoints of 2019 contain besides the weights."""
 _SINCE_2019 = {"gamma": "weight", "beta": "bias"}
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
@@ -151,8 +151,8 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
         place: of it, for the messages.
     """
     kind = config.get("model_type")
-    if kind != "bert":
-        problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected bert"
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected {' or '.join(FAMILIES)}"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of the BERT architecture")
     refused = [key for key in ("auto_map", "_attn_implementation_internal") if config.get(key)]
     if refused:
@@ -175,10 +175,10 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
     """
     import torch
     from safetensors import SafetensorError, safe_open
-    from transformers import BertModel
 
+    family = family_of(config)
     with torch.device("meta"):
-        encoder = BertModel(config, add_pooling_layer=False)
+        encoder = family.hugging_face("none")(config, add_pooling_layer=False)
     try:
         with safe_open(file, "pt") as tensors:
             parts = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118, it is no mapping
@@ -186,13 +186,19 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
             types = {name: part.get_dtype() for name, part in parts.items()}
     except SafetensorError as error:
         raise BadData(Code.BAD_SAFETENSORS, file, f"bad safetensors file: {error}", COPY) from None
-    prefix = "bert." if any(name.startswith("bert.") for name in shapes) else ""
+    prefix = family.prefix if any(name.startswith(family.prefix) for name in shapes) else ""
+    buffers, others = tuple(prefix + name for name in family.buffers), above_encoder(family)
     known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}
-    of_encoder = {_renamed(name): shape for name, shape in shapes.items() if not name.startswith((*HEADS, *_BUFFERS))}
+    of_encoder = {_renamed(name): shape for name, shape in shapes.items() if not name.startswith((*others, *buffers))}
     refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
     for name, kind in types.items():
-        if kind not in _FLOATS and not name.startswith(_BUFFERS):
+        if kind not in _FLOATS and not name.startswith(buffers):
             raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, f"{name} is {kind}, expected floating-point numbers", COPY)
+
+
+def above_encoder(family: Family) -> tuple[str, ...]:
+    """Prefixes of the weights above the encoder."""
+    return (*family.heads, OURS)
 
 
 def refuse_strays(names: Collection[str], place: str | Path) -> None:

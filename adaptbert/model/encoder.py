@@ -1,4 +1,4 @@
-"""The encoder: a forward pass over the weights of Hugging Face's BertModel, for concatenated documents.
+"""The encoder: a forward pass over the modules of a family in Hugging Face, for concatenated documents.
 
 The input is one sequence of tokens, document after document; position ids restart in each document, and attention does
 not cross documents. The tokens are moved once to the layout of the device's attention (adaptbert.model.attention), with
@@ -18,6 +18,7 @@ from torch.nn import functional
 from adaptbert.model.attention import Attention
 from adaptbert.model.compiled import compiled, mode
 from adaptbert.model.dropout import add_dropout, dropout, rate_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.packing import Rows
 
 
@@ -34,11 +35,11 @@ class Tokens:
     segments: Tensor | None = None
 
 
-def encode(bert: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = None) -> Tensor:
+def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = None) -> Tensor:
     """Hidden states of the last layer.
 
     Args:
-        bert: a BertModel; its modules say whether dropout is on.
+        encoder: a BertModel, or that of another family; its modules say whether dropout is on.
         rows: the packed layout of the tokens.
         needed: indices of the tokens whose vectors are returned, (needed,); all if None.
 
@@ -47,15 +48,17 @@ def encode(bert: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = None) 
     """
     device = tokens.ids.device
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
-    heads, width = bert.config.num_attention_heads, bert.config.hidden_size
+    heads, width = encoder.config.num_attention_heads, encoder.config.hidden_size
     kind = mode() if torch.is_grad_enabled() else "off"
     attention = Attention(rows, device, heads, width // heads, dtype, bucketed=kind == "graphs")
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
+        if first := family_of(encoder.config).first_position:
+            positions = positions + first
         segments = None if tokens.segments is None else attention.to_layout(tokens.segments)
-        hidden = _embed(bert.embeddings, attention.to_layout(tokens.ids), attention.to_layout(positions), segments)
+        hidden = _embed(encoder.embeddings, attention.to_layout(tokens.ids), attention.to_layout(positions), segments)
         selected = attention.layout_positions(needed)
-        *layers, last = bert.encoder.layer
+        *layers, last = encoder.encoder.layer
         for layer in layers:
             hidden = compiled(_layer, kind)(layer, attention, dtype, hidden)
         below = hidden if selected is None else hidden.index_select(0, selected)

@@ -1,12 +1,9 @@
 """The cost of training: floating-point operations of forward and backward passes."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from transformers import BertConfig
+from typing import Any
 
 
-def training_flop(config: "BertConfig", tokens: int, row: float, needed: int, decoded: int, frozen: int = 0) -> float:
+def training_flop(config: Any, tokens: int, row: float, needed: int, decoded: int, frozen: int = 0) -> float:
     """Floating-point operations of forward and backward passes, counted from the shapes of the matrices.
 
     Six for each weight and token (Kaplan et al. 2020, section 2.1), and the attention scores and weighted sums in rows

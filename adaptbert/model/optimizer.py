@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from adaptbert.config.schema.training import Training
-from adaptbert.model.parameter_depth import depths
+from adaptbert.model.families.family import depths
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from adaptbert.base.task_types import Target, TaskType
+from adaptbert.base.task_types import TARGETS, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
@@ -19,12 +19,12 @@ from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.readers import replacing
 from adaptbert.data.readers.lines import check_name
-from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.evaluation import fastest_device
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import chosen
 from adaptbert.prediction.request_rows import Reader, RequestRow
 from adaptbert.tasks.shape import Shape
@@ -174,7 +174,7 @@ class Predictor:
         shape, tuned, output = self._shape, self._task.tuned, TARGETS[self.target]
         examples = shape.examples(inputs, self._tokenizer, self._task.max_length)
         scores = logits(self._model, shape, examples, self._block_size, self._precision, self._batch_tokens)
-        answers, confidence = shape.answers(inputs, examples, scores, tuned)
+        answers, confidence, details = shape.decode(inputs, examples, scores, tuned)
         predictions: list[dict[str, Any]] = [{output.answer: answer} for answer in answers]
         if output.has_confidence:
             for prediction, sure in zip(predictions, confidence.tolist(), strict=True):
@@ -183,9 +183,7 @@ class Predictor:
             for prediction, row in zip(predictions, rows, strict=True):
                 prediction["entities"] = entities(prediction["tags"], row)
         if probabilities or top is not None:
-            for prediction, more, row in zip(
-                predictions, shape.details(inputs, examples, scores, tuned), rows, strict=True
-            ):
+            for prediction, more, row in zip(predictions, details(), rows, strict=True):
                 prediction.update(_shown(more, row, top))
         return predictions
 
@@ -228,7 +226,7 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
     if misread := replacing.problem(task.replace):
         raise BadData(Code.BAD_CONFIG, card, misread, COPY)
     read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
-    room = min(read.block_size, config.max_position_embeddings)
+    room = min(read.block_size, family_of(config).longest(config))
     if task.max_length > room:
         problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
         raise BadData(Code.BAD_CONFIG, card, problem, COPY)

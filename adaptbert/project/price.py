@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -38,9 +38,7 @@ from adaptbert.model.precision import chosen as precision_of
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.stage import checked
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tasks.seed_inputs import HeldOutRows, SeedInputs, SeedRun, flop_of
-from adaptbert.tasks.seed_run import train_seed
-from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.seed_run import SeedInputs, SeedRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import distributed
@@ -262,9 +260,7 @@ class _Bench:
         """The inputs of the first seed, and how many labels it has."""
         folder = VALIDATED / "tasks" / task
         described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
-        shape = shape_of(described, values.options(described.task_type))
-        held_out = HeldOutRows(folder, lambda some: shape.examples(some, self.checkpoint.tokenizer, values.max_length))
-        request = SeedInputs(self.checkpoint, described, rows, held_out).of(values.seeds[0], values)
+        request = SeedInputs(self.checkpoint, folder, described, rows, values).of(values.seeds[0])
         return request, labelled_set.used(rows, values.labels)
 
     def _speed_of_tasks(self, request: SeedRun) -> float:
@@ -273,13 +269,7 @@ class _Bench:
         for steps in (WARM_UP, self.steps):
             epochs = steps * request.params.global_batch_size / len(request.examples)
             changes = {"epochs": epochs, "early_stopping": None, "gradual_unfreezing": None}
-            short = SeedRun(
-                request.start,
-                request.params.model_copy(update=changes),
-                request.shape,
-                request.examples,
-                request.held_out,
-            )
+            short = replace(request, params=request.params.model_copy(update=changes))
             with TemporaryDirectory(dir=self.work) as folder:
                 trained = train_seed(short, short.params.seeds[0], Savepoints(Path(folder)), speed)
         counts = trained.fitted.counts

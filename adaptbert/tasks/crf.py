@@ -4,12 +4,21 @@ Logits are flat, (places, tags), sequence after sequence; `counts`, (sequences,)
 0. Sums over all paths are computed place by place, for all sequences at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from adaptbert.data.tag_schemes import OUTSIDE
+from adaptbert.tasks.examples import ranges
+
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+GROUP_ROWS = 256
+"""Rows that are decoded together."""
 
 NEVER = -1e4
 """Score of an illegal transition in a sum over paths: its share is 0 in float32, and its gradient is not NaN."""
@@ -59,9 +68,9 @@ class CRF(nn.Module):
         logits: Tensor,
         counts: Tensor,
         targets: Tensor,
-        begins: Tensor | None = None,
-        ends: Tensor | None = None,
-        longest: int | None = None,
+        begins: Tensor,
+        ends: Tensor,
+        longest: int,
     ) -> Tensor:
         """Of each sequence's tags, (sequences,), in the precision of the scores (autocast is off); 0 where it has none.
 
@@ -69,18 +78,14 @@ class CRF(nn.Module):
 
         Args:
             targets: legal tags, (places,).
-            begins, ends: whether a sequence begins and ends a whole one, rather than being a window of it, to whose
-                first or last tag no rule of the start or the end applies, (sequences,); all do if None.
-            longest: at least the largest of `counts`; None: read from them, for which a GPU waits.
+            begins, ends: 1 where a sequence begins and ends a whole one; 0 where it is a window of it, to whose first
+                or last tag no rule of the start or the end applies, (sequences,).
+            longest: at least the largest of `counts`, which a GPU would have to be asked for.
         """
         with torch.autocast(logits.device.type, enabled=False):
             logits = logits.to(self.start.dtype)
             start, between = self._scores(NEVER)
-            starts, finals = (
-                scores.expand(len(counts), -1) if applies is None else scores * applies[:, None]
-                for scores, applies in ((start, begins), (self.end, ends))
-            )
-            scores = (starts, between, finals)
+            scores = (start * begins[:, None], between, self.end * ends[:, None])
             return _score(logits, counts, targets, *scores) - _log_partition(_Padded(logits, counts, longest), *scores)
 
     def marginals(self, logits: Tensor, counts: Tensor) -> Tensor:
@@ -121,6 +126,63 @@ def decode(logits: Tensor, counts: Tensor, legal: Legal) -> Tensor:
         zero, never = logits.new_zeros(()), logits.new_full((), -torch.inf)
         start, between = (torch.where(mask.to(logits.device), zero, never) for mask in legal)
         return _viterbi(_Padded(logits, counts), start, between, torch.zeros_like(start))
+
+
+def best_legal(scores: Float64, counts: Int64, classes: Sequence[str]) -> Int64:
+    """The legal BIO tags of each row with the highest sum of scores, (words,).
+
+    Only rows whose best tags word by word are illegal need a search.
+
+    Args:
+        scores: of the words of all rows, (words, tags).
+        counts: words of each row, (rows,).
+    """
+    best: Int64 = scores.argmax(-1)
+    legal = legal_transitions(classes)
+    start, between = (part.numpy() for part in legal)
+    row = np.repeat(np.arange(len(counts)), counts)
+    first = np.diff(row, prepend=-1) > 0
+    illegal = first & ~start[best]
+    illegal[1:] |= ~first[1:] & ~between[best[:-1], best[1:]]
+    for rows, words in groups(counts, np.unique(row[illegal])):
+        best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[rows]), legal)
+    return best
+
+
+def crf_by_rows(
+    compute: Callable[[Tensor, Tensor], Tensor], scores: Float64, counts: Int64, device: torch.device
+) -> NDArray[Any]:
+    """The outputs of a CRF for the words of all rows, (words, ...).
+
+    Args:
+        compute: `decode` or `marginals` of the CRF.
+        scores: of the words of all rows, (words, tags).
+        counts: words of each row, (rows,).
+        device: of the CRF.
+    """
+    outputs, places = [], []
+    for rows, words in groups(counts, np.arange(len(counts))):
+        values = (torch.from_numpy(part).to(device) for part in (scores[words], counts[rows]))
+        outputs.append(compute(*values).cpu().numpy())
+        places.append(words)
+    together: NDArray[Any] = np.concatenate(outputs)
+    return together[np.argsort(np.concatenate(places))]
+
+
+def groups(counts: Int64, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:
+    """Groups of rows of similar length: the rows, rising, and the indices of their words.
+
+    The memory of a group does not depend on the size of the set.
+
+    Args:
+        counts: words of each row of the set, (rows,).
+        chosen: numbers of rows, rising.
+    """
+    starts = np.cumsum(counts) - counts
+    order = chosen[np.argsort(counts[chosen], kind="stable")]
+    for group in np.split(order, range(GROUP_ROWS, len(order), GROUP_ROWS)):
+        rows = np.sort(group)
+        yield rows, ranges(starts, counts, rows)
 
 
 class _Padded:

@@ -84,18 +84,15 @@ class Examples:
         return np.cumsum(self.counts) - self.counts
 
 
-def arranged(
-    rows: Sequence[Row], characters: Callable[[Row], int], arrange: Callable[[Sequence[Row]], Examples]
-) -> Examples:
+def in_chunks(rows: Sequence[Row], encode: Callable[[Sequence[Row]], Examples]) -> Examples:
     """Examples of all rows, built from chunks of rows, so that only one chunk of encodings is in memory.
 
     Args:
-        characters: the approximate number of tokenised characters of a row.
-        arrange: builds the examples of some rows, numbered from 0.
+        encode: builds the examples of some rows, numbered from 0.
     """
-    chunks = np.cumsum([ROW + characters(row) for row in rows], dtype=np.int64) // AT_ONCE
+    chunks = np.cumsum([ROW + sum(map(_characters, row.values())) for row in rows], dtype=np.int64) // AT_ONCE
     begins = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist()]
-    parts = [arrange(rows[begin:end]) for begin, end in pairwise([*begins, len(rows)])]
+    parts = [encode(rows[begin:end]) for begin, end in pairwise([*begins, len(rows)])]
 
     def together(name: str) -> Int64:
         return np.concatenate([getattr(part, name) for part in parts])
@@ -110,6 +107,11 @@ def arranged(
         cut=sum(part.cut for part in parts),
         segments=None if parts[0].segments is None else together("segments"),
     )
+
+
+def _characters(cell: Any) -> int:
+    """Of a text or of the words of a list."""
+    return len(cell) if isinstance(cell, str) else sum(map(len, cell)) if isinstance(cell, list) else 0
 
 
 def gather(

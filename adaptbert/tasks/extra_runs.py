@@ -11,13 +11,12 @@ from math import isnan, nan
 from typing import Any, TypeVar
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.finetuning import Finetune, Search
+from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.files import write_json
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
 from adaptbert.tasks.options.search import Point, best, search, search_seeds
-from adaptbert.tasks.seed_inputs import InputsOf, SeedRun
-from adaptbert.tasks.seed_run import run_seed, train_seed
+from adaptbert.tasks.seed_run import SeedInputs, SeedRun, run_seed, train_seed
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
@@ -46,9 +45,11 @@ class ExtraRuns:
 
     Attributes:
         name: of the cell.
+        inputs: of its seeds.
     """
 
     name: str
+    inputs: SeedInputs
     work: Work
     run: Run
 
@@ -68,32 +69,31 @@ class ExtraRuns:
         return kind.read(result)
 
 
-def search_values(config: Search, params: Finetune, inputs: InputsOf, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
+def search_values(config: Search, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
     """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
-
-    Args:
-        params: with the usual values.
 
     Raises:
         Diverged: every trial diverged.
     """
     seeds, rows = search_seeds(config), list[TrialMetrics]()
-    usual, metric = (
-        Point(params.learning_rate, params.global_batch_size, params.epochs),
-        inputs(seeds[0]).shape.metric,
-    )
+    inputs, params = extra.inputs, extra.inputs.params
+    usual = Point(params.learning_rate, params.global_batch_size, params.epochs)
+    metric = inputs.of(seeds[0]).shape.metric
 
     def score(point: Point) -> float:
         what = f"trial {len(rows) + 1}"
         tried = params.model_copy(update=asdict(point))
 
         def train(seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
-            return _trial(replace(inputs(seed), params=tried), seed, savepoints, run)
+            return _trial(replace(inputs.of(seed), params=tried), seed, savepoints, run)
 
         runs = [extra.once(what, seed, asdict(point), TrialRun, partial(train, seed)) for seed in seeds]
-        row = _trial_metrics(point, metric, runs)
-        rows.append(row)
-        mean = row.dev[metric]
+        scores, cost = [run.score for run in runs], Cost.total(runs)
+        there = [score for score in scores if score is not None]
+        mean = sum(there) / len(there) if len(there) == len(scores) else None
+        rows.append(
+            TrialMetrics(**asdict(point), dev={metric: mean}, seeds=scores, tokens=cost.tokens, tflop=cost.tflop)
+        )
         values = ", ".join(f"{name} {value:g}" for name, value in asdict(point).items())
         print(f"  {what}: {values}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
         return nan if mean is None else mean
@@ -109,15 +109,17 @@ def search_values(config: Search, params: Finetune, inputs: InputsOf, extra: Ext
     return trials[chosen].point, record
 
 
-def learn_from_fewer(seeds: Sequence[int], labels: int, inputs: InputsOf, extra: ExtraRuns) -> LearningPoint:
+def learn_from_fewer(seeds: Sequence[int], labels: int, extra: ExtraRuns) -> LearningPoint:
     """A point of the learning curve: all seeds, scored on dev and test.
 
     Args:
-        inputs: with so many labels, a prefix of the subset of each seed.
+        labels: a prefix of the subset of each seed.
     """
 
     def train(seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
-        return _on_fewer(inputs(seed), seed, savepoints, run)
+        trained, metrics, _ = run_seed(extra.inputs.of(seed, labels), seed, savepoints, run)
+        scores = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
+        return FewerLabelsRun(seed=scores, tokens=trained.cost.tokens, tflop=trained.cost.tflop)
 
     what, values = f"{labels} labels", {"labels": labels}
     runs = [extra.once(what, seed, values, FewerLabelsRun, partial(train, seed)) for seed in seeds]
@@ -130,29 +132,7 @@ def _trial(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> Tri
         trained = train_seed(request, seed, savepoints, run)
     except Diverged as error:
         run.set_tags({"diverged": str(error)})
-        cost = request.cost(request.start.config(), error.trained)
-        return TrialRun(score=None, tokens=cost.tokens, tflop=cost.tflop)
-    cost = trained.cost
-    return TrialRun(score=trained.dev[request.shape.metric], tokens=cost.tokens, tflop=cost.tflop)
-
-
-def _trial_metrics(point: Point, metric: str, runs: list[TrialRun]) -> TrialMetrics:
-    scores = [run.score for run in runs]
-    there = [score for score in scores if score is not None]
-    cost = Cost.total(runs)
-    return TrialMetrics(
-        learning_rate=point.learning_rate,
-        global_batch_size=point.global_batch_size,
-        epochs=point.epochs,
-        dev={metric: sum(there) / len(there) if len(there) == len(scores) else None},
-        seeds=scores,
-        tokens=cost.tokens,
-        tflop=cost.tflop,
-    )
-
-
-def _on_fewer(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
-    scored = run_seed(request, seed, savepoints, run)
-    metrics, cost = scored.metrics, scored.trained.cost
-    seed_metrics = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
-    return FewerLabelsRun(seed=seed_metrics, tokens=cost.tokens, tflop=cost.tflop)
+        cost, score = request.cost(request.start.config(), error.trained), None
+    else:
+        cost, score = trained.cost, trained.dev[request.shape.metric]
+    return TrialRun(score=score, tokens=cost.tokens, tflop=cost.tflop)

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from adaptbert.config.schema.finetuning import ExtractiveAnswerOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.answer_borders import CUT, borders, character_range
 from adaptbert.tasks.best_spans import BestSpan, best_spans, best_threshold
-from adaptbert.tasks.examples import Examples, arranged
+from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics import answer_overlap as answer_text
-from adaptbert.tasks.shape import Float64, Row, Shape
+from adaptbert.tasks.shape import Decoded, Float64, Row, Shape
 from adaptbert.tasks.windows import windows
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
+CUT = 2**62
+"""The place of an answer's start and end in a window that does not contain all of it."""
 
 
 class ExtractiveAnswer(Shape):
@@ -38,26 +39,16 @@ class ExtractiveAnswer(Shape):
         options: of this task type.
     """
 
+    head = "spans"
+
     def __init__(self, task: TaskDescription, options: ExtractiveAnswerOptions) -> None:
         super().__init__(task)
         self._options, self._may_be_none = options, bool(task.no_answer)
 
-    def hugging_face_class(self) -> Any:
-        from transformers import BertForQuestionAnswering
-
-        return BertForQuestionAnswering
-
     def config(self) -> dict[str, Any]:
         return {"num_labels": 2}
 
-    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-        return arranged(
-            rows,
-            lambda row: len(row["question"]) + len(row["context"]),
-            lambda some: self._some_examples(some, tokenizer, max_length),
-        )
-
-    def _some_examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+    def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Each context is tokenised once, although several questions may share it."""
         questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
         limit, owners, cut, sep = self._options.max_question, [], 0, np.array([tokenizer.sep])
@@ -156,34 +147,27 @@ class ExtractiveAnswer(Shape):
         silent = [answer_text.agreement(rights, "", characters)[0] for rights in gold]
         return {THRESHOLD: best_threshold(margin, np.array(answered), np.array(silent))}
 
-    def answers(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> tuple[list[str], Float64]:
-        """The best span as in the context, or an empty text; and the probability of its start times that of its end."""
-        spans = best_spans(examples, logits, len(rows), self._options.max_answer)
-        silent = self._silent(spans, tuned)
-        texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, spans, silent, strict=True)]
-        sure = [best.sure_none if no else best.sure for best, no in zip(spans, silent, strict=True)]
-        return texts, np.array(sure)
+    def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
+        """The best span as in the context, or an empty text; and the probability of its start times that of its end.
 
-    def details(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> list[dict[str, Any]]:
-        """`start` and `end`, first and last + 1 character in the context, None where there is no answer; and
+        Details are `start` and `end`, first and last + 1 character in the context, None where there is no answer; and
         `no_answer_score`, the score of no answer minus that of the best span, None where the context has no span.
         """
         spans = best_spans(examples, logits, len(rows), self._options.max_answer)
-        details = []
-        for best, no in zip(spans, self._silent(spans, tuned), strict=True):
-            start, end = (None, None) if no else best.span
-            margin = best.none - best.score
-            details.append({"start": start, "end": end, "no_answer_score": margin if np.isfinite(margin) else None})
-        return details
-
-    def _silent(self, spans: Sequence[BestSpan], tuned: Mapping[str, float]) -> list[bool]:
-        """Whether a row gets no answer, for each row."""
         threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
-        return [best.none - best.score > threshold for best in spans]
+        margins = [best.none - best.score for best in spans]
+        silent = [margin > threshold for margin in margins]
+
+        def details() -> list[dict[str, Any]]:
+            borders = [(None, None) if no else best.span for best, no in zip(spans, silent, strict=True)]
+            return [
+                {"start": start, "end": end, "no_answer_score": margin if np.isfinite(margin) else None}
+                for (start, end), margin in zip(borders, margins, strict=True)
+            ]
+
+        texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, spans, silent, strict=True)]
+        sure = [best.sure_none if no else best.sure for best, no in zip(spans, silent, strict=True)]
+        return Decoded(texts, np.array(sure), details)
 
 
 def _nowhere(count: int) -> Int64:
@@ -212,6 +196,40 @@ def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[t
             end += 1
         spans.append((begin, end))
     return spans
+
+
+def borders(answers: Sequence[tuple[int, int]], examples: Examples) -> tuple[Int64, Int64]:
+    """The places where the answer of its row starts and ends in each window, (windows,); CUT where some of it is cut.
+
+    Args:
+        answers: the characters of one answer of each row; see `character_range`.
+    """
+    owners = examples.owners()
+    row = examples.rows[owners]
+    first, last = np.array(answers, np.int64).reshape(-1, 2)[row].T
+    begin, end = examples.spans.T
+    # Places whose characters overlap the answer. The last condition excludes the empty spans of special tokens and the
+    # question.
+    inside = np.flatnonzero((begin < last) & (end > first) & (end > begin))
+    # The answer's first and last subword token in the whole context, by characters: a window must contain both.
+    low, high = np.full(len(answers), CUT), np.full(len(answers), -1)
+    np.minimum.at(low, row[inside], begin[inside])
+    np.maximum.at(high, row[inside], end[inside])
+    starts, ends = np.full(len(examples), CUT), np.full(len(examples), -1)
+    beginning = inside[begin[inside] == low[row[inside]]]
+    ending = inside[end[inside] == high[row[inside]]]
+    # Several tokens may stand for the same characters: the answer starts at the first and ends at the last of them.
+    np.minimum.at(starts, owners[beginning], beginning)
+    np.maximum.at(ends, owners[ending], ending)
+    cut = (starts == CUT) | (ends < 0)
+    return np.where(cut, CUT, starts), np.where(cut, CUT, ends)
+
+
+def character_range(answers: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """First character and last + 1 of the first answer; an empty range if there is none."""
+    if not answers:
+        return CUT, -1
+    return answers[0]["start"], answers[0]["start"] + len(answers[0]["text"])
 
 
 def _answer_text(row: Row, best: BestSpan) -> str:

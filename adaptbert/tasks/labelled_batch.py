@@ -24,8 +24,8 @@ class LabelledBatch(Movable):
         targets: of each place, (places, ...).
         most_places: of an example.
         counts: tokens, padding not counted, and places.
-        frozen: number of the lowest depths (adaptbert.model.parameter_depth) that are not trained on this batch; None:
-            no change.
+        frozen: number of the lowest depths (adaptbert.model.families.family.depths) that are not trained on this batch;
+            None: no change.
     """
 
     rows: Rows

@@ -14,8 +14,8 @@ from adaptbert.config.schema.finetuning import GradualUnfreezing, RDrop
 from adaptbert.config.schema.training import Training
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
+from adaptbert.model.families.family import depths
 from adaptbert.model.optimizer import adamw, rate
-from adaptbert.model.parameter_depth import depths
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.tasks.options.freezing import frozen_depths
@@ -139,5 +139,5 @@ def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _logits(model: Any, shape: Shape, batch: LabelledBatch) -> Tensor:
-    hidden = encode(model.bert, batch.rows, Tokens(batch.ids, batch.segments), batch.places)
+    hidden = encode(model.base_model, batch.rows, Tokens(batch.ids, batch.segments), batch.places)
     return shape.logits(model, hidden)

@@ -4,25 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adaptbert.config.schema.finetuning import SentencePairOptions
-from adaptbert.tasks.examples import Examples, arranged, whole
+from adaptbert.tasks.examples import Examples, whole
 from adaptbert.tasks.windows import head_tail
 from adaptbert.text.tokenizer import Tokenizer
 
 
-def arrange(
+def encode(
     config: SentencePairOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     """Examples of at most `max_length` tokens."""
-    return arranged(
-        rows,
-        lambda row: len(row["text_a"]) + len(row["text_b"]),
-        lambda some: _arrange_some(config, some, tokenizer, max_length),
-    )
-
-
-def _arrange_some(
-    config: SentencePairOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
-) -> Examples:
     firsts = [encoding.ids for encoding in tokenizer.encode([row["text_a"] for row in rows])]
     seconds = [encoding.ids for encoding in tokenizer.encode([row["text_b"] for row in rows])]
     ids, segments, cut = [], [], 0

@@ -1,87 +1,197 @@
-"""Single sentences and sentence pairs, with any head: a linear layer on one vector.
+"""Single sentences and sentence pairs: a linear layer on one vector, for each of their targets.
 
-The vector is the pooled [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows
-are their mean.
+The vector is that of [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows are their mean.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptbert.base.task_types import Target
 from adaptbert.data.task_description import TaskDescription
+from adaptbert.model.families.registry import family_of
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.shape import Float64, Row, Shape
-from adaptbert.tasks.targets import Head
+from adaptbert.tasks.shape import Decoded, Float64, Row, Shape, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from adaptbert.tasks.labelled_batch import LabelledBatch
 
-Arrange = Callable[[Sequence[Row], Tokenizer, int], Examples]
+Encode = Callable[[Sequence[Row], Tokenizer, int], Examples]
 """Rows, a tokenizer and the most tokens of an example, to examples in which the head reads [CLS]."""
+Weights = Sequence[float] | None
+HALF = 0.5
+FOLDED = (-1.0, 1.0)
+"""The range of a regression target whose unit was folded into the weights."""
 
 
 class Sentences(Shape):
-    """The task types `single_sentence` and `sentence_pair`.
+    """The task types `single_sentence` and `sentence_pair`; a class below for each target.
 
     Args:
         task: its target is scored.
-        arrange: encodes rows.
-        head: of the target.
+        encode: of the task type.
+        weights: of the labels, factors in the loss; None: all 1.
     """
 
-    def __init__(self, task: TaskDescription, arrange: Arrange, head: Head) -> None:
-        super().__init__(task)
-        self._arrange, self._head, self.classes = arrange, head, head.classes
+    head = "sequence"
 
-    def hugging_face_class(self) -> Any:
-        from transformers import BertForSequenceClassification
+    def __init__(self, task: TaskDescription, encode: Encode, weights: Weights = None) -> None:
+        super().__init__(task, task.labels)
+        self._encoder, self._weights = encode, None if weights is None else tuple(weights)
 
-        return BertForSequenceClassification
-
-    def config(self) -> dict[str, Any]:
-        return self._head.config()
-
-    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-        return self._arrange(rows, tokenizer, max_length)
+    def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+        return self._encoder(rows, tokenizer, max_length)
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
-        return self._head.targets(rows)[examples.rows]
+        return self._targets(rows)[examples.rows]
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
-        return self._head.head(model, model.dropout(model.bert.pooler(hidden[:, None])))
+        family = family_of(model.config)
+        return self._linear(family.last_layer(model), family.sentence_vectors(model, hidden))
+
+    def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
+        counts = np.bincount(examples.rows, minlength=len(rows))
+        sums = np.zeros((len(rows), logits.shape[1]))
+        np.add.at(sums, examples.rows, logits)
+        return self._decode(sums / counts[:, None])
+
+    @abstractmethod
+    def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        """Of rows, (rows,) or (rows, classes)."""
+
+    @abstractmethod
+    def _decode(self, scores: Float64) -> Decoded:
+        """From the scores of rows, (rows, scores)."""
+
+    def _linear(self, layer: Any, vectors: "Tensor") -> "Tensor":
+        scores: Tensor = layer(vectors)
+        return scores
+
+    def _of_classes(self, probabilities: Float64) -> list[dict[str, Any]]:
+        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in probabilities.tolist()]
+
+
+class SingleLabel(Sentences):
+    """Single-label classification: softmax and cross-entropy; the confidence is the probability of the label."""
+
+    def config(self) -> dict[str, Any]:
+        return named(self.classes) | {"problem_type": "single_label_classification"}
 
     def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
-        return self._head.loss(logits, batch.targets)
+        """With class weights each row counts by its label."""
+        return cross_entropy(logits, batch.targets, _on(logits.device, self._weights))
+
+    def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        number = {label: number for number, label in enumerate(self.classes)}
+        return np.array([number[row["label"]] for row in rows], np.int64)
+
+    def _decode(self, scores: Float64) -> Decoded:
+        probabilities = softmax(scores)
+        labels = [self.classes[number] for number in probabilities.argmax(-1)]
+        return Decoded(labels, probabilities.max(-1), lambda: self._of_classes(probabilities))
+
+
+class MultiLabel(Sentences):
+    """Multi-label classification, also without any label: a sigmoid and binary cross-entropy for each label.
+
+    A label is predicted when its probability is above 0.5; the confidence is that of the least confident decision.
+    """
+
+    def config(self) -> dict[str, Any]:
+        return named(self.classes) | {"problem_type": "multi_label_classification"}
+
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+        """With class weights a label counts by them where the row has it."""
+        from torch.nn import functional
+
+        weights = _on(logits.device, self._weights)
+        return functional.binary_cross_entropy_with_logits(logits.float(), batch.targets, pos_weight=weights)
 
     def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
-        return self._head.log_probabilities(logits)
+        import torch
+        from torch.nn import functional
 
-    def fold_scale(self, model: Any) -> "Sentences":
-        return Sentences(self._task, self._arrange, self._head.fold_scale(model))
+        return torch.stack([functional.logsigmoid(logits.float()), functional.logsigmoid(-logits.float())])
 
-    def answers(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> tuple[list[Any], Float64]:
-        return self._head.answers(_means(len(rows), examples, logits))
+    def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        return np.array([[label in row["labels"] for label in self.classes] for row in rows], np.float32)
 
-    def details(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> list[dict[str, Any]]:
-        if not self.classes:
-            return [{} for _ in rows]
-        probabilities = self._head.probabilities(_means(len(rows), examples, logits)).tolist()
-        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in probabilities]
+    def _decode(self, scores: Float64) -> Decoded:
+        from scipy.special import expit
+
+        yes: Float64 = expit(scores)
+        chosen = [[label for label, sure in zip(self.classes, row, strict=True) if sure > HALF] for row in yes]
+        return Decoded(
+            [sorted(labels) for labels in chosen], np.maximum(yes, 1 - yes).min(-1), lambda: self._of_classes(yes)
+        )
 
 
-def _means(rows: int, examples: Examples, logits: Float64) -> Float64:
-    """Over the windows of each row, (rows, scores)."""
-    counts = np.bincount(examples.rows, minlength=rows)
-    sums = np.zeros((rows, logits.shape[1]))
-    np.add.at(sums, examples.rows, logits)
-    means: Float64 = sums / counts[:, None]
-    return means
+class Regression(Sentences):
+    """Regression: squared error, without confidence.
+
+    The head is trained on values scaled to -1 to 1; `fold_scale` moves the scale into its weights, so that the saved
+    model, whose task has the range `FOLDED`, predicts in the unit of the targets.
+    """
+
+    def __init__(self, task: TaskDescription, encode: Encode, weights: Weights = None) -> None:
+        super().__init__(task, encode)
+        low, high = task.range or (None, None)
+        assert low is not None, "validation refuses sets without rows"
+        assert high is not None
+        self._middle, self._half = (low + high) / 2, (high - low) / 2 or 1.0
+
+    def config(self) -> dict[str, Any]:
+        return {"num_labels": 1, "problem_type": "regression"}
+
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+        error: Tensor = (logits[:, 0] - batch.targets) / self._half
+        return error.square().mean()
+
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+        raise TypeError("regression has no distribution")
+
+    def fold_scale(self, model: Any) -> "Regression":
+        import torch
+
+        layer = family_of(model.config).last_layer(model)
+        with torch.no_grad():
+            layer.weight.mul_(self._half)
+            layer.bias.mul_(self._half).add_(self._middle)
+        return Regression(self._task.model_copy(update={"range": list(FOLDED)}), self._encoder)
+
+    def _linear(self, layer: Any, vectors: "Tensor") -> "Tensor":
+        import torch
+
+        # bfloat16 has three significant digits, too few for regression.
+        with torch.autocast(vectors.device.type, enabled=False):
+            return super()._linear(layer, vectors.float()) * self._half + self._middle
+
+    def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        return np.array([row["value"] for row in rows], np.float32)
+
+    def _decode(self, scores: Float64) -> Decoded:
+        return Decoded(scores[:, 0].tolist(), np.full(len(scores), np.nan), lambda: [{} for _ in scores])
+
+
+HEADS: Mapping[Target, Callable[[TaskDescription, Encode, Weights], Sentences]] = {
+    "class": SingleLabel,
+    "labels": MultiLabel,
+    "number": Regression,
+}
+"""By target."""
+
+
+@cache
+def _on(device: "torch.device", weights: tuple[float, ...] | None) -> "Tensor | None":
+    """Class weights as a tensor; put on each device once, because a GPU would wait for a copy in every step."""
+    import torch
+
+    return None if weights is None else torch.tensor(weights, dtype=torch.float32).to(device)

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptbert.base.task_types import TARGETS
 from adaptbert.config.schema.finetuning import SequenceLabellingOptions
 from adaptbert.data import tag_schemes
-from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.examples import Examples, arranged, gather
-from adaptbert.tasks.shape import Float64, Row, Shape
-from adaptbert.tasks.tag_decoding import best_legal, crf_by_rows
-from adaptbert.tasks.targets import cross_entropy, named, softmax
+from adaptbert.tasks.examples import Examples, gather
+from adaptbert.tasks.shape import Decoded, Float64, Row, Shape, cross_entropy, named, softmax
 from adaptbert.tasks.windows import owners, word_windows
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -47,14 +45,15 @@ class SequenceLabelling(Shape):
         crf: of the model whose shape this is.
     """
 
+    head = "tokens"
+
     def __init__(self, task: TaskDescription, options: SequenceLabellingOptions, crf: "CRF | None" = None) -> None:
-        super().__init__(task)
         self._options, self._crf = options, crf
-        self._are_spans = TARGETS[task.target].marks_spans
-        self.classes = list(task.labels)
+        self._are_spans, classes = TARGETS[task.target].marks_spans, task.labels
         if self._are_spans:
             prefixes = tag_schemes.PREFIXES[SCHEME]
-            self.classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in task.labels for prefix in prefixes)]
+            classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in task.labels for prefix in prefixes)]
+        super().__init__(task, classes)
         self._number = {tag: number for number, tag in enumerate(self.classes)}
 
     def extend(self, model: Any) -> "SequenceLabelling":
@@ -66,23 +65,11 @@ class SequenceLabelling(Shape):
         model.add_module(CRF_NAME, crf)
         return SequenceLabelling(self._task, self._options, crf)
 
-    def hugging_face_class(self) -> Any:
-        from transformers import BertForTokenClassification
-
-        return BertForTokenClassification
-
     def config(self) -> dict[str, Any]:
         return named(self.classes)
 
-    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+    def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Words without a subword token have no place."""
-        return arranged(
-            rows,
-            lambda row: sum(map(len, row["tokens"])),
-            lambda some: self._some_examples(some, tokenizer, max_length),
-        )
-
-    def _some_examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         room = max_length - 2
         ids, places, spans, numbers = [], [], [], []
         for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
@@ -147,9 +134,6 @@ class SequenceLabelling(Shape):
         likelihoods = self._crf.log_likelihood(logits, counts, tags, begins, ends, batch.most_places)
         return -likelihoods.sum() / max(1, len(tags))
 
-    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
-        return logits.float().log_softmax(-1)
-
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if not self._are_spans and not 0 <= tuned[COMMONEST] < len(self.classes):
             raise ValueError(f"{COMMONEST} is not the number of a label")
@@ -161,34 +145,27 @@ class SequenceLabelling(Shape):
         counts = Counter(tag for row in rows for tag in row["tags"])
         return {COMMONEST: float(self._number[min(counts, key=lambda tag: (-counts[tag], tag))])}
 
-    def answers(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> tuple[list[list[str]], Float64]:
+    def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
         """The tags of each row, spans in BIO, and the probability of its least confident tag."""
-        counts = _words(rows)
-        ends = np.cumsum(counts)
+        counts = np.array([len(row["tokens"]) for row in rows], np.int64)
         scores = self._scores(counts, examples, logits, tuned)
-        probabilities = self._probabilities(scores, counts)
-        best = self._decoded(scores, counts)
+        best, probabilities = self._decoded(scores, counts)
         sure = probabilities[np.arange(len(best)), best]
-        answers, confidence = [], np.ones(len(rows))
-        for number, words in enumerate(np.split(np.arange(len(best)), ends[:-1])):
-            answers.append([self.classes[tag] for tag in best[words]])
-            confidence[number] = sure[words].min(initial=1.0)
-        return answers, confidence
+        of_rows = np.split(np.arange(len(best)), np.cumsum(counts)[:-1])
 
-    def details(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> list[dict[str, Any]]:
-        counts = _words(rows)
-        probabilities = self._probabilities(self._scores(counts, examples, logits, tuned), counts)
-        return [
-            {"probabilities": [dict(zip(self.classes, word, strict=True)) for word in words.tolist()]}
-            for words in np.split(probabilities, np.cumsum(counts)[:-1])
-        ]
+        def details() -> list[dict[str, Any]]:
+            each = (probabilities[words].tolist() for words in of_rows)
+            return [{"probabilities": [dict(zip(self.classes, word, strict=True)) for word in row]} for row in each]
+
+        answers = [[self.classes[tag] for tag in best[words]] for words in of_rows]
+        return Decoded(answers, np.array([sure[words].min(initial=1.0) for words in of_rows]), details)
 
     def _scores(self, counts: Int64, examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Float64:
-        """Scores of the words of all rows, (words, tags); words without a subword token get one tag with certainty."""
+        """Scores of the words of all rows, (words, tags); words without a subword token get one tag with certainty.
+
+        Args:
+            counts: words of each row, (rows,).
+        """
         known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
         unseen = 0 if self._are_spans else int(tuned[COMMONEST])
         scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
@@ -196,28 +173,19 @@ class SequenceLabelling(Shape):
         scores[known] = logits
         return scores
 
-    def _probabilities(self, scores: Float64, counts: Int64) -> Float64:
-        """The probability of each tag at each word, (words, tags)."""
+    def _decoded(self, scores: Float64, counts: Int64) -> tuple[Int64, Float64]:
+        """The best legal tags of each row, (words,), and the probability of each tag at each word, (words, tags)."""
+        from adaptbert.tasks.crf import best_legal, crf_by_rows
+
         if self._crf is None:
-            return softmax(scores)
-        return crf_by_rows(self._crf.marginals, scores, counts, self._crf.start.device).astype(np.float64)
-
-    def _decoded(self, scores: Float64, counts: Int64) -> Int64:
-        """The best legal tags of each row, (words,).
-
-        Args:
-            scores: of the words of all rows, (words, tags).
-            counts: words of each row, (rows,).
-        """
-        if self._crf is not None:
-            return crf_by_rows(self._crf.decode, scores, counts, self._crf.start.device)
-        return best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
+            best = best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
+            return best, softmax(scores)
+        best, marginals = (
+            crf_by_rows(compute, scores, counts, self._crf.start.device)
+            for compute in (self._crf.decode, self._crf.marginals)
+        )
+        return best, marginals.astype(np.float64)
 
     def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
         """Whether every word gets the same tag."""
         return len({tag for tags in answers for tag in tags}) < 2
-
-
-def _words(rows: Sequence[Row]) -> Int64:
-    """The number of words of each row, (rows,)."""
-    return np.array([len(row["tokens"]) for row in rows], np.int64)

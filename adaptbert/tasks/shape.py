@@ -2,15 +2,16 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING, right_answers
+from adaptbert.model.families.family import Head
+from adaptbert.tasks.examples import Examples, in_chunks
+from adaptbert.tasks.metrics.scoring import SCORING, right_answers
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -22,20 +23,38 @@ Row = Mapping[str, Any]
 Float64 = NDArray[np.float64]
 
 
+class Decoded(NamedTuple):
+    """What scores say of some rows.
+
+    Attributes:
+        answers: to each row.
+        confidence: in each answer, (rows,); NaN for regression.
+        details: computes details of each answer: `probabilities` of the classes of a row or of each of its words; for
+            an extractive answer its position and the margin to no answer.
+    """
+
+    answers: list[Any]
+    confidence: Float64
+    details: Callable[[], list[dict[str, Any]]]
+
+
 class Shape(ABC):
     """A task type with its head: encodes rows, computes the loss, and decodes scores.
 
     Args:
         task: its target is scored.
+        classes: of the head, in the order of their numbers; none where it does not classify.
 
     Attributes:
-        classes: of the head, in the order of their numbers; none where it does not classify.
-        metric: by which cells are compared, see `adaptbert.tasks.metrics.targets.COMPARED_BY`.
+        head: the kind of the model with the head of this task type.
+        metric: by which cells are compared, the first of its target.
     """
 
-    def __init__(self, task: TaskDescription) -> None:
-        self._task, self.metric = task, COMPARED_BY[task.target]
-        self.classes: list[str] = []
+    head: ClassVar[Head]
+
+    def __init__(self, task: TaskDescription, classes: Sequence[str] = ()) -> None:
+        self._task, self.metric = task, SCORING[task.target].metrics[0]
+        self.classes = list(classes)
 
     def extend(self, model: Any) -> "Shape":
         """Before training: add the modules that its Hugging Face class lacks to the model. Returns the model's
@@ -43,16 +62,16 @@ class Shape(ABC):
         return self
 
     @abstractmethod
-    def hugging_face_class(self) -> Any:
-        """The model class with the head of this task type."""
-
-    @abstractmethod
     def config(self) -> dict[str, Any]:
         """The keys of the head in the Hugging Face config."""
 
-    @abstractmethod
     def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Rows as tokens, `max_length` at most in an example; labels are not read."""
+        return in_chunks(rows, lambda some: self._encode(some, tokenizer, max_length))
+
+    @abstractmethod
+    def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+        """Of some rows, numbered from 0."""
 
     @abstractmethod
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
@@ -70,9 +89,9 @@ class Shape(ABC):
     def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """The training loss, the mean over a batch."""
 
-    @abstractmethod
     def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """Of all outcomes of each decision, in any layout."""
+        return logits.float().log_softmax(-1)
 
     def fold_scale(self, model: Any) -> "Shape":
         """After training: move the scale of the targets into the weights. Returns the shape of the saved model."""
@@ -86,18 +105,8 @@ class Shape(ABC):
         return {}
 
     @abstractmethod
-    def answers(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> tuple[list[Any], Float64]:
-        """The answer to each row, and its confidence (NaN for regression), (rows,)."""
-
-    @abstractmethod
-    def details(
-        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
-    ) -> list[dict[str, Any]]:
-        """Details of each answer: `probabilities` of the classes of a row or of each of its words; for an extractive
-        answer its position and the margin to no answer.
-        """
+    def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
+        """The answers to rows."""
 
     def gold(self, rows: Sequence[Row]) -> list[Any]:
         """The right answers."""
@@ -110,3 +119,34 @@ class Shape(ABC):
     def is_degenerate(self, answers: Sequence[Any]) -> bool:
         """Whether all answers are the same."""
         return len({json.dumps(answer) for answer in answers}) < 2
+
+
+def named(classes: Sequence[str]) -> dict[str, Any]:
+    """Classes as a Hugging Face config names them."""
+    numbers = dict(enumerate(classes))
+    return {
+        "num_labels": len(numbers),
+        "id2label": numbers,
+        "label2id": {name: number for number, name in numbers.items()},
+    }
+
+
+def cross_entropy(scores: "Tensor", targets: "Tensor", weights: "Tensor | None" = None) -> "Tensor":
+    """The mean, and 0 for a batch without targets.
+
+    Args:
+        weights: of the classes, (classes,). The sum is divided by the number of targets, not by their weights, so that
+            the mean over micro-batches of one size is the loss of their batch, whatever their classes.
+    """
+    from torch.nn import functional
+
+    total = functional.cross_entropy(scores.float(), targets, weight=weights, reduction="sum")
+    return total / max(1, len(targets))
+
+
+def softmax(scores: Float64) -> Float64:
+    """Probabilities of the classes, the last axis."""
+    import torch
+
+    probabilities: Float64 = torch.softmax(torch.from_numpy(scores), -1).numpy()
+    return probabilities

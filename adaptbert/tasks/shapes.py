@@ -8,21 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from adaptbert.base.task_types import TaskType
+from adaptbert.base.task_types import TARGETS, TaskType
 from adaptbert.config.schema.finetuning import (
     OPTIONS,
-    SentencePairOptions,
-    SingleSentenceOptions,
     TaskOptions,
 )
-from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import sentence_pair, single_sentence
 from adaptbert.tasks.extractive_answer import ExtractiveAnswer
-from adaptbert.tasks.sentences import Sentences
+from adaptbert.tasks.sentences import FOLDED, HEADS, Weights
 from adaptbert.tasks.sequence_labelling import SequenceLabelling
 from adaptbert.tasks.shape import Shape
-from adaptbert.tasks.targets import FOLDED, HEADS, Weights
 
 
 @dataclass(frozen=True)
@@ -36,17 +32,13 @@ class ShapeSpec:
     make: Callable[[TaskDescription, Any, Weights], Shape]
 
 
-def _single_sentence(task: TaskDescription, options: SingleSentenceOptions, weights: Weights) -> Shape:
-    return Sentences(task, partial(single_sentence.arrange, options), HEADS[task.target](task, weights))
-
-
-def _sentence_pair(task: TaskDescription, options: SentencePairOptions, weights: Weights) -> Shape:
-    return Sentences(task, partial(sentence_pair.arrange, options), HEADS[task.target](task, weights))
-
-
 SHAPES: Mapping[TaskType, ShapeSpec] = {
-    "single_sentence": ShapeSpec(_single_sentence),
-    "sentence_pair": ShapeSpec(_sentence_pair),
+    "single_sentence": ShapeSpec(
+        lambda task, options, weights: HEADS[task.target](task, partial(single_sentence.encode, options), weights),
+    ),
+    "sentence_pair": ShapeSpec(
+        lambda task, options, weights: HEADS[task.target](task, partial(sentence_pair.encode, options), weights),
+    ),
     "extractive_answer": ShapeSpec(lambda task, options, weights: ExtractiveAnswer(task, options)),
     "sequence_labelling": ShapeSpec(lambda task, options, weights: SequenceLabelling(task, options)),
 }

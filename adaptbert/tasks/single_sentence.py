@@ -4,21 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adaptbert.config.schema.finetuning import SingleSentenceOptions
-from adaptbert.tasks.examples import Examples, arranged, whole
+from adaptbert.tasks.examples import Examples, whole
 from adaptbert.tasks.windows import head_tail, windows
 from adaptbert.text.tokenizer import Tokenizer
 
 
-def arrange(
+def encode(
     config: SingleSentenceOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     """Examples of at most `max_length` tokens."""
-    return arranged(rows, lambda row: len(row["text"]), lambda some: _arrange_some(config, some, tokenizer, max_length))
-
-
-def _arrange_some(
-    config: SingleSentenceOptions, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
-) -> Examples:
     texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
     room = max_length - 2
     parts: list[tuple[int, Sequence[int]]]

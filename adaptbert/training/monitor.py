@@ -240,7 +240,7 @@ class Monitor:
         return dict(zip(self._names, values, strict=True))
 
     def _diverged(self, problem: str) -> Diverged:
-        return Diverged(Code.DIVERGED, f"step {self.step}", problem, "lower optim.learning_rate", self._counts)
+        return Diverged(Code.DIVERGED, f"step {self.step}", problem, "lower learning_rate", self._counts)
 
     def _explain(self) -> None:
         """Write the steps that diverged; seed and number reproduce their micro-batches."""

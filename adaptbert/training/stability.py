@@ -103,10 +103,10 @@ class Health:
         what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
         if self._in_a_row == IN_A_ROW:
             problem = f"{what}, {IN_A_ROW} steps in a row"
-            raise Diverged(Code.DIVERGED, f"step {step}", problem, "lower optim.learning_rate")
+            raise Diverged(Code.DIVERGED, f"step {step}", problem, "lower learning_rate")
         if self._seen >= PATIENCE and self.skipped > SHARE * self._seen:
             share = f"{self.skipped} of {self._seen} steps"
-            raise Diverged(Code.DIVERGED, f"step {step}", f"{what}, as in {share}", "lower optim.learning_rate")
+            raise Diverged(Code.DIVERGED, f"step {step}", f"{what}, as in {share}", "lower learning_rate")
         return f"step {step}: {what}; the step is skipped"
 
     def _spike(self, step: int, loss: float, norm: float) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import pytest
-from adaptbert.runtime.params.all_sections import check_all
 from annotated_types import Le, Lt, MaxLen
 from pydantic import BaseModel
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from adaptbert.base.ladder import RESERVED, LadderConfig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError

@@ -4,20 +4,17 @@ from collections.abc import Iterable
 from typing import get_args
 
 import pytest
-from adaptbert.tasks.task_options import SentenceOptions
 
+from adaptbert.base import task_types
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.comparison.evaluation import baselines
 from adaptbert.data import schema as schemas
-from adaptbert.data import targets
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.layout import TASK_TYPES as INPUTS
 from adaptbert.data.readers import fields
 from adaptbert.prediction import outputs
 from adaptbert.report import terms
-from adaptbert.tasks import shapes
-from adaptbert.tasks import targets as heads
-from adaptbert.tasks.metrics import targets as scores
+from adaptbert.tasks import sentences, shapes
+from adaptbert.tasks.metrics import scoring as scores
 from stages import collect_task
 from tests.support import tiny_tasks
 
@@ -32,14 +29,13 @@ OF_VECTORS = {
 ARE_RIGHT = {target for target, scoring in scores.SCORING.items() if scoring.right([]) is not None}
 
 TABLES = {
-    "adaptbert/base/task_types.py: TARGETS_OF": (TARGETS_OF, TASK_TYPES),
-    "adaptbert/base/task_types.py: the values of TARGETS_OF": ({target for _, target in PAIRS}, TARGETS),
-    "adaptbert/data/layout.py: TASK_TYPES": (INPUTS, TASK_TYPES),
-    "adaptbert/data/targets.py: TARGETS": (targets.TARGETS, TARGETS),
-    "adaptbert/tasks/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
+    "adaptbert/base/task_types.py: TASK_TYPES": (task_types.TASK_TYPES, TASK_TYPES),
+    "adaptbert/base/task_types.py: the targets of TASK_TYPES": ({target for _, target in PAIRS}, TARGETS),
+    "adaptbert/base/task_types.py: TARGETS": (task_types.TARGETS, TARGETS),
+    "adaptbert/tasks/metrics/scoring.py: SCORING": (scores.SCORING, TARGETS),
     "adaptbert/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
     "adaptbert/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
-    "adaptbert/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
+    "adaptbert/tasks/sentences.py: HEADS": (sentences.HEADS, OF_VECTORS),
     "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
     "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
     "adaptbert/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
@@ -75,15 +71,15 @@ def test_every_column_is_read_and_checked() -> None:
 
 
 def test_every_key_that_a_target_takes_is_one_of_collect_task() -> None:
-    keys = {key for spec in targets.TARGETS.values() for key in (*spec.takes, *spec.needs)}
+    keys = {key for spec in task_types.TARGETS.values() for key in (*spec.takes, *spec.needs)}
     assert keys == {*collect_task.OF_SOME_TARGETS}, "stages/collect_task.py: OF_SOME_TARGETS"
     assert lacking(keys, collect_task.CollectTaskParams.model_fields) == [], "stages/collect_task.py"
-    assert all({*spec.needs} <= {*spec.takes} for spec in targets.TARGETS.values())
+    assert all({*spec.needs} <= {*spec.takes} for spec in task_types.TARGETS.values())
 
 
 @pytest.mark.parametrize(("task_type", "target"), PAIRS)
 def test_every_target_has_a_head_and_an_answer(task_type: TaskType, target: Target) -> None:
-    shape, spec = tiny_tasks.shape_of(task_type, target), targets.TARGETS[target]
+    shape, spec = tiny_tasks.shape_of(task_type, target), task_types.TARGETS[target]
     assert shape.metric == scores.COMPARED_BY[target]
     assert bool(shape.classes) == (spec.classes is not None) == bool(tiny_tasks.LABELS[target])
     assert (spec.classes is None) == (scores.SCORING[target].classes is None)

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import pytest
-from adaptbert.runtime.params.all_sections import check_all
 
 from adaptbert.config import load as params
 from benchmarks import machine, real_sets, studies

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.base.task_types import TARGETS
 from adaptbert.config import load as params
 from adaptbert.config.schema.sources import Limits, Task
-from adaptbert.data.targets import TARGETS
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from stages.collect_task import collect_task

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from adaptbert.runtime.params.all_sections import check_all
 
 from adaptbert.config import load as params
 from adaptbert.errors import BadParams

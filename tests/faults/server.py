@@ -18,7 +18,6 @@ import sklearn.metrics  # noqa: F401
 import sqlalchemy.dialects.sqlite  # noqa: F401
 import transformers.models.bert.modeling_bert  # noqa: F401
 
-from adaptbert.project import section_rules  # noqa: F401
 from adaptbert.training import loop as training  # noqa: F401
 from tests.faults import sabotages
 

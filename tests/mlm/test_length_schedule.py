@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.config.schema.mlm import Lengths
 from adaptbert.mlm.batch_schedule import ScheduledBatches
 from adaptbert.mlm.length_schedule import ShortDocuments
 from adaptbert.mlm.masked_lm import MaskedBatches
@@ -87,8 +86,3 @@ def test_short_first_then_whole_as_a_function_of_k(tmp_path: Path) -> None:
     assert [batch(k).ids.tolist() for k in (6, 2)] == [batch(k).ids.tolist() for k in (6, 2)]
     tokens = sum(batch(k).counts["tokens"] for k in range(5))
     assert tokens == pytest.approx(1_000, rel=0.05), "a step costs as many tokens as before"
-
-
-@pytest.mark.parametrize(("share", "steps", "short"), [(0.9, 1000, 900), (0.9, 0, 0), (1.0, 7, 7), (0.5, 3, 2)])
-def test_share_of_the_steps(share: float, steps: int, short: int) -> None:
-    assert Lengths(short_share=share, short_length=128).short_steps(steps) == short

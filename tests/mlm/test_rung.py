@@ -206,7 +206,7 @@ def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: 
 def test_a_draw_has_a_seed_of_its_own_and_the_first_that_of_params(ladder: Ladder) -> None:
     ladder.domain_transfer()
     first = ladder.outputs()
-    ladder.domain_transfer(draw="2")
+    ladder.domain_transfer(replicate="2")
     assert ladder.outputs()[f"models/{DOMAIN}/model.safetensors"] != first[f"models/{DOMAIN}/model.safetensors"]
     assert Checkpoint.load(ladder.root / "models" / DOMAIN).card.params["seed"] == seed_of_replicate(1, 2) != 1
 

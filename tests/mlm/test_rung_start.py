@@ -15,7 +15,7 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 from tests.support import tiny
-from tests.support.rungs import DOMAIN, ENCODER, PRETRAIN, SCRATCH, Ladder, refused
+from tests.support.rungs import DOMAIN, PRETRAIN, SCRATCH, SMALL, Ladder, refused
 
 
 def test_a_local_checkpoint_is_the_start(ladder: Ladder, trained_ladder: Ladder) -> None:
@@ -125,9 +125,9 @@ def test_documents_that_do_not_fit_are_refused(ladder: Ladder) -> None:
         lambda: ladder.domain_transfer(block_size=16, replay=0.9),
         rf"AB-111 params.yaml: domain_transfer: a document has {longest} tokens, block_size is 16\n  lower tokenize",
     )
-    small = ENCODER.model_copy(update={"max_positions": 32})
+    small = SMALL.model_copy(update={"max_positions": 32})
     refused(
         ladder,
-        lambda: ladder.pretrain(encoder=small),
+        lambda: ladder.pretrain(base=small),
         r"AB-111 params.yaml: pretrain: a document has \d+ tokens, max_positions is 32\n.* or raise max_positions",
     )

@@ -16,7 +16,7 @@ from adaptbert.mlm.batch_schedule import ScheduledBatches
 from adaptbert.mlm.heldout_evaluation import sets_in
 from adaptbert.mlm.masked_lm import MaskedLM
 from adaptbert.mlm.rung import RungRun, is_random, keep_rung, train_rung
-from adaptbert.model import checkpoint
+from adaptbert.model import checkpoint, optimizer
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training.loop import fit
@@ -65,8 +65,8 @@ def test_the_encoder_gets_a_schedule_of_its_own() -> None:
     made = MaskedLM(BertForMaskedLM(tiny.config()), tiny_params.optim(warmup_fraction=0.2), 10, HEAD)
     rate = made.configure_optimizers()["lr_scheduler"]["scheduler"].lr_lambdas[0]
     plain = tiny_params.optim(warmup_fraction=0.2)
-    assert [rate(step) for step in range(HEAD)] == [plain.rate(step, HEAD) for step in range(HEAD)]
-    assert [rate(HEAD + step) for step in range(10)] == [plain.rate(step, 10) for step in range(10)]
+    assert [rate(step) for step in range(HEAD)] == [optimizer.rate(plain, step, HEAD) for step in range(HEAD)]
+    assert [rate(HEAD + step) for step in range(10)] == [optimizer.rate(plain, step, 10) for step in range(10)]
 
 
 @pytest.mark.parametrize(

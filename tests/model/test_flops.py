@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from adaptbert.config.schema.finetuning import Freeze, RDrop
 from adaptbert.model.flops import training_flop
-from adaptbert.tasks.seed_inputs import flop_of
+from adaptbert.tasks.seed_run import flop_of
 from tests.support import tiny, tiny_params
 from tests.support.short_runs import made, masked_batches, masked_lm
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertForMaskedLM, BertForSequenceClassification
 
-from adaptbert.model.optimizer import adamw
+from adaptbert.model.optimizer import adamw, rate
 from tests.support import tiny, tiny_params
 
 
@@ -14,13 +14,13 @@ from tests.support import tiny, tiny_params
 def test_the_rate_rises_and_falls_in_a_line(steps: int, fraction: float) -> None:
     config = tiny_params.optim(warmup_fraction=fraction)
     warmup = max(1, round(fraction * steps))
-    rates = [config.rate(step, steps) for step in range(steps)]
-    for step, rate in enumerate(rates):
+    rates = [rate(config, step, steps) for step in range(steps)]
+    for step, share in enumerate(rates):
         expected = (step + 1) / warmup if step < warmup else (steps - step) / (steps - warmup)
-        assert rate == pytest.approx(expected, rel=1e-12)
+        assert share == pytest.approx(expected, rel=1e-12)
     assert max(rates) == 1, "the highest rate is reached"
     assert min(rates) > 0, "no step is spent on nothing"
-    assert config.rate(steps, steps) == 0, "the end of the line"
+    assert rate(config, steps, steps) == 0, "the end of the line"
 
 
 @pytest.mark.parametrize("kind", [BertForMaskedLM, BertForSequenceClassification])

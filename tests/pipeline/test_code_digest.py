@@ -81,7 +81,7 @@ EDITS = {
     "adaptbert/mlm/sentence_pairs.py": MLM,
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
-    "adaptbert/tasks/metrics/calibration.py": {"compare"},
+    "adaptbert/statistics/calibration.py": {"compare"},
     "stages/pretrain.py": {"pretrain"},
 }
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptbert.base.task_types import TARGETS
 from adaptbert.core.files import read_json, write_json
-from adaptbert.data.targets import TARGETS
 from adaptbert.prediction import Predictor
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-from adaptbert.project.section_rules import notices
-
 from adaptbert.config import load as params
 from tests.support.checked_files import write_document
 from tests.support.commands import DEMO, run

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from adaptbert.base.ladder import RESERVED
 
 from adaptbert.errors import BAD_PARAMS
 from tests.support.rules import DEMO, REMOVED, errors

@@ -4,7 +4,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from adaptbert.runtime.params.all_sections import check_all
 
 from adaptbert.config import load as params
 from adaptbert.config import plan_file

@@ -21,9 +21,7 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.project import price
 from adaptbert.project.price import Price, prices
-from adaptbert.tasks.seed_inputs import HeldOutRows, SeedInputs, flop_of
-from adaptbert.tasks.seed_run import train_seed
-from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.seed_run import SeedInputs, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params, tiny_tasks
@@ -240,9 +238,7 @@ def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) 
         params.read(Path("params.yaml")), cell.names(), "params.yaml"
     )
     described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
-    shape = shape_of(described, values.options())
-    held_out = HeldOutRows(folder, lambda some: shape.examples(some, start.tokenizer, values.max_length))
-    request = SeedInputs(start, described, rows, held_out).of(values.seeds[0], values)
+    request = SeedInputs(start, folder, described, rows, values).of(values.seeds[0])
     trained = train_seed(request, values.seeds[0], Savepoints(project / "points"), tiny.no_record())
     counts = trained.fitted.counts
     due = priced()["finetune", "mention"]

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adaptbert.project.section_rules import notices
-from adaptbert.runtime.params import blocks
 
 from adaptbert.config import plan_file, strict_yaml
 from adaptbert.config.schema.finetuning import Finetune

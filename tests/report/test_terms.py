@@ -15,7 +15,7 @@ from adaptbert.report import overview, terms, text_table
 from adaptbert.report.sentences.trust import Standing
 from adaptbert.report.terms import Words
 from adaptbert.statistics.verdicts import GAINS, Verdict
-from adaptbert.tasks.metrics.targets import COMPARED_BY
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from tests.support.page_reader import CHINESE
 
 OF_STARTS = {*get_args(Verdict)} - {"descriptive"}

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from adaptbert.base.ladder import LadderConfig
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.schema.comparison import PRIMARY, Compare

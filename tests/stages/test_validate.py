@@ -9,7 +9,7 @@ import pytest
 
 from adaptbert.core.files import read_json
 from adaptbert.errors import Several
-from stages.validate import Names, ValidateParams, validate
+from stages.validate import validate
 from tests.support import raw
 from tests.support.labelled_files import SPANS
 from tests.support.tiny import folder_bytes

@@ -130,7 +130,7 @@ def checkpoint(folder: Path, pieces: Tokenizer, seed: int = 1) -> None:
     """A folder in Hugging Face format with random weights, as a public checkpoint in models/init."""
     torch.manual_seed(seed)
     shape = Base(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
-    weights = BertForMaskedLM(shape.hugging_face(pieces.size, pieces.pad))
+    weights = BertForMaskedLM(saved.random_weights(shape, pieces.size, pieces.pad))
     saved.save(folder, weights, pieces, tiny.card("pretrain"))
     (folder / "card.json").unlink()
 

@@ -6,11 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adaptbert.runtime.params.all_sections import check_all
-
 from adaptbert.config import load as params
 from adaptbert.errors import UserError
-from adaptbert.project import section_rules
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 

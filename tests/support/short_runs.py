@@ -8,6 +8,7 @@ from transformers import BertForMaskedLM
 
 from adaptbert.config.schema.finetuning import Freeze, RDrop
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.model.families.bert import BERT
 from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.tasks.module import FineTuning, LabelledBatches
 from adaptbert.tasks.options import freezing
@@ -24,7 +25,7 @@ EPOCH = 2.0
 
 def model_of(shape: Shape, dropout: float = 0.2) -> Any:
     torch.manual_seed(0)
-    return shape.hugging_face_class()(tiny.config(dropout, classifier_dropout=dropout, **shape.config()))
+    return BERT.hugging_face(shape.head)(tiny.config(dropout, classifier_dropout=dropout, **shape.config()))
 
 
 def made(

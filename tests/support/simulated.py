@@ -15,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from adaptbert.base.ladder import LadderConfig
 
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
 from adaptbert.comparison.records import Comparison

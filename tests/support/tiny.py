@@ -74,7 +74,7 @@ def heldout(folder: Path, pieces: Tokenizer | None = None, tasks: Sequence[str] 
 def config(dropout: float | None = None, **changes: Any) -> Any:
     """The architecture as Hugging Face writes it; with `dropout`, that of hidden states and attention."""
     shape = Base(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=POSITIONS)
-    made = shape.hugging_face(tokenizer().size, tokenizer().pad)
+    made = checkpoint.random_weights(shape, tokenizer().size, tokenizer().pad)
     rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     made.update({**({} if dropout is None else dict.fromkeys(rates, dropout)), **changes})
     return made

@@ -14,7 +14,7 @@ from adaptbert.config.schema.finetuning import OPTIONS
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import shapes
-from adaptbert.tasks.metrics.targets import SCORING, right_answers
+from adaptbert.tasks.metrics.scoring import SCORING, right_answers
 from adaptbert.tasks.shape import Shape
 from tests.support.tiny import rows
 

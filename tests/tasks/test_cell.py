@@ -18,7 +18,7 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks import seed_run
 from adaptbert.tasks.metrics.scores import classification_metrics, span_metrics
-from adaptbert.tasks.seed_inputs import SeedRun
+from adaptbert.tasks.seed_run import SeedRun
 from tests.support import tiny, tiny_params
 from tests.support.cells import Project
 
@@ -165,7 +165,7 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
         monkeypatch.setattr(what, spied)
 
     spy("adaptbert.data.labelled_set.split", lambda arguments: f"opens {arguments[1]}")
-    spy("adaptbert.tasks.sentences.Sentences.examples", lambda arguments: f"tokenises {len(arguments[1])}")
+    spy("adaptbert.tasks.shape.Shape.examples", lambda arguments: f"tokenises {len(arguments[1])}")
     spy("adaptbert.tasks.seed_run.fit", lambda _: "trains")
     search = {"trials": 2, "learning_rate": [1e-9, 1e-2], "seeds": 2}
     fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32], search=search)

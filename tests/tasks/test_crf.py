@@ -14,6 +14,7 @@ from adaptbert.tasks.crf import CRF, decode, legal_transitions
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 Route = tuple[int, ...]
 COUNTS = torch.tensor([3, 1, 0, 4, 2])
+WHOLE = (torch.ones(5), torch.ones(5), 4)
 KINDS = [(BIO, True), (["N", "V", "B"], False)]
 
 
@@ -72,7 +73,7 @@ def test_likelihood_and_gradients_equal_brute_force(tags: list[str], are_spans: 
         brute.append(scores[path] - torch.logsumexp(torch.stack(list(scores.values())), 0))
     expected = torch.stack(brute)
     targets = torch.tensor([number for path in target_paths for number in path])
-    likelihoods = crf.log_likelihood(logits, COUNTS, targets)
+    likelihoods = crf.log_likelihood(logits, COUNTS, targets, *WHOLE)
     torch.testing.assert_close(likelihoods, expected)
     assert likelihoods[2] == 0, "a sequence without places"
     weights = torch.tensor([1.0, -2.0, 5.0, 0.5, 3.0], dtype=torch.double)
@@ -122,18 +123,20 @@ def test_decoding_without_scores_is_decoding_with_scores_of_zero() -> None:
 def test_nothing_but_empty_sequences() -> None:
     crf, nothing = CRF(BIO, True), torch.zeros(0, len(BIO))
     counts = torch.tensor([0, 0])
-    assert crf.log_likelihood(nothing, counts, torch.zeros(0, dtype=torch.int64)).tolist() == [0, 0]
+    assert crf.log_likelihood(
+        nothing, counts, torch.zeros(0, dtype=torch.int64), torch.ones(2), torch.ones(2), 0
+    ).tolist() == [0, 0]
     assert crf.decode(nothing, counts).tolist() == []
 
 
 def test_autocast_does_not_reach_the_sums() -> None:
     crf = CRF(BIO, True)
-    counts = torch.tensor([120])
+    counts, whole = torch.tensor([120]), (torch.ones(1), torch.ones(1), 120)
     logits = torch.randn(120, 5, generator=torch.Generator().manual_seed(0)).bfloat16()
     targets = decode(logits, counts, legal_transitions(BIO))
-    plain = crf.log_likelihood(logits.float(), counts, targets)
+    plain = crf.log_likelihood(logits.float(), counts, targets, *whole)
     with torch.autocast("cpu", torch.bfloat16):
-        cast = crf.log_likelihood(logits, counts, targets)
+        cast = crf.log_likelihood(logits, counts, targets, *whole)
     assert cast.dtype == torch.float32
     assert cast.item() == plain.item()
 
@@ -163,5 +166,5 @@ def test_a_window_within_a_row_begins_with_any_tag(ends: bool) -> None:
             scores[path] = logits[torch.arange(3), torch.tensor(path)].sum() + steps
     chosen = (2, 2, 0)  # I-X I-X O
     expected = scores[chosen] - torch.logsumexp(torch.stack(list(scores.values())), 0)
-    arguments = (torch.tensor([3]), torch.tensor(chosen), torch.tensor([0.0]), torch.tensor([float(ends)]))
+    arguments = (torch.tensor([3]), torch.tensor(chosen), torch.tensor([0.0]), torch.tensor([float(ends)]), 3)
     torch.testing.assert_close(crf.log_likelihood(logits, *arguments), expected[None], check_dtype=False)

@@ -9,7 +9,7 @@ from transformers import AutoModelForQuestionAnswering, AutoModelForTokenClassif
 
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set as labelled
-from adaptbert.tasks.metrics.targets import COMPARED_BY
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.predicting import KINDS

@@ -70,7 +70,7 @@ def test_an_answer_comes_back_as_it_stands_in_the_context(
     assert int(examples.lengths.max()) <= max_length
     assume(size <= max_length - 3 - 3 - 4 + 1)  # so that some window holds all of it
     assume(len(pieces.encode([text_words[first]])[0].ids) > 0)
-    answers, confidence = shape.answers(rows, examples, certain(shape, rows, examples), PERMISSIVE)
+    answers, confidence, _ = shape.decode(rows, examples, certain(shape, rows, examples), PERMISSIVE)
     assert answers[0].strip("\u200b") == text.strip("\u200b")
     assert answers[0] in context
     assert confidence[0] > 0.99
@@ -96,7 +96,7 @@ def test_unanswerable_rows_are_counted() -> None:
     examples = shape.examples(rows, tiny.tokenizer(), 14)
     assert shape.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
     scores = certain(shape, rows, examples)
-    has_answer = [answer != "" for answer in shape.answers(rows, examples, scores, PERMISSIVE)[0]]
+    has_answer = [answer != "" for answer in shape.decode(rows, examples, scores, PERMISSIVE)[0]]
     assert has_answer[:2] + has_answer[4:5] == [False, False, True], "as one that knows answers"
     assert shape.unanswerable(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
         ["answers_cut_away", "answers_too_long"], 0
@@ -196,7 +196,7 @@ def test_the_best_legal_span_over_all_windows(longest: int) -> None:
     rows = [row(text) for text in texts]
     examples = shape.examples(rows, tiny.tokenizer(), 24)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), 2))
-    answers, confidence = shape.answers(rows, examples, scores, {THRESHOLD: 1e9})
+    answers, confidence, _ = shape.decode(rows, examples, scores, {THRESHOLD: 1e9})
     ends = np.cumsum(examples.counts)
     for number, answer in enumerate(answers):
         candidates = [
@@ -217,12 +217,12 @@ def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_thresho
     scores[0] = 3.0
     context = np.flatnonzero(examples.spans[:, 1] > 0)
     scores[context[1]] = 1.0  # 2 against 6
-    assert shape.answers(rows, examples, scores, {THRESHOLD: 3.9})[0] == [""]
-    assert shape.answers(rows, examples, scores, {THRESHOLD: 4.1})[0] == ["house"]
+    assert shape.decode(rows, examples, scores, {THRESHOLD: 3.9})[0] == [""]
+    assert shape.decode(rows, examples, scores, {THRESHOLD: 4.1})[0] == ["house"]
     always = tiny_tasks.described("extractive_answer", no_answer=False)
     answering = shape_of(always, tiny_tasks.options("extractive_answer", stride=4, max_question=3))
     assert answering.tune(rows, examples, scores) == {}
-    assert answering.answers(rows, examples, scores, {})[0] == ["house"], "a set in which every question has one"
+    assert answering.decode(rows, examples, scores, {})[0] == ["house"], "a set in which every question has one"
 
 
 def test_no_answer_has_the_lowest_score_of_all_windows() -> None:
@@ -233,9 +233,9 @@ def test_no_answer_has_the_lowest_score_of_all_windows() -> None:
     first = np.cumsum(examples.counts) - examples.counts
     scores = np.zeros((len(examples.places), 2))
     scores[first] = 5.0
-    assert shape.answers(rows, examples, scores, PERMISSIVE)[0] == [""]
+    assert shape.decode(rows, examples, scores, PERMISSIVE)[0] == [""]
     scores[first[1]] = -5.0
-    assert shape.answers(rows, examples, scores, PERMISSIVE)[0] != [""]
+    assert shape.decode(rows, examples, scores, PERMISSIVE)[0] != [""]
 
 
 def test_the_threshold_is_tuned_to_the_best_f1() -> None:
@@ -251,7 +251,7 @@ def test_the_threshold_is_tuned_to_the_best_f1() -> None:
     scores[span] = 1e-3
     tuned = shape.tune(rows, examples, scores)
     assert -1.0 < tuned[THRESHOLD] < 0.5
-    answers, _ = shape.answers(rows, examples, scores, tuned)
+    answers, _, _ = shape.decode(rows, examples, scores, tuned)
     assert answers == ["fish"] * 5 + [""] * 7
     assert shape.score(shape.gold(rows), answers)["f1_answer"] == pytest.approx(11 / 12)
 
@@ -275,4 +275,4 @@ def test_a_context_that_nothing_can_be_seen_of() -> None:
     scores = certain(shape, rows, examples)
     tuned = shape.tune(rows, examples, scores)
     assert np.isfinite(tuned[THRESHOLD])
-    assert shape.answers(rows, examples, scores, tuned)[0] == ["", "fish"]
+    assert shape.decode(rows, examples, scores, tuned)[0] == ["", "fish"]

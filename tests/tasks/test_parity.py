@@ -18,13 +18,14 @@ from transformers import BertForMaskedLM, BertForPreTraining
 from adaptbert.mlm import masked_lm
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
+from adaptbert.model.families.bert import BERT
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks import labelled_batch
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.module import FineTuning, LabelledBatches, logits
+from adaptbert.tasks.sentences import FOLDED
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import shape_of
-from adaptbert.tasks.targets import FOLDED
 from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny, tiny_params, tiny_tasks
 
@@ -140,7 +141,7 @@ def labelled_head(name: str, target: str) -> Head:
             inputs["labels"] = torch.as_tensor(part.targets)
         return inputs
 
-    kind, more = shape.hugging_face_class(), shape.config()
+    kind, more = BERT.hugging_face(shape.head), shape.config()
     return Head(
         FineTuning(model(kind, **more), shape, OPTIM, STEPS),
         model(kind, **more),
@@ -235,7 +236,7 @@ def test_an_answer_does_not_depend_on_its_neighbours(name: str, target: str) -> 
     shape, rows = small(name, target, 12)
     examples = shape.examples(rows, tiny.tokenizer(), LONGEST)
     assert pack(examples.lengths, BLOCK).documents.shape[0] < len(examples), "some must share a row"
-    net = model(shape.hugging_face_class(), **shape.config())
+    net = model(BERT.hugging_face(shape.head), **shape.config())
     together = logits(net, shape, examples, BLOCK, "32-true")
     alone = [logits(net, shape, examples.take(np.array([i])), BLOCK, "32-true") for i in range(len(examples))]
     np.testing.assert_allclose(together, np.concatenate(alone), atol=LOSS)

@@ -36,7 +36,7 @@ def test_single_sentences() -> None:
     assert examples.cut == 1
     assert (examples.ids[examples.flat_places()] == pieces.cls).all(), "the head looks at [CLS]"
     assert shape.targets(rows, examples).tolist() == [1, 0, 0]
-    answers, confidence = shape.answers(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)
+    answers, confidence, _ = shape.decode(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)
     assert answers == shape.gold(rows) == ["prose", "code", "code"]
     assert confidence.tolist() == pytest.approx([0.7, 0.6, 0.5])
 
@@ -68,7 +68,7 @@ def test_the_scores_of_windows_are_averaged() -> None:
     rows = [{"id": "b", "text": "by a", "label": "code"}, {"id": "a", "text": LONG, "label": "code"}]
     examples = shape.examples(rows, tiny.tokenizer(), 10)
     scores = np.array([[0.0, 1.0], [9.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
-    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
     assert answers == ["prose", "code"], "two of three windows say prose; their mean says code"
     assert confidence[1] == pytest.approx(1 / (1 + np.exp(-1)))
 
@@ -112,7 +112,7 @@ def test_several_labels_are_those_more_probable_than_not() -> None:
     rows = tiny_tasks.labelled("domain", "single_sentence", 4, 1, "labels")
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     scores = np.array([[2.0, -2.0], [-1.0, -3.0], [0.1, 0.2], [-0.1, 5.0]])
-    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
     assert answers == [["attribute"], [], ["attribute", "object"], ["object"]]
     assert confidence.tolist() == pytest.approx((1 / (1 + np.exp(-np.abs(scores)))).min(1))
     assert shape.targets(rows, examples).tolist() == [
@@ -131,10 +131,10 @@ def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     config.update(shape.config())
     model = BertForSequenceClassification(config)
     examples = shape.examples(rows, tiny.tokenizer(), 64)
-    before, _ = shape.answers(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
+    before, _, _ = shape.decode(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
     folded = shape.fold_scale(model)
-    after, _ = folded.answers(rows, examples, logits(model, folded, examples, 64, "32-true"), NOTHING)
+    after, _, _ = folded.decode(rows, examples, logits(model, folded, examples, 64, "32-true"), NOTHING)
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
     assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"

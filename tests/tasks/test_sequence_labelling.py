@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.data import tag_schemes
+from adaptbert.tasks.crf import GROUP_ROWS, groups
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.tag_decoding import GROUP_ROWS, groups
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -57,7 +57,7 @@ def test_each_word_finds_its_own_tag(sentences: list[list[str]], seed: int, max_
     rows = [{**row, "tags": tag_schemes.legal(row["tags"], "bio")} for row in rows]
     examples = shape.examples(rows, tiny.tokenizer(), max_length)
     assert int(examples.lengths.max()) <= max_length
-    answers, confidence = shape.answers(rows, examples, certain(shape, rows, examples), NOTHING)
+    answers, confidence, _ = shape.decode(rows, examples, certain(shape, rows, examples), NOTHING)
     assert (confidence > 0.99).all()
     assert answers == [row["tags"] for row in rows]
 
@@ -82,7 +82,7 @@ def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
     examples = shape.examples([row], tiny.tokenizer(), 16)
 
     def answer(first: list[float], second: list[float]) -> list[str]:
-        answers, _ = shape.answers([row], examples, np.log(np.array([first, second])), NOTHING)
+        answers, _, _ = shape.decode([row], examples, np.log(np.array([first, second])), NOTHING)
         return answers[0]
 
     inside = [0.1, 0.05, 0.05, 0.2, 0.6]
@@ -95,14 +95,14 @@ def test_whatever_the_scores_spans_are_legal() -> None:
     rows = tagged([["the", "house", "of", "\u200b", "values", "is"][: 1 + n % 6] for n in range(600)], 1)
     examples = shape.examples(rows, tiny.tokenizer(), 16)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), len(shape.classes)))
-    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
     assert all(tag_schemes.fits(answer, "bio") for answer in answers)
     assert ((confidence > 0) & (confidence <= 1)).all()
     assert sum(tag != "O" for answer in answers for tag in answer) > 500
     parts = np.split(scores, np.cumsum(examples.counts)[:-1])
     for number in (0, 7, 300, 599):
         one = shape.examples([rows[number]], tiny.tokenizer(), 16)
-        assert shape.answers([rows[number]], one, parts[number], NOTHING)[0] == [answers[number]], "not its neighbours"
+        assert shape.decode([rows[number]], one, parts[number], NOTHING)[0] == [answers[number]], "not its neighbours"
 
 
 @given(st.lists(st.integers(0, 9), max_size=700), st.integers(0, 9))
@@ -135,7 +135,7 @@ def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> N
     tuned = shape.tune(many, examples, np.zeros(0))
     assert tuned == {"commonest_tag": 1.0}
     scores = 50 * np.eye(3)[[0, 2]]
-    assert shape.answers([row], examples, scores, tuned)[0] == [["DET", "NOUN", "X"]]
+    assert shape.decode([row], examples, scores, tuned)[0] == [["DET", "NOUN", "X"]]
 
 
 def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
@@ -147,6 +147,6 @@ def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
     examples = shape.examples(rows, tiny.tokenizer(), 16)
     with np.errstate(divide="ignore"):
         scores = np.log(np.array([[0.9, 0.1, 0, 0, 0], [0.2, 0.6, 0.1, 0.1, 0]]))
-    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
     assert answers == [["O", "B-ATTR"], ["O"]]
     assert confidence.tolist() == pytest.approx([0.6, 1.0])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.tasks.examples import ROW, Examples, gather
-from adaptbert.tasks.metrics.targets import COMPARED_BY
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from adaptbert.tasks.shapes import SHAPES, ShapeConfig
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak

@@ -16,7 +16,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.task_types import Target, TaskType
+from adaptbert.base.task_types import TARGETS, Target, TaskType
 from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.evaluation.linear_models import (
     Answers,
@@ -30,10 +30,9 @@ from adaptbert.comparison.evaluation.linear_models import (
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout
-from adaptbert.data.targets import TARGETS
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.metrics import answer_overlap as answer_text
-from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING, right_answers
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 
 Row = dict[str, Any]
 Rows = Sequence[Row]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from adaptbert.base.task_types import Target
 from adaptbert.comparison.evaluation.predictions import Answer
 from adaptbert.data.tag_schemes import OUTSIDE
-from adaptbert.tasks.metrics.targets import SCORING
+from adaptbert.tasks.metrics.scoring import SCORING
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from adaptbert.base.task_types import Target
+from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.comparison.evaluation.class_scores import ClassScores, Confusion, class_table, confusion
 from adaptbert.comparison.evaluation.predictions import Answer, judge, read_predictions
-from adaptbert.data.targets import TARGETS
-from adaptbert.tasks.metrics.calibration import (
+from adaptbert.statistics.calibration import (
     BINS,
     Bin,
     brier_score,

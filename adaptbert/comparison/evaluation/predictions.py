@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.task_types import Target
-from adaptbert.data.targets import TARGETS
-from adaptbert.tasks.metrics.targets import SCORING
+from adaptbert.base.task_types import TARGETS, Target
+from adaptbert.tasks.metrics.scoring import SCORING
 
 
 @dataclass(frozen=True)

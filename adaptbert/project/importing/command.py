@@ -18,6 +18,8 @@ from adaptbert.errors import BadData, BadParams, Several, UserError, printable
 from adaptbert.model.card import CARD
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, check_architecture, downloaded, read_object
+from adaptbert.model.families.bert import BERT
+from adaptbert.model.families.registry import FAMILIES
 from adaptbert.project.importing import weights
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import Tokenizer
@@ -176,11 +178,11 @@ def _config(file: Path) -> dict[str, Any]:
     kind, classes = values.get("model_type"), values.get("architectures")
     if kind is None and isinstance(classes, list) and any(not str(name).startswith("Bert") for name in classes):
         kind = str(classes[0])
-    if isinstance(kind, str) and kind != "bert":
+    if isinstance(kind, str) and kind not in FAMILIES:
         problem = f"a model of the kind {kind}, which is another architecture than BERT"
         remedy = "take a BERT; by their config.json, MacBERT and the Chinese RoBERTa-wwm are (model_type bert)"
         raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
-    values = {"model_type": "bert", **values} if kind is None else values
+    values = {"model_type": BERT.name, **values} if kind is None else values
     check_architecture(values, file)
     return values
 

@@ -17,6 +17,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadData, shortened
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, refuse_strays
+from adaptbert.model.families.registry import family_of
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _POINTER = b"version https://git-lfs.github.com/"
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
 """The words of torch's unpickler for operations that build something else than tensors."""
-_HEADS = {"masked-LM head": "cls.predictions.", "pooler": "bert.pooler.", "next-sentence head": "cls.seq_relationship."}
 
 
 def write(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
@@ -41,25 +41,26 @@ def write(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
     """
     import torch
     from safetensors.torch import save_file
-    from transformers import BertForPreTraining
 
     config = checkpoint.config()
+    family = family_of(config)
+    decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
     stored, others = _stored(file)
     if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
-        stored.pop("cls.predictions.decoder.weight", None)
+        stored.pop(f"{family.decoder}weight", None)
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
     dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
     dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
     with quiet(), checkpoint.readable():
-        model, info = BertForPreTraining.from_pretrained(
+        model, info = family.hugging_face("pretraining").from_pretrained(
             None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
         )
     lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
-    of_heads = tuple(_HEADS.values())
-    strays = [key for key, *_ in info["mismatched_keys"]] + [name for name in unused if name.startswith("bert.")]
+    of_heads = tuple(family.pretrained.values())
+    strays = [key for key, *_ in info["mismatched_keys"]] + [name for name in unused if name.startswith(family.prefix)]
     refuse_strays([*strays, *(name for name in lacking if not name.startswith(of_heads))], file.parent)
     if config.tie_word_embeddings:
-        lacking |= {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
+        lacking |= decoder
     # Each with memory of its own, as safetensors demands.
     tensors = {name: tensor.clone().contiguous() for name, tensor in model.state_dict().items() if name not in lacking}
     for name, tensor in tensors.items():
@@ -72,7 +73,7 @@ def write(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
         shutil.copymode(folder / CONFIG, folder / WEIGHTS)  # safetensors writes it readable by its owner only
     yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
-    heads = [head for head, prefix in _HEADS.items() if any(name.startswith(prefix) for name in tensors)]
+    heads = [head for head, prefix in family.pretrained.items() if any(name.startswith(prefix) for name in tensors)]
     if heads:
         yield f"with {', '.join(heads)}"
     if "masked-LM head" not in heads:

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.base.task_types import TARGETS, TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format, named_type
 from adaptbert.data.readers import encodings
 from adaptbert.data.readers.spec import FORMATS
-from adaptbert.data.targets import TARGETS
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks import columns as of_columns
 from adaptbert.project.tasks import targets

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from adaptbert.base.task_types import TARGETS
 from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Task
-from adaptbert.data.targets import TARGETS
 from adaptbert.report.terms import TARGET_WORDS, Words, baseline_name, change, listed, percent, points, same
 from adaptbert.statistics.intervals import Difference
 

@@ -1,6 +1,6 @@
 """metrics/finetune/<cell>.json: the scores of all seeds of a cell, its search trials, and the cost.
 
-Written by adaptbert.tasks.cell_outputs, read by adaptbert.comparison.
+Written by adaptbert.tasks.cell, read by adaptbert.comparison.
 """
 
 from collections.abc import Mapping, Sequence

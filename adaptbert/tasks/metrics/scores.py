@@ -2,15 +2,21 @@
 
 scikit-learn, scipy and seqeval compute them, except those of extractive answers: no library has both of the
 tokenisations in use; tests/tasks/metrics/test_answer_scores.py compares ours with torchmetrics and with an
-independent implementation. docs/metrics.md says what each name means, adaptbert.tasks.metrics.targets which target
+independent implementation. docs/metrics.md says what each name means, adaptbert.tasks.metrics.scoring which target
 has it.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.tasks.metrics import answer_overlap as answer_text
+
+ClassScores = dict[str, tuple[float, float, float, float]]
+"""Class -> precision, recall, F1, how often it is the right answer."""
+Pair = tuple[str, str]
+"""A right label and the one that was predicted in its place."""
 
 
 def classification_metrics(
@@ -115,7 +121,7 @@ def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[lis
         numbers: of the types; new types are added.
     """
     return [
-        [tag if tag == "O" else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
+        [tag if tag == OUTSIDE else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
         for tags in rows
     ]
 
@@ -150,3 +156,80 @@ def answer_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> d
         "f1_answer": sum(f1 for f1, _ in scores) / len(scores),
         "exact_match": sum(exact for _, exact in scores) / len(scores),
     }
+
+
+# By class: only classes that occur among the right answers have scores.
+
+
+def one_label(gold: str, predicted: str) -> Iterable[Pair]:
+    """The one decision on a row."""
+    return [(gold, predicted)]
+
+
+def each_word(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
+    """A decision on each word of a row."""
+    return zip(gold, predicted, strict=True)
+
+
+def each_type(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
+    """Of each word of a row the type of the span that it is in."""
+    return zip(map(_type_of, gold), map(_type_of, predicted), strict=True)
+
+
+def of_pairs(
+    pairs: Callable[[Any, Any], Iterable[Pair]], gold_rows: Sequence[Any], predicted_rows: Sequence[Any]
+) -> ClassScores:
+    """Each decision has one label.
+
+    Args:
+        pairs: right answer and prediction of a row -> its decisions.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    decisions = [pair for rows in zip(gold_rows, predicted_rows, strict=True) for pair in pairs(*rows)]
+    gold, predicted = [gold for gold, _ in decisions], [predicted for _, predicted in decisions]
+    labels = sorted(set(gold))
+    columns = precision_recall_fscore_support(gold, predicted, labels=labels, average=None, zero_division=0)
+    return {
+        label: (float(precision), float(recall), float(f1), float(support))
+        for label, precision, recall, f1, support in zip(labels, *columns, strict=True)
+    }
+
+
+def of_multi_label(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    """Each label of each row is a binary decision."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    scores = {}
+    for label in sorted({label for labels in gold for label in labels}):
+        right, positive = [label in labels for labels in gold], [label in labels for labels in predicted]
+        precision, recall, f1, _ = precision_recall_fscore_support(right, positive, average="binary", zero_division=0)
+        scores[label] = (float(precision), float(recall), float(f1), float(sum(right)))
+    return scores
+
+
+def of_spans(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    """By type; a span counts when both ends and the type agree."""
+    from seqeval.metrics.v1 import classification_report
+    from seqeval.scheme import IOB2
+
+    numbers: dict[str, str] = {}
+    right = numbered(gold, numbers)
+    types = dict(numbers)  # of the right answers alone
+    if not types:
+        return {}
+    report: Any = classification_report(
+        right, numbered(predicted, numbers), scheme=IOB2, zero_division=0, output_dict=True
+    )
+
+    def value(name: str, key: str) -> float:
+        return float(report[types[name]][key])
+
+    return {
+        name: (value(name, "precision"), value(name, "recall"), value(name, "f1-score"), value(name, "support"))
+        for name in sorted(types)
+    }
+
+
+def _type_of(tag: str) -> str:
+    return tag if tag == OUTSIDE else tag[2:]

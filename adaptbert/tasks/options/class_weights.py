@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from adaptbert.base.task_types import Target
+from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.data.cleaning import spelled
-from adaptbert.data.targets import TARGETS
 
 Weight = Annotated[float, Field(gt=0)]
 ClassWeights = Literal["balanced"] | dict[str, Weight]

@@ -7,7 +7,7 @@ trained parameter, which saves time.
 from typing import TYPE_CHECKING
 
 from adaptbert.config.schema.finetuning import Freeze, GradualUnfreezing
-from adaptbert.model.parameter_depth import depths
+from adaptbert.model.families.family import depths
 
 if TYPE_CHECKING:
     from torch import nn
@@ -19,7 +19,7 @@ def layers_below(config: Freeze, layers: int) -> int:
 
 
 def frozen_depths(config: GradualUnfreezing, epoch: int, layers: int) -> int:
-    """The number of the lowest depths (adaptbert.model.parameter_depth) that are frozen in epoch 0, 1 ...; at most
+    """The number of the lowest depths (adaptbert.model.families.family.depths) that are frozen in epoch 0, 1 ...; at most
     `layers` + 1, all but the head.
     """
     return max(0, layers + 1 - epoch * config.layers_per_epoch)

@@ -18,7 +18,7 @@ from adaptbert.comparison.evaluation.linear_models import few_spaces
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.report.terms import BASELINES as BASELINE_WORDS
-from adaptbert.tasks.metrics.targets import COMPARED_BY
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from tests.support import tiny, tiny_tasks
 from tests.support.bases import write_base
 from tests.support.tiny_tasks import baseline_scores

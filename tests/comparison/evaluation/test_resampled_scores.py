@@ -12,7 +12,7 @@ from adaptbert.base.task_types import Target
 from adaptbert.comparison.evaluation.resampled_scores import scorer
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
 from tests.support import tiny_tasks
 
 LABELS = ["a", "b", "c"]

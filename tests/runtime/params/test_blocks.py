@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from adaptbert.runtime.params.blocks import in_force, parse
 
 from adaptbert.config.schema.mlm import Masking
 from adaptbert.errors import UserError

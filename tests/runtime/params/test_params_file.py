@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from adaptbert.runtime.params.all_sections import check_all
 
 from adaptbert.config import load as params
 from adaptbert.errors import BAD_PARAMS, BadParams, UserError

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from adaptbert.runtime.params.planned_tokens import planned_tokens
-
 from adaptbert.config import load as params_file
 from adaptbert.config import plan as planning
 from tests.support.imports import ROOT

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adaptbert.runtime.params.all_sections import check_all
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML

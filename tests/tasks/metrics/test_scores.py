@@ -23,7 +23,7 @@ from adaptbert.tasks.metrics.scores import (
     span_metrics,
     tag_metrics,
 )
-from adaptbert.tasks.metrics.targets import COMPARED_BY, SCORING
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
 from tests.support import tiny_tasks
 
 LABELS = ["a", "b", "c", "d"]

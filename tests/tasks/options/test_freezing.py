@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from adaptbert.config.schema.finetuning import Freeze, GradualUnfreezing
-from adaptbert.model.optimizer import adamw
-from adaptbert.model.parameter_depth import depths
+from adaptbert.model.families.family import depths
+from adaptbert.model.optimizer import adamw, rate
 from adaptbert.tasks.module import UnfreezingBatches
+from adaptbert.tasks.options.freezing import frozen_depths
 from adaptbert.training.loop import fit
 from tests.support import tiny, tiny_params
 from tests.support.short_runs import EPOCH, STEPS, changed, made, plan, weights
@@ -30,7 +31,7 @@ def test_each_layer_learns_at_its_own_rate_all_along_the_schedule() -> None:
     deep = depths(of.values())
     assert sum(len(group["params"]) for group in optimizer.param_groups) == len(of), "each once"
     for step in range(STEPS):
-        share = tiny_params.optim().rate(step, STEPS)
+        share = rate(tiny_params.optim(), step, STEPS)
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 expected = 8e-3 * share * 0.5 ** (3 - deep[of[id(parameter)]])
@@ -64,8 +65,8 @@ def test_what_is_frozen_stays_and_the_optimizer_knows_nothing_of_it(config: dict
 
 def test_layers_thaw_from_the_top_epoch_by_epoch() -> None:
     config = GradualUnfreezing(layers_per_epoch=1)
-    assert [config.frozen(epoch, 2) for epoch in range(5)] == [3, 2, 1, 0, 0]
-    assert [GradualUnfreezing(layers_per_epoch=5).frozen(epoch, 12) for epoch in range(4)] == [13, 8, 3, 0]
+    assert [frozen_depths(config, epoch, 2) for epoch in range(5)] == [3, 2, 1, 0, 0]
+    assert [frozen_depths(GradualUnfreezing(layers_per_epoch=5), epoch, 12) for epoch in range(4)] == [13, 8, 3, 0]
     for epochs in range(1, 5):
         module, batches = made()
         before = weights(module)

@@ -1,4 +1,4 @@
-"""Scoring of the answers to each target: metrics, right answers, classes. adaptbert.data.targets defines targets."""
+"""Scoring of the answers to each target: metrics, right answers, classes. adaptbert.base.task_types defines targets."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,10 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from adaptbert.base.task_types import Target
-from adaptbert.data.targets import TARGETS
+from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.metrics import answer_overlap, by_class
-from adaptbert.tasks.metrics.by_class import ClassScores, Pair
-from adaptbert.tasks.metrics.scores import (
-    answer_metrics,
-    classification_metrics,
-    label_metrics,
-    number_metrics,
-    span_metrics,
-    tag_metrics,
-)
+from adaptbert.tasks.metrics import answer_overlap, scores
+from adaptbert.tasks.metrics.scores import ClassScores, Pair
 
 Scores = dict[str, float]
 IsRight = Callable[[Any, Any], bool]
@@ -65,36 +56,36 @@ class Scoring:
 SCORING: Mapping[Target, Scoring] = {
     "class": Scoring(
         ("f1_macro", "accuracy", "f1_positive"),
-        lambda gold, answers, task: classification_metrics(gold, answers, task.positive),
-        classes=partial(by_class.of_pairs, by_class.one_label),
-        pairs=by_class.one_label,
+        lambda gold, answers, task: scores.classification_metrics(gold, answers, task.positive),
+        classes=partial(scores.of_pairs, scores.one_label),
+        pairs=scores.one_label,
     ),
     "labels": Scoring(
         ("f1_macro", "f1_micro", "exact_match"),
-        lambda gold, answers, task: label_metrics(gold, answers, task.labels),
+        lambda gold, answers, task: scores.label_metrics(gold, answers, task.labels),
         right=_same_set,
-        classes=by_class.of_multi_label,
+        classes=scores.of_multi_label,
     ),
     "number": Scoring(
         ("pearson", "spearman", "rmse"),
-        lambda gold, answers, task: number_metrics(gold, answers),
+        lambda gold, answers, task: scores.number_metrics(gold, answers),
         right=_none_right,
     ),
     "spans": Scoring(
         ("f1_span", "precision_span", "recall_span"),
-        lambda gold, answers, task: span_metrics(gold, answers),
-        classes=by_class.of_spans,
-        pairs=by_class.each_type,
+        lambda gold, answers, task: scores.span_metrics(gold, answers),
+        classes=scores.of_spans,
+        pairs=scores.each_type,
     ),
     "tags": Scoring(
         ("accuracy", "f1_macro"),
-        lambda gold, answers, task: tag_metrics(gold, answers),
-        classes=partial(by_class.of_pairs, by_class.each_word),
-        pairs=by_class.each_word,
+        lambda gold, answers, task: scores.tag_metrics(gold, answers),
+        classes=partial(scores.of_pairs, scores.each_word),
+        pairs=scores.each_word,
     ),
     "answer": Scoring(
         ("f1_answer", "exact_match"),
-        lambda gold, answers, task: answer_metrics(gold, answers),
+        lambda gold, answers, task: scores.answer_metrics(gold, answers),
         right=_one_of_them,
     ),
 }

@@ -1,0 +1,1 @@
+"""Families of encoders: what BERT and its descendants do not have in common."""

@@ -1,0 +1,58 @@
+"""What a family says is enough: with RoBERTa as one more entry the encoder gives what its stock model gives."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import RobertaConfig, RobertaForSequenceClassification
+
+from adaptbert.model.encoder import Tokens, encode
+from adaptbert.model.families.bert import BERT
+from adaptbert.model.families.family import Family, depths
+from adaptbert.model.families.registry import FAMILIES, family_of
+from adaptbert.model.packing import pack
+from tests.support import tiny
+
+ROBERTA = Family(
+    name="roberta",
+    classes={head: name.replace("Bert", "Roberta") for head, name in BERT.classes.items() if head != "pretraining"},
+    prefix="roberta.",
+    pretrained={"masked-LM head": "lm_head."},
+    decoder="lm_head.decoder.",
+    heads=("lm_head.", "classifier.", "pooler.", "qa_outputs."),
+    buffers=("embeddings.position_ids",),
+    first_position=2,
+    sentence_vectors=lambda model, hidden: torch.tanh(model.classifier.dense(hidden)),
+    last_layer=lambda model: model.classifier.out_proj,
+)
+
+
+def test_roberta_would_be_one_more_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FAMILIES, ROBERTA.name, ROBERTA)
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=60, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=18, type_vocab_size=1, initializer_range=0.15,
+    )  # fmt: skip
+    model, family = RobertaForSequenceClassification(config).eval(), family_of(config)
+    assert isinstance(model, family.hugging_face("sequence"))
+    lengths = [7, 16, 3, family.longest(config)]
+    ids = torch.as_tensor(np.random.default_rng(1).integers(5, 60, sum(lengths)))
+    hidden = encode(model.base_model, pack(np.array(lengths), 24), Tokens(ids))
+    texts = [text[None] for text in ids.split(lengths)]
+    torch.testing.assert_close(
+        hidden, torch.cat([model.roberta(text).last_hidden_state[0] for text in texts]), atol=2e-6, rtol=0
+    )
+    firsts = hidden[torch.tensor([0, *np.cumsum(lengths)[:-1]])]
+    scores = family.last_layer(model)(family.sentence_vectors(model, firsts))
+    torch.testing.assert_close(scores, torch.cat([model(text).logits for text in texts]), atol=2e-6, rtol=0)
+    assert set(depths(name for name, _ in model.named_parameters()).values()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("head", BERT.classes)
+def test_the_names_of_weights_are_those_of_the_classes(head: str) -> None:
+    model = BERT.hugging_face(head)(tiny.config())  # type: ignore[arg-type]
+    names = [name for name, _ in model.named_parameters()]
+    encoder = {f"encoder.{name}" for name, _ in model.base_model.encoder.named_parameters()}
+    inside = {name.removeprefix(BERT.prefix) for name in names if not name.startswith(BERT.heads)}
+    assert encoder < inside
+    assert {name.partition(".")[0] for name in inside} == {"embeddings", "encoder"}
