@@ -22,12 +22,12 @@ HEAD = """\
 
 Every key of `params.yaml`. This file is written by `python -m tests.documents`.
 
-What is not written has the default of this page; "–" is none, and "required" below a key that may be left out holds where
-that key is written. MLflow logs the values in force. The sections
-`pretrain`, `finetune` and `compare` must stand there, even empty (`{}`), and so must `domain_transfer` and
-`task_transfer` where an arm has them. `<base>`, `<corpus>`, `<task>` and `<arm>` are names that you choose: a letter
-a-z, then a-z, 0-9 and `_`, 40 characters at most. An unknown key, a wrong type or a value out of range is refused before
-anything runs (`adaptbert check`); see [errors.md](errors.md).
+What is not written has the default of this page; "–" is none, and "required" below a key that may be left out holds
+where that key is written. MLflow logs the values in force. The sections `pretrain`, `finetune` and `compare` must stand
+there, even empty (`{}`), and so must `domain_transfer` and `task_transfer` where an arm has them. `<base>`, `<corpus>`,
+`<task>` and `<arm>` are names that you choose: a letter a-z, then a-z, 0-9 and `_`, 40 characters at most. An unknown
+key, a wrong type or a value out of range is refused before anything runs (`adaptbert check`); see
+[errors.md](errors.md).
 
 What differs for one base, corpus, task or arm stands under its name; each section says which. Later ones win: section,
 base, corpus or task, arm. Mappings are merged key by key; a budget (`tokens`, `passes` or `steps`) replaces another.
@@ -79,6 +79,9 @@ class _Defaults(NamedTuple):
 
     def of(self, name: str) -> "_Defaults":
         return _Defaults(self.random.get(name) or {}, self.trained.get(name) or {})
+
+
+_NONE_FILLED = _Defaults({}, {})
 
 
 def parameters() -> dict[str, list[Parameter]]:
@@ -154,7 +157,7 @@ def _merged(steps: Mapping[str, list[Parameter]]) -> list[Parameter]:
     return merged
 
 
-def _of_class(cls: type[Section], key: str, filled: _Defaults = _Defaults({}, {})) -> Iterator[Parameter]:
+def _of_class(cls: type[Section], key: str, filled: _Defaults = _NONE_FILLED) -> Iterator[Parameter]:
     words = _docstrings(cls)
     for name, field in cls.model_fields.items():
         here, annotation = f"{key}.{field.alias or name}", _bare(field.annotation)
@@ -164,7 +167,7 @@ def _of_class(cls: type[Section], key: str, filled: _Defaults = _Defaults({}, {}
             yield _parameter(here, field, words.get(name, ""), filled)
 
 
-def _parameter(key: str, field: FieldInfo, words: str, filled: _Defaults = _Defaults({}, {})) -> Parameter:
+def _parameter(key: str, field: FieldInfo, words: str, filled: _Defaults = _NONE_FILLED) -> Parameter:
     name = key.rpartition(".")[2]
     kind = " ".join([_name(_bare(field.annotation)), *_limits(field.metadata)])
     if name not in filled.random and name not in filled.trained:

@@ -74,9 +74,9 @@ class Document(Section):
     corpora: dict[Name, Corpus]
     tasks: dict[Name, Task]
     arms: Arms | None = None
-    """Which steps precede fine-tuning: a mapping, or a list of known names: `scratch`, `general`, `general_long`, `domain`,
-    `task`, `domain_task`, `scratch_task`, `general_long_task`. Left out: the second to the sixth, as far as there is a
-    corpus `domain`."""
+    """Which steps precede fine-tuning: a mapping, or a list of known names: `scratch`, `general`, `general_long`,
+    `domain`, `task`, `domain_task`, `scratch_task`, `general_long_task`. Left out: the second to the sixth, of which
+    three need a corpus `domain`."""
     validation: Annotated[Limits, BeforeValidator(_mapping), Field(alias="validate")] = Limits()
     tokenizer: Values = {}
     tokenize: Values = {}

@@ -45,7 +45,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> It
                     child.log_metrics({"test/f1_macro": 0.5})
                 run.log_metrics({"test/f1_macro": 0.5 + 0.1 * (arm == "domain")})
                 run.set_tags({"checkpoint": f"{task}-{arm}-{base}-{replicate}"})
-        with open_run("domain_transfer", {"corpus": "domain", "base": "small", "replicate": "1"}, {}, root / "params.yaml"):
+        names = {"corpus": "domain", "base": "small", "replicate": "1"}
+        with open_run("domain_transfer", names, {}, root / "params.yaml"):
             pass
         yield MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
 
