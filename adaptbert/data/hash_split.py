@@ -11,10 +11,10 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from adaptbert.base.config import Config, contradiction
-from adaptbert.data.cells import as_text
 from adaptbert.data.cleaning import letters
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.records import Row
+from adaptbert.data.targets import as_text
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
-from adaptbert.data.cells import CellType, arrow_type
-from adaptbert.data.targets import TARGETS, TargetSpec
+from adaptbert.data.targets import TARGETS, CellType, TargetSpec, arrow_type
 from adaptbert.errors import BadData, nearest
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from adaptbert.data.cells import as_text
 from adaptbert.data.layout import CORPUS, TASK_TYPES, Layout
+from adaptbert.data.targets import as_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,7 +1,7 @@
 """Extracts docstrings from Python source with ast, and splits them into sentences, each with its section.
 
-No source is imported or run. Parses numpydoc sections, Google sections and reST fields as far as needed to separate prose from the rest: doctests,
-tables, directives, literal blocks and the heads of entries are dropped.
+No source is imported or run. Parses numpydoc sections, Google sections and reST fields as far as needed to separate
+prose from the rest: doctests, tables, directives, literal blocks and the heads of entries are dropped.
 """
 
 import ast

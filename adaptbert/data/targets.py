@@ -6,10 +6,33 @@ For the metrics of answers, see adaptbert.tasks.metrics.targets.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from adaptbert.base.task_types import Target
-from adaptbert.data.cells import CellType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CellType = Literal["text", "texts", "number", "answers"]
+"""A text, a list of texts, a number, or a list of answers (text and offset of each)."""
+
+
+def arrow_type(kind: CellType) -> "pa.DataType":
+    """The Parquet type of a column. Offsets of answers count Unicode code points of the context."""
+    import pyarrow as pa
+
+    types = {
+        "text": pa.string(),
+        "texts": pa.list_(pa.string()),
+        "number": pa.float64(),
+        "answers": pa.list_(pa.struct([("text", pa.string()), ("start", pa.int64())])),
+    }
+    return types[kind]
+
+
+def as_text(cell: str | list[str]) -> str:
+    """A text unchanged; the words of a tagged sentence joined by spaces."""
+    return cell if isinstance(cell, str) else " ".join(cell)
 
 
 def _as_it_is(cell: Any) -> Any:

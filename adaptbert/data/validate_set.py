@@ -74,7 +74,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     if accounts["train"].kept and not any(
         misread.values()
     ):  # label errors of the remaining rows would repeat the cause
-        errors += label_errors(labels, rules.labels, rules.renamed, raw)
+        errors += label_errors(labels, rules.labels, rules.map_labels, raw)
         errors += target_errors(trained, splits["train"].numbers(), rules, raw)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other], protected)

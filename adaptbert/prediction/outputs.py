@@ -18,9 +18,8 @@ from adaptbert.base.task_types import Target
 from adaptbert.codes import Code
 from adaptbert.core.files import atomic_write
 from adaptbert.data import spreadsheet
-from adaptbert.data.cells import arrow_type
 from adaptbert.data.readers.lines import check_name
-from adaptbert.data.targets import TARGETS
+from adaptbert.data.targets import TARGETS, arrow_type
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
