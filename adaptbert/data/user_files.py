@@ -12,9 +12,8 @@ from adaptbert.core.files import file_digest
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling
 from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import Head, Row, SourceFile
+from adaptbert.data.readers.records import Head, Row, SourceFile, check_columns_differ
 from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
-from adaptbert.data.readers.tables import check_columns_differ
 from adaptbert.data.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError, raise_all
 

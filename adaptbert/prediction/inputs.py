@@ -13,11 +13,10 @@ from shlex import quote
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers import encodings
+from adaptbert.data.readers import encodings, parquet_files
 from adaptbert.data.readers.lines import check_name, check_regular
 from adaptbert.data.readers.records import SourceFile
 from adaptbert.data.readers.spec import FORMATS, Format, format_of, known_suffixes
-from adaptbert.data.readers.tables import parquet_columns
 from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.prediction.request_rows import Reader, RequestRow
 
@@ -66,7 +65,7 @@ class Input:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
         if FORMATS[self._kind].made_of == "columns":
-            self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
+            self._check(parquet_files.columns(self.path) or list(self._reader.columns.values()))
         file = SourceFile(
             source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
         )

@@ -5,7 +5,7 @@ A source of rows has `rows()`, and, complete after the last row, `warnings` (cou
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import islice
@@ -117,3 +117,16 @@ class Head:
             yield row
             characters += sum(len(value) for value in row.values.values() if isinstance(value, str))
         self.is_whole &= next(rows, None) is None
+
+
+def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
+    """Reject two columns with one name.
+
+    Args:
+        columns: the columns of a file.
+        read: the columns that are read.
+    """
+    counts = Counter(columns)
+    for name in read:
+        if counts[name] > 1:
+            raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")
