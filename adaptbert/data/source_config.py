@@ -56,9 +56,8 @@ class SourceConfig(Config):
                 remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
                 raise contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
         if self.replace is not None and layout.aligned:
-            raise contradiction(
-                f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned", "leave it out"
-            )
+            problem = f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned"
+            raise contradiction(problem, "leave it out")
         if not labelled and self.format is not None and FORMATS[self.format].is_labelled:
             *most, last = (name for name, spec in FORMATS.items() if not spec.is_labelled)
             raise contradiction(f"format '{self.format}' is for labelled sets", f"write {', '.join(most)} or {last}")

@@ -6,6 +6,7 @@ A source of rows has `rows()`, and, complete after the last row, `warnings` (cou
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import islice
@@ -92,6 +93,26 @@ class SourceFile:
         """The path of a source that is not a stream."""
         assert isinstance(self.source, Path)
         return self.source
+
+
+@contextmanager
+def unchanged(file: SourceFile) -> Iterator[None]:
+    """Raises BadData where something has written to the file while this block read it to its end."""
+    before = _stamp(file.source)
+    yield
+    if _stamp(file.source) != before:
+        raise changed(file)
+
+
+def changed(file: SourceFile) -> BadData:
+    return file.error(Code.FILE_CHANGED, "changed while reading", "run again when nothing writes to it")
+
+
+def _stamp(source: Path | BufferedReader) -> tuple[int, ...]:
+    if not isinstance(source, Path):
+        return ()
+    status = source.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 class Head:
