@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import NamedTuple
@@ -33,7 +34,7 @@ from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.raw_writer import RawWriter
 from adaptbert.data.readers.fields import AS_IT_IS
 from adaptbert.data.readers.spec import FORMATS
-from adaptbert.data.source_config import layout_of
+from adaptbert.data.source_config import labelling_of, layout_of
 from adaptbert.data.user_files import MOST_FILES, Files
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.tasks.options import class_weights
