@@ -76,10 +76,12 @@ def _looks(look: Look, missing: Set[str]) -> Iterator[_Look]:
     for task in recipe.tasks.values():
         if missing.isdisjoint(getattr(task, split) for split in SPLITS):
             yield _of_task(look, task)
+    dictionaries: dict[Segmentation, str] = {}  # without repetitions: most bases share one
     for base in recipe.bases:
-        words = recipe.values("tokenize", {"base": base}).words
+        key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
+        dictionaries.setdefault(recipe.values("tokenize", {"base": base}).words, key)
+    for words, key in dictionaries.items():
         if words.dictionary not in missing:
-            key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
             yield key, (Path(words.dictionary),), _of_dictionary(words)
 
 
