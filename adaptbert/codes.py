@@ -117,7 +117,6 @@ class Code(IntEnum):
     CONTRADICTION = 111, "two values that exclude each other", "78; 65 where one of them is in the data"
     BAD_NAME = 112, "a name that cannot be that of a stage, or is taken", _BAD_PARAMS
     NOT_YAML = 114, "not YAML 1.2 or not UTF-8", _BAD_PARAMS
-    SEED_OUT_OF_RANGE = 115, "a seed out of range", _BAD_PARAMS
     NOT_FINITE = 117, "a number that is not finite", _BAD_PARAMS
     # ---- checkpoints and tokenizers
     PICKLED_WEIGHTS = 119, "pickled weights"
@@ -146,7 +145,7 @@ class Code(IntEnum):
     LOCKED = 159, "another process works on the same stage", "75"
     NO_SENTENCE_PAIRS = 160, "too few texts are long enough to be cut into a pair of sentences"
     SPAN_CUTS_WORD = 161, "a span of characters that holds no word, or begins or ends inside one", _REJECTED
-    BAD_DICTIONARY = 165, "a line of `tokenize.all.words.dictionary` that is not a word, or a word and a whole number"
+    BAD_DICTIONARY = 165, "a line of `tokenize.words.dictionary` that is not a word, or a word and a whole number"
     BAD_DEVICES = (
         171,
         "ADAPTBERT_DEVICES is no number, more than there are, or does not divide the micro-batches of a step",
@@ -164,8 +163,8 @@ class Code(IntEnum):
         "permission to read a file, or to write one",
         "74",
     )
-    ARM_OF_OTHER_ROLE = 185, "an arm with the name of a role that its rung does not have", _BAD_PARAMS
-    ARM_TWICE = 186, "two arms of a task from one rung", _BAD_PARAMS
+    ARM_OF_OTHER_ROLE = 185, "an arm with the name of a role that its steps do not have", _BAD_PARAMS
+    ARM_TWICE = 186, "two arms of a task with the same steps and values", _BAD_PARAMS
     KEY_NOT_TEXT = 187, 'a key that YAML reads as a number, a date, a boolean or nothing: `"2024"`', _BAD_PARAMS
     LOOK_ALIKE = (
         188,
@@ -183,7 +182,7 @@ class Code(IntEnum):
     OWN_DATA_IS_A_LINK = 199, "`data/own` is a link, or lies behind one"
     LOCK_FILE_VERSION = 200, "dvc.lock of another version of DVC"
     PLAN_IS_OLD = 210, "plan.json is missing, not readable, or older than params.yaml or the code", _BAD_PARAMS
-    START_NOT_WATCHED = 211, "a start from a folder that DVC does not watch: it belongs in models/init", _BAD_PARAMS
+    START_NOT_WATCHED = 211, "a base from a folder that DVC does not watch: it belongs in models/init", _BAD_PARAMS
     PICKLE_WITH_CODE = 201, "a pickle that holds more than tensors and could run code; nothing of it was run"
     OTHER_CHECKPOINT_THERE = 202, "the folder that an import would write holds something already"
     UNCLEAR_FILE = 216, "`add-task` cannot see what a file holds, and names the option that says it"
@@ -192,7 +191,7 @@ class Code(IntEnum):
         "a params.yaml that a command cannot change without losing how it is written, or an edit made meanwhile",
         _BAD_PARAMS,
     )
-    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of a start yet, or no validated rows of a task"
+    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of a base yet, or no validated rows of a task"
     ONE_TEST_GROUP = 222, "all test rows are of one group, which is mapped in `columns`"
     # ---- more than one machine
     RAY_MISSING = 223, "ADAPTBERT_CLUSTER names a cluster, and Ray is not installed", _BAD_PARAMS

@@ -1,85 +1,52 @@
-"""The Section classes -> docs/parameters.md: every key of params.yaml with its type, range and meaning.
+"""The schema -> docs/parameters.md: every key of params.yaml with its type, range, default and meaning.
 
-The descriptions are the docstrings of the fields; `OTHERWISE` has those of fields without one.
+The meanings are the docstrings of the fields.
 """
 
 import ast
-import importlib
 import inspect
 import textwrap
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from adaptbert.config import load as params
+from adaptbert.config.recipe import KINDS, SECTIONS, Document
+from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.config.schema.section import Section
-from adaptbert.runtime.stage import Stage
-
-DEMO = Path("presets/demo.yaml")
 
 HEAD = """\
 # Parameters
 
 Every key of `params.yaml`. This file is written by `python -m tests.documents`.
 
-A key without "optional" is required: the code has no default that changes what is trained. `presets/demo.yaml` has
-values that fit together. `<start>`, `<arm>`, `<corpus>` and `<task>` are names that you choose: a letter a-z, then
-a-z, 0-9 and `_`, 40 characters at most. An unknown key, a wrong type or a value out of range is refused before anything
-runs (`adaptbert check`); see [errors.md](errors.md).
+What is not written has the default of this page; "–" is none, and "required" below a key that may be left out holds
+where that key is written. MLflow logs the values in force. The sections `pretrain`, `finetune` and `compare` must stand
+there, even empty (`{}`), and so must `domain_transfer` and `task_transfer` where an arm has them. `<base>`, `<corpus>`,
+`<task>` and `<arm>` are names that you choose: a letter a-z, then a-z, 0-9 and `_`, 40 characters at most. An unknown
+key, a wrong type or a value out of range is refused before anything runs (`adaptbert check`); see
+[errors.md](errors.md).
 
-**Blocks.** In the sections from `tokenizer` to `finetune`, `all` holds the values, and a block with the name of a
-start, a corpus, a task or an arm holds what differs there; each section says which. Any key below `all` can stand in a
-block. Later blocks win: `all`, start, corpus or task, arm. Mappings are merged key by key, but for `budget`, which is
-one value.
+What differs for one base, corpus, task or arm stands under its name; each section says which. Later ones win: section,
+base, corpus or task, arm. Mappings are merged key by key; a budget (`tokens`, `passes` or `steps`) replaces another.
 
 ```yaml
-finetune:
-  all: {epochs: 4, optim: {learning_rate: 4.0e-4, ...}, ...}
-  mention: {epochs: 8, optim: {learning_rate: 2.0e-4}}
+finetune: {epochs: 4}
+overrides:
+  mention: {finetune: {epochs: 8}}
 ```
 
-`plan.json` is written from the names of this file: run `adaptbert plan` after you have changed one, also the name
-of a block.
-
-In `finetune` stand the options of four task types (`shape`); a task has only those of its own type.
-
-To change a value for one experiment, use `-S` of `dvc exp run`; see
-[how-to/experiments.md](how-to/experiments.md).
+To change a value for one experiment, see [how-to/experiments.md](how-to/experiments.md).
 """
 
-OTHERWISE = {
-    "dev": "The development split: a file, or that of `train` (see `split`). It selects the checkpoint to keep.",
-    "encoder.heads": "Attention heads; they divide `hidden_size`.",
-    "encoder.hidden_size": "Width of the encoder.",
-    "encoder.intermediate_size": "Width of the feed-forward layers.",
-    "encoder.layers": "Transformer layers.",
-    "epochs": "Passes over the training rows; a fraction is allowed.",
-    "epsilon": "Added to the denominator of AdamW.",
-    "all.lowercase": "Lower-case and strip accents. For starts with random weights.",
-    "all.min_frequency": "Subword tokens that occur less often are dropped. For starts with random weights.",
-    "all.vocabulary_size": "Number of tokens of the vocabulary. For starts with random weights.",
-    "measure.probability": "Masking probability of the evaluation on held-out text.",
-    "measure.seed": "Seed of the evaluation masks, which are the same for every rung.",
-    "rows.dev": "Maximum number of rows of the development split.",
-    "rows.test": "Maximum number of rows of the test split.",
-    "rows.train": "Maximum number of rows of the training split. `rows` is for `installed_docs` only.",
-    "seed": "Determines document order, masks and dropout. Fine-tuning has its own seeds.",
-    "shape": "Rows of the task: a text, a pair of texts, a question about a context, or tokens with tags.",
-    "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision).",
-    "test": "The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training.",
-    "train": "The training split: a file, or a list of packages.",
-    "weight_decay": "Decoupled weight decay; not applied to biases and LayerNorm.",
-}
-"""End of a dotted key -> its meaning, where the field has no docstring; the longest match counts."""
-
-NAMED = {STARTS: "a start", CORPORA: "a corpus", TASKS: "a task", ARMS: "an arm"}
-"""What a block may be named after."""
-NAMES_ONLY = ("collect", "collect_task")
-"""Sections of which `validate` reads only the names; their own stages define the keys."""
+STEPS = tuple(name for name, (cls, _) in SECTIONS.items() if issubclass(cls, MlmStep))
+"""Sections with the same keys: one table."""
+LIKE = {"tasks": "corpora", "finetune": STEPS[0]}
+"""Section -> another, whose equal keys are named and not explained again."""
+HEADINGS = {"base": "base, bases.<base>", **{name: f"{name}.<{kind}>" for kind, name in KINDS.items()}}
+REQUIRED, NONE = "required", "–"
 
 
 @dataclass(frozen=True)
@@ -87,77 +54,145 @@ class Parameter:
     """One key.
 
     Attributes:
-        key: dotted, with <start>, <arm>, <corpus> or <task> where the user chooses the name.
+        key: dotted, below the name of the section, with <base>, <arm>, <corpus> or <task> where the user chooses it.
         kind: type and range.
-        meaning: a sentence or two, or empty.
+        default: where it is left out.
+        meaning: a sentence or two.
     """
 
     key: str
     kind: str
+    default: str
     meaning: str
+
+    @property
+    def below(self) -> str:
+        """The key below its section, or below the name that the user chooses."""
+        return self.key.partition(">.")[2] or self.key.partition(".")[2] or self.key
+
+
+class _Defaults(NamedTuple):
+    """Values that the schema fills in, for both kinds of weights."""
+
+    random: Mapping[str, Any]
+    trained: Mapping[str, Any]
+
+    def of(self, name: str) -> "_Defaults":
+        return _Defaults(self.random.get(name) or {}, self.trained.get(name) or {})
+
+
+_NONE_FILLED = _Defaults({}, {})
 
 
 def parameters() -> dict[str, list[Parameter]]:
-    """Every key that a stage reads, by section, in the order of the demo."""
-    sections: dict[str, list[Parameter]] = {}
-    modules = sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__")
-    stages: list[Stage] = [importlib.import_module(f"stages.{module}").STAGE for module in modules]
-    for stage in stages:
-        sections[stage.name] = list(_of_class(stage.hints()["params"], _place(stage)))
-        for name, kind in stage.sections().items():
-            if kind is int:
-                sections[name] = [_parameter(name, "integer", "")]
-            elif name not in (*NAMES_ONLY, *stage.at):
-                sections[name] = list(_of_class(kind, name))
-    parts = {  # of the section of another stage, which only keeps them
-        place.replace("{", "<").replace("}", ">"): stage.sections()[name]
-        for stage in stages
-        for name, place in stage.at.items()
-    }
-    for place, kind in parts.items():
-        rows = sections[place.partition(".")[0]]
-        number = next(number for number, row in enumerate(rows) if row.key == place.rpartition(".")[0])
-        rows[number : number + 1] = _of_class(kind, place)
-    return {name: sections[name] for name in params.read(DEMO)}
+    """Every key, by section, in the order of the schema."""
+    words, sections = _docstrings(Document), {}
+    for name, field in Document.model_fields.items():
+        key, annotation = field.alias or name, _bare(field.annotation)
+        if key in SECTIONS:
+            cls = SECTIONS[key][0]
+            filled = _Defaults(cls.filled({}, random=True), cls.filled({}, random=False))
+            sections[key] = list(_of_class(cls, key, filled))
+        elif key == "overrides":
+            sections[key] = [Parameter("overrides.<name>.<section>", "mapping", NONE, words[name])]
+        elif key == "bases":
+            sections[key] = [Parameter("bases.<base>", "as `base`", NONE, words[name])]
+        elif _config(inside := _inside(annotation)):
+            sections[key] = list(_of_class(inside, f"{key}.<{kind_of(key)}>" if inside is not annotation else key))
+        else:
+            sections[key] = [_parameter(key, field, words.get(name, ""))]
+    return sections
 
 
-def _place(stage: Stage) -> str:
-    """Where its values stand."""
-    if stage.blocks:
-        return f"{stage.name}.{ALL}"
-    return f"{stage.name}.<{stage.keyed_by}>" if stage.keyed_by else stage.name
+def kind_of(section: str) -> str:
+    return next(kind for kind, name in KINDS.items() if name == section)
 
 
 def page(sections: dict[str, list[Parameter]]) -> str:
     """The whole file."""
-    parts = [HEAD]
+    parts, words = [HEAD], _docstrings(Document)
     for name, rows in sections.items():
-        kinds = " or ".join(NAMED[kind] for kind in BLOCKS.get(name, ()))
-        of_blocks = [f"Blocks: `{ALL}`, and those with the name of {kinds}.", ""] if kinds else []
-        lines = [f"## {name}", "", *of_blocks, "| key | type | meaning |", "|---|---|---|"]
+        if name in (*STEPS[1:], "bases", "overrides"):
+            continue
+        title = ", ".join(STEPS) if name == STEPS[0] else HEADINGS.get(name, name)
+        known = {(row.below, row.kind, row.meaning): row.default for row in sections.get(LIKE.get(name, ""), [])}
+        again = [row.below for row in rows if known.get((row.below, row.kind, row.meaning)) == row.default]
+        rows = [row for row in rows if row.below not in again]
+        rows = _merged({step: sections[step] for step in STEPS}) if name == STEPS[0] else rows
+        differs = " or ".join(_named(kind) for kind in SECTIONS[name][1]) if name in SECTIONS else ""
+        if name == STEPS[0]:
+            differs = "a base, domain_transfer also for a corpus, task_transfer for a task"
+        lines = [f"## {title}", ""]
+        lines += [words[name], ""] if name in words and len(rows) > 1 else []
+        lines += [f"Can differ for {differs}.", ""] if differs else []
+        lines += [f"As in {LIKE[name]}: {', '.join(f'`{key}`' for key in again)}.", ""] if again else []
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
         for row in rows:
             meaning = row.meaning.replace("|", "\\|")
-            lines.append(f"| `{row.key}` | {row.kind} | {meaning} |")
+            lines.append(f"| `{row.below}` | {row.kind} | {row.default} | {meaning} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def _of_class(cls: type[Section], key: str) -> Iterator[Parameter]:
+def _named(kind: str) -> str:
+    return f"an {kind}" if kind == "arm" else f"a {kind}"
+
+
+def _merged(steps: Mapping[str, list[Parameter]]) -> list[Parameter]:
+    """Rows of several sections, each key once, with the defaults of each where they are not the same."""
+    found: dict[str, dict[str, Parameter]] = {}
+    for step, rows in steps.items():
+        for row in rows:
+            found.setdefault(row.below, {})[step] = row
+    merged = []
+    for of in found.values():
+        first, defaults = next(iter(of.values())), list(dict.fromkeys(row.default for row in of.values()))
+        each = "; ".join(
+            f"{', '.join(step for step, row in of.items() if row.default == default)}: {default}"
+            for default in defaults
+            if default != NONE
+        )
+        is_same = len(defaults) == 1 and len(of) == len(steps)
+        merged.append(Parameter(first.key, first.kind, first.default if is_same else each, first.meaning))
+    return merged
+
+
+def _of_class(cls: type[Section], key: str, filled: _Defaults = _NONE_FILLED) -> Iterator[Parameter]:
     words = _docstrings(cls)
     for name, field in cls.model_fields.items():
-        here = f"{key}.{field.alias or name}"
-        annotation = _without_none(field.annotation)
-        if get_origin(annotation) is dict and _config(get_args(annotation)[1]):
-            yield from _of_class(get_args(annotation)[1], f"{here}.<{name.removesuffix('s')}>")
-        elif _config(annotation):
-            yield from _of_class(annotation, here)
+        here, annotation = f"{key}.{field.alias or name}", _bare(field.annotation)
+        if _config(annotation):
+            yield from _of_class(annotation, here, filled.of(name))
         else:
-            yield _parameter(here, _kind(field), words.get(name, ""))
+            yield _parameter(here, field, words.get(name, ""), filled)
 
 
-def _parameter(key: str, kind: str, words: str) -> Parameter:
-    ends = [end for end in OTHERWISE if f".{key}".endswith(f".{end}")]
-    return Parameter(key, kind, words or OTHERWISE.get(max(ends, key=len, default=""), ""))
+def _parameter(key: str, field: FieldInfo, words: str, filled: _Defaults = _NONE_FILLED) -> Parameter:
+    name = key.rpartition(".")[2]
+    kind = " ".join([_name(_bare(field.annotation)), *_limits(field.metadata)])
+    if name not in filled.random and name not in filled.trained:
+        default = REQUIRED if field.is_required() else _shown(field.get_default(call_default_factory=True))
+        return Parameter(key, kind, default, words)
+    random, trained = _shown(filled.random.get(name)), _shown(filled.trained.get(name))
+    each = [(random, "from random weights"), (trained, "from a checkpoint")]
+    both = ", ".join(f"{value} {where}" for value, where in each if value != NONE)
+    return Parameter(key, kind, random if random == trained else both, words)
+
+
+def _shown(value: Any) -> str:
+    """A value as YAML has it."""
+    if value is None or value in ([], {}):
+        return NONE
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"`[{', '.join(_shown(each).strip('`') for each in value)}]`"
+    if isinstance(value, str):
+        return f"`{value}`"
+    if isinstance(value, float) and 0 < value < 1e-5:
+        digits, _, power = f"{value:.1e}".partition("e-")
+        return f"{digits}e-{int(power)}"
+    return f"{value:f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
 
 
 def _docstrings(cls: type) -> dict[str, str]:
@@ -172,13 +207,6 @@ def _docstrings(cls: type) -> dict[str, str]:
             if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
                 docstrings[ast.unparse(field.target)] = " ".join(str(ast.literal_eval(after.value)).split())
     return docstrings
-
-
-def _kind(field: FieldInfo) -> str:
-    """Type, range and whether it may be left out, e.g. `number > 0 ≤ 1, optional`."""
-    limits = _limits(field.metadata)
-    name = " ".join([_name(_without_none(field.annotation)), *limits])
-    return name if field.is_required() else f"{name}, optional"
 
 
 def _limits(metadata: Iterable[Any]) -> list[str]:
@@ -205,10 +233,17 @@ def _name(annotation: Any) -> str:
     return {int: "integer", float: "number", str: "text", bool: "true or false", Any: "mapping"}[annotation]
 
 
-def _without_none(annotation: Any) -> Any:
+def _bare(annotation: Any) -> Any:
+    """Without `None`; a section without its validators."""
     if get_origin(annotation) in (Union, types.UnionType):
-        return Union[tuple(part for part in get_args(annotation) if part is not type(None))]  # noqa: UP007 - computed
-    return annotation
+        annotation = Union[tuple(part for part in get_args(annotation) if part is not type(None))]  # noqa: UP007 - computed
+    is_section = get_origin(annotation) is Annotated and (_config(_inside(get_args(annotation)[0])))
+    return get_args(annotation)[0] if is_section else annotation
+
+
+def _inside(annotation: Any) -> Any:
+    """What a mapping by name holds."""
+    return _bare(get_args(annotation)[1]) if get_origin(annotation) is dict else annotation
 
 
 def _config(annotation: Any) -> bool:

@@ -72,13 +72,15 @@ class Document(Section):
     seed: Seed = 1
     """Determines document order, masks and dropout. Fine-tuning has its own seeds."""
     base: BaseValue | None = None
-    """What all weights begin with: one of `base` and `bases`."""
+    """What all weights begin with: one of `base` and `bases`. A text is the name or the folder of a checkpoint."""
     bases: dict[Name, BaseValue] | None = None
     """Several by name, which are compared."""
     corpora: dict[Name, Corpus]
     tasks: dict[Name, Task]
     arms: Arms | None = None
-    """Which steps precede fine-tuning: a list of known names, or a mapping. Left out: all that the corpora allow."""
+    """Which steps precede fine-tuning: a mapping, or a list of known names: `scratch`, `general`, `general_long`,
+    `domain`, `task`, `domain_task`, `scratch_task`, `general_long_task`. Left out: the second to the sixth, of which
+    three need a corpus `domain`."""
     validation: Annotated[Limits, BeforeValidator(_mapping), Field(alias="validate")] = Limits()
     tokenizer: Values = {}
     tokenize: Values = {}

@@ -54,7 +54,7 @@ def _essence(path: Path) -> list[str]:
 def run_name(stage: str, labels: Mapping[str, str]) -> str:
     """The name of a run: `domain_transfer domain-small-1`; of a cell, the arm first: `domain_task section small-1`.
 
-    Replicate 0, of an arm whose checkpoint is trained once for each base, is left out.
+    Replicate 0, of an arm that is trained once for each base, is left out.
     """
     if "arm" in labels:
         where = "-".join(labels[name] for name in ("base", "replicate") if labels.get(name, "0") != "0")

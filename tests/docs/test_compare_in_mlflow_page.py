@@ -18,34 +18,35 @@ from tests.support.markdown import read, spans
 
 PAGE = "docs/how-to/compare-in-mlflow.md"
 CELLS = [
-    (task, arm, start, draw)
+    (task, arm, base, replicate)
     for task in ("section", "mention")
-    for start in ("small", "base")
-    for arm, draws in (("general", "0"), ("domain", "12"))
-    for draw in draws
+    for base in ("small", "other")
+    for arm, replicates in (("general", "0"), ("domain", "12"))
+    for replicate in replicates
 ]
-DOMAIN = {f"domain section {start}-{draw}" for start in ("small", "base") for draw in "12"}
-SECTION = DOMAIN | {"general section small", "general section base"}
+DOMAIN = {f"domain section {base}-{replicate}" for base in ("small", "other") for replicate in "12"}
+SECTION = DOMAIN | {"general section small", "general section other"}
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> Iterator[MlflowClient]:
-    """A store in which the cells of two tasks, two starts and two draws are recorded, with a seed below each."""
+    """A store in which the cells of two tasks, two bases and two replicates are recorded, with a seed below each."""
     root = tmp_path_factory.mktemp("project")
     (root / "params.yaml").write_text("seed: 1\n")
     (root / "mlflow.db").write_bytes(mlflow_tables)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        for task, arm, start, draw in CELLS:
-            names = {"task": task, "arm": arm, "start": start, "draw": draw}
-            values = {"finetune.optim.learning_rate": 4e-4, "finetune.labels": 600, "pretraining_tokens": 600_000}
+        for task, arm, base, replicate in CELLS:
+            names = {"task": task, "arm": arm, "base": base, "replicate": replicate}
+            values = {"finetune.learning_rate": 4e-4, "finetune.labels": 600, "pretraining_tokens": 600_000}
             with open_run("finetune", names, values, root / "params.yaml") as run:
                 with run.child("seed 1", {"seed": "1"}) as child:
                     child.log_metrics({"test/f1_macro": 0.5})
                 run.log_metrics({"test/f1_macro": 0.5 + 0.1 * (arm == "domain")})
-                run.set_tags({"checkpoint": f"{task}-{arm}-{start}-{draw}"})
-        with open_run("domain_transfer", {"corpus": "domain", "start": "small", "draw": "1"}, {}, root / "params.yaml"):
+                run.set_tags({"checkpoint": f"{task}-{arm}-{base}-{replicate}"})
+        names = {"corpus": "domain", "base": "small", "replicate": "1"}
+        with open_run("domain_transfer", names, {}, root / "params.yaml"):
             pass
         yield MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
 
@@ -61,7 +62,7 @@ def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> No
     expected = {
         "tags.stage = 'finetune' and tags.task = 'section'": SECTION,
         "tags.stage = 'finetune' and tags.task = 'section' and tags.recipe = 'demo 1a2b3c4'": SECTION,
-        "tags.stage = 'finetune' and tags.task = 'section' and tags.start = 'small' and tags.draw = '1'": {
+        "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small' and tags.replicate = '1'": {
             "domain section small-1"
         },
         "tags.stage = 'finetune' and tags.arm = 'domain'": DOMAIN
@@ -75,7 +76,7 @@ def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> No
     for condition, names in expected.items():
         filled = condition.replace("demo 1a2b3c4", recipe).replace("DIGEST", "section-domain-small-1")
         assert set(runs_where(served, filled)) == names, condition
-    both = "tags.stage = 'finetune' and tags.task = 'section' and tags.start = 'small' and tags.draw != '2'"
+    both = "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small' and tags.replicate != '2'"
     assert set(runs_where(served, both)) == {"general section small", "domain section small-1"}
 
 
@@ -92,7 +93,7 @@ def test_the_axes_of_the_page_are_parameters_and_metrics_of_every_cell(served: M
     experiment = served.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
     (axes,) = [line.split() for line in read(PAGE).splitlines() if line.startswith("   arm  ")]
-    assert {"arm", "start", "draw", "pretraining_tokens", "test/f1_macro"} <= set(axes)
+    assert {"arm", "base", "replicate", "pretraining_tokens", "test/f1_macro"} <= set(axes)
     runs = served.search_runs([experiment.experiment_id], "tags.stage = 'finetune'")
     assert len(runs) == len(CELLS)
     for run in runs:

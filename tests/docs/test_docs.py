@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.documents import BENCHMARKS, ERRORS, PARAMETERS, PICTURE, READMES, written
-from tests.parameters_page import OTHERWISE, parameters
+from tests.parameters_page import parameters
 from tests.support.imports import ROOT
 from tests.support.markdown import DOCUMENTS, blocks, prose, read, spans
 
@@ -66,13 +66,6 @@ def test_paths_exist() -> None:
     assert looked_at > 20
 
 
-def below_all(key: str, known: set[str]) -> str:
-    """A key in a block as it is called below `all`; the name of a block is no key of its section."""
-    section, block, *rest = key.split(".")
-    of_section = {name.split(".")[2] for name in known if name.startswith(f"{section}.{ALL}.")}
-    return key if not of_section or block in of_section else ".".join([section, ALL, *rest])
-
-
 def test_keys_exist() -> None:
     """Dotted inline code that begins with a section of params.yaml is a key, or leads to keys."""
     sections = parameters()
@@ -90,7 +83,7 @@ def test_keys_exist() -> None:
             if key.split(".")[0] not in sections or "." not in key or key.endswith((".py", ".json", ".yaml")):
                 continue
             looked_at += 1
-            key = below_all(key, known)
+            key = re.sub(r"^overrides\.\w+\.", "", key)  # what stands below a name is of the section
             whole = any(pattern.fullmatch(key) for pattern in patterns)
             leads = any(known_key.startswith(f"{key}.") for known_key in known)
             assert whole or leads, f"{name}: `{span}`"
@@ -174,5 +167,14 @@ def test_fresh(name: str) -> None:
 def test_every_key_is_explained() -> None:
     rows = [row for section in parameters().values() for row in section]
     assert [row.key for row in rows if not row.meaning] == []
-    used = {words for words in OTHERWISE.values() if words in {row.meaning for row in rows}}
-    assert [end for end, words in OTHERWISE.items() if words not in used] == [], "no key takes these words"
+    assert all(row.default for row in rows)
+
+
+def test_defaults_are_those_of_the_schema() -> None:
+    rows = {row.key: row.default for section in parameters().values() for row in section}
+    assert rows["domain_transfer.learning_rate"] == "0.001 from random weights, 0.00005 from a checkpoint"
+    assert rows["pretrain.tokens"] == "0 from a checkpoint"
+    assert rows["task_transfer.passes"] == "50"
+    assert rows["tasks.<task>.type"] == "required"
+    assert rows["finetune.layer_decay"] == "–"
+    assert rows["compare.primary"] == "`[domain_text, task_transfer_after_domain]`"

@@ -18,6 +18,7 @@ from typer.main import get_command
 from adaptbert.cli import app
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
+from tests.parameters_page import parameters
 from tests.support.imports import ROOT
 from tests.support.markdown import read, shown
 
@@ -68,18 +69,19 @@ def test_every_verb_and_preset_is_documented() -> None:
 
 def test_dvc_commands_parse() -> None:
     """DVC's own parser, so that a misspelt option fails; values are keys of params.yaml."""
-    demo = params.read(Path("presets/demo.yaml"))
-    keys = params.flatten(demo)
+    known = {row.key for rows in parameters().values() for row in rows}
+    written = {name: params.flatten(params.read(Path(f"presets/{name}.yaml"))) for name in ("smoke", "demo")}
     stages = set(YAML(typ="safe", pure=True).load(read("dvc.yaml"))["stages"])
-    tables = planning.read().model_dump()
-    instances = {f"{stage}@{key}" for stage, table in tables.items() for key in table}
+    instances = {f"{stage}@{key}" for stage, table in planning.read().model_dump().items() for key in table}
     for name, words in shown("dvc"):
         try:
             parsed = get_main_parser().parse_args(words[1:])
         except DvcParserError:
             pytest.fail(f"{name}: {shlex.join(words)}")
         for setting in getattr(parsed, "set_param", None) or []:
-            assert setting.partition("=")[0] in keys, f"{name}: {setting}"
+            key = setting.partition("=")[0]
+            assert key.removeprefix("+") in known, f"{name}: {setting}"
+            assert all((key[0] == "+") == (key.removeprefix("+") not in keys) for keys in written.values()), setting
         addressed = getattr(parsed, "targets", None) if words[1] == "repro" else getattr(parsed, "target", None)
         for target in [addressed] if isinstance(addressed, str) else addressed or []:
             assert target in stages | instances, f"{name}: {target}"

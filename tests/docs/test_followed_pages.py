@@ -7,18 +7,21 @@ from typing import Any
 import pytest
 
 from adaptbert.config import load as params
+from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import read_json
+from adaptbert.project.rules import check
 from tests.support import followed_page as page
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 from tests.support.project import Project, clone
 
+README, OWN_DATA = "README.md", "docs/how-to/own-data.md"
 COMPARE, CONTROLS, MORE_TEXT, ONLY_TASK, OWN_TASK, SEARCH = (
     f"docs/how-to/{name}.md"
     for name in ("compare-checkpoints", "controls", "more-text", "task-text-only", "own-task", "search")
 )
 TRAINING = ("domain_transfer", "task_transfer", "finetune")
-STARTS = ("bert", "macbert")
+BASES = ("bert", "macbert")
 
 
 def preset(name: str) -> dict[str, Any]:
@@ -29,8 +32,8 @@ def preset(name: str) -> dict[str, Any]:
     ("name", "of_preset", "retrained"),
     [
         (CONTROLS, "demo", set()),
-        (MORE_TEXT, "demo", {f"domain_transfer@domain-more-small-{draw}" for draw in (1, 2)}),
-        (ONLY_TASK, "tapt-only", {f"task_transfer@my_task-bert-{draw}" for draw in (1, 2, 3)}),
+        (MORE_TEXT, "demo", {f"domain_transfer@domain-more-small-{replicate}" for replicate in (1, 2)}),
+        (ONLY_TASK, "tapt-only", {f"task_transfer@my_task-bert-{replicate}" for replicate in (1, 2, 3)}),
         (OWN_TASK, "demo", set()),
     ],
 )
@@ -39,32 +42,41 @@ def test_the_params_of_a_page_are_valid_and_train_again_what_it_says(
 ) -> None:
     monkeypatch.chdir(ROOT)
     document, changed = preset(of_preset), set()
-    document["ladder"]["starts"].get("small", {}).get("encoder", {})["max_positions"] = 512
     for change in page.shown(name):
         before = page.entries(document)
         document = page.merged(document, change)
-        check_all(document, page.PARAMS)
+        check(Recipe(document))
         after = page.entries(document)
         changed |= {entry for entry in before if entry in after and after[entry] != before[entry]}
     assert changed == retrained
 
 
-def of_compare(start: dict[str, Any]) -> list[dict[str, Any]]:
-    """params.yaml after each block: draws, starts and arms replace those before, in the last they are added."""
+@pytest.mark.parametrize("name", [README, OWN_DATA])
+def test_a_whole_file_is_valid(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (whole,) = [document for document in page.shown(name) if {"corpora", "compare"} <= document.keys()]
+    check(Recipe(whole))
+    assert set(Recipe(whole).arms) == {"general", "general_long", "domain", "task", "domain_task"}
+
+
+def of_compare(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """params.yaml after each block: arms replace those before, in the last they are added."""
     probe, more, fewer = page.shown(COMPARE)
-    first = page.merged(start, probe) | {"ladder": probe["ladder"]}
-    second = first | {"ladder": first["ladder"] | more["ladder"]}
+    first = page.merged(document, probe)
+    second = first | more
     return [first, second, page.merged(second, fewer)]
 
 
 @pytest.mark.parametrize("name", ["zh-public", "en-public"])
 def test_compare_checkpoints_keeps_what_is_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    documents = of_compare(preset(name))
-    for document in documents:
-        check_all(document, page.PARAMS)
+    document = preset(name)
+    document["bases"] = dict(zip(BASES, document["bases"].values(), strict=True))
+    documents = of_compare(document)
+    for each in documents:
+        check(Recipe(each))
     probe, more, fewer = map(page.entries, documents)
-    assert [entry for entry in probe if entry.startswith(TRAINING)] == [f"finetune@my_task-probe-{s}" for s in STARTS]
+    assert [entry for entry in probe if entry.startswith(TRAINING)] == [f"finetune@my_task-probe-{b}" for b in BASES]
     assert {entry: more[entry] for entry in probe} == probe
     assert {entry: more[entry] for entry in fewer} == fewer
 
@@ -73,8 +85,8 @@ def test_the_blocks_on_search_are_parts_of_a_section(monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(ROOT)
     for block in page.shown(SEARCH):
         document = preset("smoke")
-        document["finetune"]["all"] |= {"micro_batch_size": 16} | block
-        check_all(document, page.PARAMS)
+        document["finetune"] |= {"micro_batch_size": 16} | block
+        check(Recipe(document))
 
 
 # ---- commands
@@ -99,8 +111,7 @@ def test_the_commands_for_a_task(project: Project) -> None:
     assert {name for name in after if name not in before and name.startswith("finetune")} == {
         name.replace("section", "reading") for name in before if name.startswith("finetune@section")
     }
-    collected = page.read(project)["collect_task"]["reading"]
-    assert (collected["shape"], collected["target"]) == ("extractive_answer", "answer")
+    assert page.read(project)["tasks"]["reading"]["type"] == "question-answering"
 
 
 def squad(path: Path, split: str, count: int, seed: int) -> None:
@@ -116,15 +127,15 @@ def squad(path: Path, split: str, count: int, seed: int) -> None:
 @pytest.mark.timeout(1800)
 def test_compare_checkpoints(project: Project, tmp_path: Path) -> None:
     page.follow(project, page.lines(COMPARE, 0), {"DIR": tmp_path / "texts"})
-    for start, size in zip(STARTS, (120, 150), strict=True):
-        page.checkpoint(project.root / f"models/init/{start}", page.tokenizer(size), seed=size)
-    documents, ran = of_compare(page.small(page.read(project))), []
+    for base, size in zip(BASES, (120, 150), strict=True):
+        page.checkpoint(project.root / f"models/init/{base}", page.tokenizer(size), seed=size)
+    document = page.small(page.read(project)) | {"bases": {base: f"models/init/{base}" for base in BASES}}
+    document["compare"]["replicates"] = 2
+    documents, ran = of_compare(document), []
     for number, document in enumerate(documents):
-        document["ladder"]["starts"] = {start: {"init": f"models/init/{start}"} for start in STARTS}
-        document["ladder"]["draws"] = min(2, document["ladder"]["draws"])
         page.write(project, document)
         ran.append(page.stages_run(page.follow(project, page.lines(COMPARE, min(number + 1, 2)))))
-    assert {name for name in ran[0] if name.startswith(TRAINING)} == {f"finetune@my_task-probe-{s}" for s in STARTS}
+    assert {name for name in ran[0] if name.startswith(TRAINING)} == {f"finetune@my_task-probe-{b}" for b in BASES}
     assert ran[1] == {"plan", "compare", *(page.entries(documents[1]).keys() - page.entries(documents[0]).keys())}
     assert ran[2] == {"plan", "compare"}
 
@@ -133,22 +144,21 @@ def test_compare_checkpoints(project: Project, tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 def test_controls(project: Project) -> None:
     document = page.small(preset("smoke"))
-    arms = {"scratch": {"pretrain": "none"}, "general": {}, "domain": {"domain_transfer": "domain"}}
-    document["ladder"]["arms"] = arms
-    del document["collect_task"]["mention"], document["finetune"]["mention"]
+    del document["tasks"]["mention"]
+    document["arms"] = {}
     for change in page.shown(CONTROLS)[:2]:
         document = page.merged(document, change)
-    document["collect"]["other"] = {"source": "installed_docs", "path": "data/sources/smoke_general.txt"}
-    document["finetune"]["matched"]["epochs"] = 2
-    document["finetune"]["all"]["seeds"] = [1, 2, 3]
+    document["corpora"]["other"] = {"source": "installed_docs", "path": "data/sources/smoke_general.txt"}
+    document["overrides"]["matched"]["finetune"]["epochs"] = 2
+    document["finetune"]["seeds"] = 3
     page.write(project, document)
     printed = page.follow(project, ["adaptbert plan", "make recipe"])
     assert "(fine-tuned with values of its own: matched, frozen)" in printed
     steps = read_json(project.root / "metrics/comparison.json")["section"]["small"]["steps"]
     assert steps["spent_otherwise"]["own_values"] == ["matched"]
     assert steps["aa/domain_again"]["of"] == ["domain_again", "domain"]
-    rungs = [project.root / f"models/domain_transfer/domain-small-{draw}/model.safetensors" for draw in (1, 2, 3, 4)]
-    assert len({rung.read_bytes() for rung in rungs}) == 4, "the A/A arm has other weights than its original"
+    weights = [project.root / f"models/domain_transfer/domain-small-{n}/model.safetensors" for n in (1, 2, 3, 4)]
+    assert len({file.read_bytes() for file in weights}) == 4, "the A/A arm has other weights than its original"
 
 
 @pytest.mark.slow
@@ -160,11 +170,11 @@ def test_task_text_only(project: Project, tmp_path: Path) -> None:
     page.follow(project, [use], {"DIR": tmp_path / "texts"})
     document = page.small(page.read(project))
     page.checkpoint(project.root / "models/init/bert", tiny.tokenizer())
-    document["ladder"] |= {"starts": {"bert": {"init": "models/init/bert"}}, "draws": 2}
-    document["collect"]["general"]["path"] = "data/sources/smoke_general.txt"
+    document["bases"], document["compare"]["replicates"] = {"bert": "models/init/bert"}, 2
+    document["corpora"]["general"]["path"] = "data/sources/smoke_general.txt"
     page.write(project, document)
     printed = page.follow(project, ["adaptbert plan", *rest])
-    cells = {f"finetune@my_task-{arm}-bert{draw}" for arm, draw in (("general", ""), ("task", "-1"), ("task", "-2"))}
+    cells = {f"finetune@my_task-{name}" for name in ("general-bert", "task-bert-1", "task-bert-2")}
     ran = {name for name in page.stages_run(printed) if name.startswith(TRAINING)}
     assert ran == {"task_transfer@my_task-bert-1", "task_transfer@my_task-bert-2", *cells}
 
@@ -174,10 +184,11 @@ def test_task_text_only(project: Project, tmp_path: Path) -> None:
 def test_more_text(project: Project, tmp_path: Path) -> None:
     page.follow(project, ["adaptbert use --data DIR"], {"DIR": tmp_path / "texts"})
     smoke, public = preset("smoke"), preset("en-public")
-    document = smoke | {name: public[name] for name in ("collect", "collect_task")}
-    document["ladder"]["arms"] = {"general": {}, "domain": {"domain_transfer": "domain"}}
-    document["tokenizer"]["all"]["vocabulary_size"] = 150
-    document["finetune"] = {"all": smoke["finetune"]["all"], "my_task": public["finetune"]["my_task"]}
+    document = smoke | {name: public[name] for name in ("corpora", "tasks")}
+    document["arms"] = {"general": {}, "general_long": {"domain_transfer": "general"}}
+    document["arms"]["domain"] = {"domain_transfer": "domain"}
+    document["tokenizer"] = {"vocabulary_size": 150}
+    document["compare"] = {"replicates": 1}
     page.write(project, page.small(document))
     page.follow(project, ["adaptbert plan", "dvc repro"])
     (tmp_path / "more").mkdir()
@@ -192,7 +203,7 @@ def test_more_text(project: Project, tmp_path: Path) -> None:
     more, _, control, compare = page.shown(MORE_TEXT)
     new = {"domain_transfer@domain-more-small-1", "finetune@my_task-domain_more-small-1"}
     assert trained(more) == new
-    assert trained({"domain_transfer": {"more": {"budget": {"steps": 2}}}}) == new
+    assert trained({"overrides": {"more": {"domain_transfer": {"steps": 2}}}}) == new
     assert trained(control) == {"domain_transfer@domain-domain-small-1", "finetune@my_task-domain_long-small-1"}
     assert trained(compare) == set()
     with (project.root / "data/own/domain.txt").open("a", encoding="utf-8") as file:

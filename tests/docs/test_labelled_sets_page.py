@@ -9,23 +9,24 @@ from ruamel.yaml import YAML
 from adaptbert.config import load as params
 from adaptbert.config.schema.sources import Task
 from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.source_config import labelling_of, layout_of
 from adaptbert.data.user_files import Files
 from tests.support.format_examples import PAGE, Example, examples
 from tests.support.markdown import blocks
 
-PATHS = {"source": "files", "train": "a", "dev": "b", "test": "c"}
+PATHS = {"train": "a", "dev": "b", "test": "c"}
 
 
 def parsed(section: dict[str, Any]) -> Task:
-    return params.parse(Task, section, "collect_task.x", Path("params.yaml"))
+    return params.parse(Task, section, "tasks.x", Path("params.yaml"))
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda example: f"{example.format} {example.section['target']}")
+@pytest.mark.parametrize("example", examples(), ids=lambda example: f"{example.format} {example.section['type']}")
 def test_the_example_is_read_whole(tmp_path: Path, example: Example) -> None:
-    section = parsed(PATHS | example.section)
+    task = parsed(PATHS | example.section)
     path = tmp_path / f"train.{example.suffix}"
     path.write_text(example.text, encoding="utf-8")
-    rows = list(Files(path, section.layout(), section, "train", section.labelling()).rows())
+    rows = list(Files(path, layout_of(task), task, "train", labelling_of(task)).rows())
     assert rows
     assert all(row.problem is None for row in rows)
 
@@ -38,4 +39,4 @@ def test_every_format_is_shown() -> None:
 def test_the_split_is_one() -> None:
     (text,) = [block.text for block in blocks(PAGE) if block.language == "yaml" and "split" in block.text]
     section = YAML(typ="safe", pure=True).load(text)
-    assert parsed({"source": "files", "shape": "single_sentence", "target": "class"} | section).split is not None
+    assert parsed({"type": "text-classification"} | section).split is not None

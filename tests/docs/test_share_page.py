@@ -10,6 +10,7 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
+from adaptbert.config.recipe import Recipe
 from tests.support import tiny
 from tests.support.followed_page import checkpoint, ran
 from tests.support.markdown import blocks
@@ -17,7 +18,7 @@ from tests.support.project import clone
 
 PAGE = "docs/how-to/share.md"
 UP_TO_DATE = "Data and pipelines are up to date."
-COLLECTS = ("collect", "collect_task")
+SOURCES = ("corpora", "tasks")
 
 
 class Team:
@@ -77,13 +78,11 @@ def small(folder: Path) -> None:
     """As small as `smoke`, and on from the checkpoint in models/init/bert."""
     own, smoke = params.read(folder / "params.yaml"), params.read(folder / "presets/smoke.yaml")
     document: dict[str, Any] = json.loads(json.dumps(smoke).replace("section", "ewect_usual"))
-    document |= {name: own[name] for name in COLLECTS}
-    document["ladder"]["arms"].pop("domain")
-    document["finetune"].pop("mention")
-    document["tokenizer"] = {"all": {}}
-    document["ladder"]["starts"] = {"bert": {"init": "models/init/bert"}}
+    document |= {name: own[name] for name in SOURCES}
+    document["arms"].pop("domain")
+    document |= {"tokenizer": {}, "bases": {"bert": "models/init/bert"}}
     (folder / "params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    plan_file.write(plan_file.plan(document, folder / "params.yaml"), folder / "plan.json")
+    plan_file.write(plan_file.plan(Recipe(document)), folder / "plan.json")
     checkpoint(folder / "models/init/bert", tiny.tokenizer())
 
 

@@ -13,8 +13,10 @@ from ruamel.yaml import YAML
 from transformers import BertForMaskedLM
 
 from adaptbert.config import load as params
-from adaptbert.config import plan_file
+from adaptbert.config import plan
+from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.model import checkpoint as saved
 from adaptbert.text.tokenizer import Tokenizer
@@ -106,15 +108,15 @@ def corpus(path: Path, kind: str, count: int, seed: int = 0) -> None:
 def small(document: dict[str, Any]) -> dict[str, Any]:
     """The values of a recipe made small; its names stay."""
     batch = {"global_batch_tokens": 128, "micro_batch_tokens": 128, "block_size": tiny.MAX_LENGTH, "measurements": 1}
-    for rung in ("domain_transfer", "task_transfer"):
-        if document[rung]["all"]:
-            document[rung]["all"] |= {**batch, "budget": {"steps": 4}}
-    untrained = document["pretrain"]["all"]["budget"] == {"tokens": 0}
-    document["pretrain"]["all"] |= {**batch, "budget": {"tokens": 0} if untrained else {"steps": 4}}
-    document["tokenize"]["all"]["max_length"] = tiny.MAX_LENGTH
-    document["measure"]["max_tokens"] = 2000
+    for step in ("pretrain", "domain_transfer", "task_transfer"):
+        if step in document:
+            values = {key: value for key, value in document[step].items() if key not in BUDGET}
+            is_untrained = step == "pretrain" and len(values) == len(document[step])
+            document[step] = {**values, **batch, **({} if is_untrained else {"steps": 4})}
+    document["tokenize"] = {**document.get("tokenize", {}), "max_length": tiny.MAX_LENGTH}
+    document["measure"] = {"max_tokens": 2000}
     lengths = {"max_length": tiny.MAX_LENGTH, "block_size": tiny.MAX_LENGTH}
-    document["finetune"]["all"] |= {**lengths, "seeds": [1, 2], "epochs": 1, "labels": 0}
+    document["finetune"] |= {**lengths, "seeds": [1, 2], "epochs": 1, "labels": 0}
     return document
 
 
@@ -134,6 +136,6 @@ def checkpoint(folder: Path, pieces: Tokenizer, seed: int = 1) -> None:
 
 
 def entries(document: Mapping[str, Any]) -> dict[str, Any]:
-    """`stage@key` -> what plan.json says of it."""
-    tables = plan_file.names(document, PARAMS).model_dump()
+    """`stage@key` -> what plan.json says of it, of the stages that it names one by one."""
+    tables = plan.expand(Recipe(document)).model_dump(exclude={"code", "validation", "compare"})
     return {f"{stage}@{key}": values for stage, table in tables.items() for key, values in table.items()}

@@ -77,7 +77,7 @@ def write(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
     if heads:
         yield f"with {', '.join(heads)}"
     if "masked-LM head" not in heads:
-        key = "`pretrain.<start>.head_warmup_steps: 300`"
+        key = "`pretrain.head_warmup_steps: 300`"
         yield f"notice: no head for masked-language modelling: it begins untrained; {key} trains it first"
     if "pooler" not in heads:
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
