@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
 from typing import TYPE_CHECKING, Any
-from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.text.cut_points import spans
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.words import Segmenter
-from adaptbert.text.words import SegmentationConfig, Segmenter, joined
+from adaptbert.text.words import Segmenter, joined
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

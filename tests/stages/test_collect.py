@@ -213,7 +213,9 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
 )  # fmt: skip
 def test_params_that_contradict_each_other(key: str, values: dict[str, Any], words: str) -> None:
     messages = errors(**{f"{key}.x": values})
-    assert any(re.match(words.replace(" .*", f" params.yaml: {key}.x.*", 1), line, re.DOTALL) for line in messages), messages
+    assert any(re.match(words.replace(" .*", f" params.yaml: {key}.x.*", 1), line, re.DOTALL) for line in messages), (
+        messages
+    )
 
 
 @pytest.mark.parametrize("scheme", ["bio", None])

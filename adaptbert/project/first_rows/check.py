@@ -18,8 +18,6 @@ from adaptbert.config.schema.sources import Task
 from adaptbert.config.schema.text import Segmentation
 from adaptbert.data.readers.spec import FORMATS
 from adaptbert.errors import BadData, UserError
-from adaptbert.project.first_rows.judging import Finding
-from adaptbert.project.first_rows.looks import SPLITS, LabelledLook, Look, of_corpus
 from adaptbert.text.words import Segmenter
 
 SECONDS = 10.0
