@@ -24,7 +24,7 @@ from tests.support.judged_steps import answered, difference
 from tests.support.known import known
 
 WORTH = 0.01
-ROWS = "300 test rows with 235 different texts"
+ROWS = "300 test rows"
 
 
 def undecided(task: Task, **changes: Any) -> Step:
@@ -50,15 +50,15 @@ STEPS: dict[str, tuple[Callable[[Task], Step], str]] = {
     ),
     "a design would settle it": (
         lambda task: undecided(task, needed=Needed(Design(6, 8, 1234.5), None)),
-        "To show 1.0, the cheapest design has 6 draws and 8 seeds: 1,234 TFLOP more.",
+        "To show a gain of 1.0, the cheapest design has 6 draws and 8 seeds: 1,234 TFLOP more.",
     ),
     "rows would": (
         lambda task: undecided(task, needed=Needed(None, 4_321)),
-        "To show 1.0, it takes more than 4,321 test rows.",
+        "To show a gain of 1.0, it takes more than 4,321 test rows.",
     ),
     "nothing would": (
         lambda task: undecided(task, needed=Needed(None, None)),
-        "No number of draws and seeds within reason would show 1.0.",
+        "No number of draws and seeds within reason would show a gain of 1.0.",
     ),
     "too small for its digits": (
         lambda task: answered(task, "domain_text", 3e-4, 1e-4, "descriptive"),
@@ -233,8 +233,8 @@ def test_of_the_best_arm(comparison: Comparison) -> None:
 
 def test_of_test_rows(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    assert repetition.test_rows(task).en == ROWS
-    assert repetition.test_rows(replace(task, test_texts=None)).en == "300 test rows"
+    assert repetition.test_rows(task).en == "300 test rows with 235 different texts"
+    assert repetition.test_rows(replace(task, test_texts=None)).en == ROWS
     assert repetition.test_rows(replace(task, test_groups=80)).en == "300 test rows in 80 groups"
 
 

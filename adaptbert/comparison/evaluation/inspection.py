@@ -14,6 +14,9 @@ from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.comparison.evaluation.class_scores import ClassScores, Confusion, class_table, confusion
 from adaptbert.comparison.evaluation.predictions import Answer, judge, read_predictions
 from adaptbert.statistics.calibration import (
+from adaptbert.comparison.evaluation.predictions import Answer, read_predictions
+from adaptbert.data.targets import TARGETS
+from adaptbert.tasks.metrics.calibration import (
     BINS,
     Bin,
     brier_score,
@@ -21,6 +24,7 @@ from adaptbert.statistics.calibration import (
     expected_calibration_error,
     reliability,
 )
+from adaptbert.tasks.metrics.targets import SCORING
 
 ROWS_A_DOT, FEWEST_DOTS = 20, 5
 """Of the reliability curve: the accuracy over fewer rows is mostly chance."""
@@ -91,11 +95,12 @@ def inspect_cells(paths: Sequence[Path], target: Target) -> Inspection:
         target: kind of the task's target.
     """
     runs = [answers for path in paths for answers in read_predictions(path, target).values()]
-    right = judge(target, [answer for answers in runs for answer in answers])
+    # The script of the whole set decides how answers are compared.
+    right = SCORING[target].right([answer.gold for answers in runs for answer in answers])
     classes, matrix = class_table(runs, target), confusion(runs, target)
     if right is None:
         return Inspection(len(runs), classes, matrix, None, [])
-    judged = [[(answer, right(answer)) for answer in answers] for answers in runs]
+    judged = [[(answer, right(answer.gold, answer.predicted)) for answer in answers] for answers in runs]
     return Inspection(len(runs), classes, matrix, _calibration(judged), _errors(judged, target))
 
 

@@ -1,12 +1,13 @@
-"""predictions/<cell>.parquet -> what every seed answered to every test row, and which answers are right."""
+"""predictions/<cell>.parquet -> what every seed answered to every test row."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.tasks.metrics.scoring import SCORING
+from adaptbert.base.task_types import Target
+from adaptbert.data.targets import TARGETS
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,3 @@ def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
         answer = Answer(row["id"], gold, predicted, row["confidence"])
         by_seed.setdefault(row["seed"], []).append(answer)
     return {seed: by_seed[seed] for seed in sorted(by_seed)}
-
-
-def judge(target: Target, answers: Sequence[Answer]) -> Callable[[Answer], bool] | None:
-    """A function that says whether an answer is right as a whole; None for regression, where no answer is simply right.
-
-    Args:
-        answers: of the whole set, whose script decides how answers are compared.
-    """
-    is_right = SCORING[target].right([answer.gold for answer in answers])
-    return None if is_right is None else lambda answer: is_right(answer.gold, answer.predicted)

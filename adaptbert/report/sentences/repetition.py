@@ -18,9 +18,9 @@ def of_mean(interval: Interval, arm: Arm, task: Task) -> Text:
 
 
 def _listed(draws: int | None, seeds: int, task: Task | None) -> Text:
-    """Draws, seeds, and the test rows of a task where they were resampled."""
+    """Draws, seeds, and the test rows of a task where they were resampled; how many differ stands above its figures."""
     of_draws = [counted("{n} draw", "{n} draws", draws)] if draws is not None else []
-    rows = [test_rows(task)] if task is not None else []
+    rows = [t("{rows:,} test rows", rows=task.rows["test"])] if task is not None else []
     return joined([*of_draws, counted("{n} seed", "{n} seeds", seeds), *rows])
 
 

@@ -86,11 +86,14 @@ def _needed(needed: Needed | None, worth: float) -> Text:
     if needed is None:
         return EMPTY
     if needed.rows is not None:
-        return t("To show {least:points}, it takes more than {rows:,} test rows.", least=worth, rows=needed.rows)
+        return t(
+            "To show a gain of {least:points}, it takes more than {rows:,} test rows.", least=worth, rows=needed.rows
+        )
     if needed.design is None:
-        return t("No number of draws and seeds within reason would show {least:points}.", least=worth)
+        return t("No number of draws and seeds within reason would show a gain of {least:points}.", least=worth)
     return t(
-        "To show {least:points}, the cheapest design has {draws} draws and {seeds} seeds: {tflop:amount} TFLOP more.",
+        "To show a gain of {least:points}, the cheapest design has {draws} draws and {seeds} seeds: {tflop:amount} "
+        "TFLOP more.",
         least=worth,
         draws=needed.design.draws,
         seeds=needed.design.seeds,
