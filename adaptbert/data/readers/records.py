@@ -33,8 +33,7 @@ class BadRow(Exception):
         self.problem = Problem(code, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of a file.
 
     Attributes:
