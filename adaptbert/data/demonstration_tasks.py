@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -86,7 +85,7 @@ def _once(
         key, split = sentence_key(passage.row.values["text"]), split_of_module(passage.module)
         labels[key].add(str(values.get("label")))
         if key not in entries or SPLITS.index(split) > SPLITS.index(entries[key][0]):
-            entries[key] = split, replace(passage.row, values=values)
+            entries[key] = split, passage.row._replace(values=values)
     return [entry for key, entry in entries.items() if len(labels[key]) == 1]
 
 

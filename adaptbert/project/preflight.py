@@ -103,23 +103,34 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
     return seen
 
 
-_Set = tuple[str, Collection[Path], Iterator[Finding]]
-"""A set: its key, its files that cannot be read in part, and what is to be found in it."""
-
-
-def _sets(recipe: Recipe, folder: Path, missing: Set[str]) -> Iterator[_Set]:
-    for corpus in recipe.corpora.values():
-        if corpus.path not in missing:
-            own = {"text": Path(corpus.path)}
-            yield corpus.key, (), _of_corpus(_Preview(corpus, CORPUS, own, recipe.limits, folder))
-    for task in recipe.tasks.values():
-        if missing.isdisjoint(getattr(task, split) for split in SPLITS):
-            yield _of_task(recipe, task, folder)
-    dictionaries: dict[Segmentation, str] = {}  # without repetitions: most bases share one
-    for base in recipe.bases:
-        key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
-        dictionaries.setdefault(recipe.values("tokenize", {"base": base}).words, key)
-    for words, key in dictionaries.items():
+def _sets(
+    document: Mapping[str, Any], file: Path, folder: Path, missing: Set[str]
+) -> Iterator[tuple[str, Collection[Path], Iterator[Finding]]]:
+    """Every set: its key, its files that cannot be read in part, and what is to be found in it."""
+    limits = params.parse(Limits, document["validate"], "validate", file)
+    stage = import_module("stages.collect")  # by name: no module of the library imports a stage
+    for name, values in document.get("collect", {}).items():
+        key, path = f"collect.{name}", values["path"]
+        if path not in missing:
+            corpus = params.parse(stage.CollectParams, values, key, file)
+            yield key, (), _of_corpus(_Look(key, corpus, CORPUS, {"text": Path(path)}, limits, folder))
+    stage = import_module("stages.collect_task")
+    for name, values in document.get("collect_task", {}).items():
+        key, paths = f"collect_task.{name}", {split: Path(values[split]) for split in SPLITS}
+        if missing.isdisjoint(values[split] for split in SPLITS):
+            config = params.parse(stage.CollectTaskParams, values, key, file)
+            is_document = config.format is not None and FORMATS[config.format].made_of == "document"
+            cut = config.split.shares() if config.split is not None else {}
+            own = {split: path for split, path in paths.items() if split not in cut}
+            look = _Look(key, config, config.layout(), own, limits, folder)
+            labelled = _Labelled(look, name, stage.read_into, paths, document["finetune"], file)
+            yield key, paths.values() if is_document else (), labelled.findings()
+    configs: dict[str, SegmentationConfig] = {}  # without repetitions: most starts have that of all
+    for start in document["ladder"]["starts"] if "tokenize" in document else ():
+        block = blocks.owner(document["tokenize"], [start], ["words", "dictionary"])
+        segmentation, key = blocks.in_force(document["tokenize"], [start])["words"], f"tokenize.{block}.words"
+        configs.setdefault(key, params.parse(SegmentationConfig, segmentation, key, file))
+    for key, words in configs.items():
         if words.dictionary not in missing:
             yield key, (Path(words.dictionary),), _of_dictionary(words)
 
@@ -171,7 +182,7 @@ class Extent(NamedTuple):
 
 
 @dataclass
-class _Preview:
+class _Look:
     """The first rows of a set, and what they prove: an error where the other rows cannot mend it, else a notice.
 
     Attributes:
@@ -288,17 +299,17 @@ class _Preview:
         return f"{self.config.key}: {where}: {error.problem}; if all rows are like {extent}, the set is refused"
 
 
-def _of_corpus(preview: _Preview) -> Iterator[Finding]:
+def _of_corpus(look: _Look) -> Iterator[Finding]:
     """Text without labels."""
     from adaptbert.data.validate_corpus import validate_corpus
 
-    raw = yield from preview.read()
+    raw = yield from look.read()
     if raw is None:
         return
     kept, rejected = raw / "kept.parquet", raw / "rejected.parquet"
-    validated = validate_corpus(raw, kept, rejected, ForbiddenText(()), preview.validation_limits())
-    yield from preview.decided(validated.errors, lambda _: str(preview.own["text"]))
-    yield from preview.bad_rows({"text": [validated.account]})
+    validated = validate_corpus(raw, kept, rejected, ForbiddenText(()), look.validation_limits())
+    yield from look.decided(validated.errors, lambda _: str(look.own["text"]))
+    yield from look.bad_rows({"text": [validated.account]})
 
 
 @dataclass
@@ -309,8 +320,9 @@ class _Labelled:
         paths: split -> where it lies; those that are cut off train lie where train does.
     """
 
-    preview: _Preview
-    task: Task
+    look: _Look
+    name: str
+    read_into: Callable[..., object]
     paths: Mapping[str, Path]
     recipe: Recipe
 
@@ -319,14 +331,13 @@ class _Labelled:
         return self.task.key.partition(".")[2]
 
     def findings(self) -> Iterator[Finding]:
-        preview = self.preview
-        if (yield from preview.read()) is None:
+        look = self.look
+        if (yield from look.read()) is None:
             return
-        raw = preview.new_folder() / self.name
+        raw = look.new_folder() / self.name
         raw.mkdir()
-        read_into = import_module("stages.collect_task").read_into  # by name: no module of the library imports a stage
-        if errors := _raised(partial(read_into, raw, preview.config, self.paths, preview.head)):
-            yield from preview.decided(errors, str)
+        if errors := _raised(partial(self.read_into, raw, look.config, self.paths, look.head)):
+            yield from look.decided(errors, str)
         else:
             yield from self._validated(raw)
 
@@ -334,16 +345,16 @@ class _Labelled:
         """The problems that validation finds."""
         from adaptbert.data.validate_set import validate_labelled_set
 
-        preview, kept = self.preview, raw.parent / "kept"
-        validated = validate_labelled_set(raw, kept, raw.parent / "rejected.parquet", preview.validation_limits())
-        has_labels = bool(self.task.labels)
-        yield from preview.decided(validated.errors, partial(self._place, raw), has_labels=has_labels)
-        of = {split: [s for s in SPLITS if self.paths[s] == path] for split, path in preview.own.items()}
-        yield from preview.bad_rows({split: [validated.accounts[s] for s in from_it] for split, from_it in of.items()})
+        look, kept = self.look, raw.parent / "kept"
+        validated = validate_labelled_set(raw, kept, raw.parent / "rejected.parquet", look.validation_limits())
+        has_labels = bool(look.config.labels)
+        yield from look.decided(validated.errors, partial(self._place, raw), has_labels=has_labels)
+        of = {split: [s for s in SPLITS if self.paths[s] == path] for split, path in look.own.items()}
+        yield from look.bad_rows({split: [validated.accounts[s] for s in from_it] for split, from_it in of.items()})
         if not validated.errors:
-            is_known = preview.is_whole or has_labels
+            is_known = look.is_whole or has_labels
             labels = read_json(kept / "task.json")["labels"] if is_known else None
-            yield from self._tuned(labels, validated.accounts["train"].kept if preview.is_whole else None)
+            yield from self._tuned(labels, validated.accounts["train"].kept if look.is_whole else None)
 
     def _tuned(self, labels: list[str] | None, rows: int | None) -> Iterator[Finding]:
         """What `finetune` says of these labels and rows; values of single starts and arms are left to the stage."""
@@ -361,7 +372,7 @@ class _Labelled:
         weights = values.class_weights
         if labels is None or weights is None:
             return
-        if problem := class_weights.problem(weights, self.task.target, labels):
+        if problem := class_weights.problem(weights, self.look.config.target, labels):
             remedy = "give `balanced`, or each label its weight"
             yield BadParams(Code.CONTRADICTION, key("class_weights"), problem, remedy)
 
@@ -369,7 +380,7 @@ class _Labelled:
         """The user's file, or the set, in place of the temporary file or folder."""
         split = Path(shown).stem
         is_file = Path(shown) != raw and split in self.paths
-        return str(self.paths[split]) if is_file else f"{self.recipe.file}: {self.task.key}"
+        return str(self.paths[split]) if is_file else f"{self.file}: {self.look.key}"
 
 
 def _is_small(paths: Iterable[Path]) -> bool:

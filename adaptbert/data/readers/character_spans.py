@@ -9,7 +9,6 @@ hidden characters at the ends of a span are ignored.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -63,15 +62,15 @@ def annotated(
     output = file.columns[layout.output.column]
     try:
         if not layout.is_tagged:
-            return replace(row, values={**row.values, output: _labels(marks, layout)})
+            return row._replace(values={**row.values, output: _labels(marks, layout)})
         tokens = file.columns["tokens"]
         text = row.values.get(tokens)
         if not isinstance(text, str) or not isinstance(marks, list):
             raise BadRow(Code.COLUMN_MISSING, f"no text, or no {form}")
         words_of_text, tags_of_words = tagged(text, spans(text, marks), place)
-        return replace(row, values={**row.values, tokens: words_of_text, output: tags_of_words})
+        return row._replace(values={**row.values, tokens: words_of_text, output: tags_of_words})
     except BadRow as bad:
-        return replace(row, problem=bad.problem)
+        return row._replace(problem=bad.problem)
 
 
 def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[str], list[str]]:

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -117,8 +116,8 @@ class Fields:
             if "tags" in values and tokens != tags:
                 raise BadRow(Code.TOKENS_AND_TAGS_DIFFER, f"{tokens} tokens, {tags} tags")
         except BadRow as bad:
-            return replace(row, id=names.get("id", row.id), values={}, problem=bad.problem)
-        return replace(row, id=names.get("id", row.id), values=values, group=names.get("group"))
+            return Row(names.get("id", row.id), row.file, row.line, {}, problem=bad.problem)
+        return Row(names.get("id", row.id), row.file, row.line, values, names.get("group"))
 
     def _cell(self, name: str, column: str, record: Mapping[str, Any], place: str) -> Any:
         if column not in record:

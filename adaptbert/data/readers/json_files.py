@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from adaptbert.codes import Code
@@ -60,7 +59,7 @@ def lines(file: SourceFile) -> Iterator[Row]:
             checked = True
         yield file.row(number, content)
     if pending:
-        yield replace(pending, problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
+        yield pending._replace(problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
     if not documents:
         raise file.error(Code.NO_ROWS, f"0 documents in {number:,} lines", "write one JSON object a line")
 

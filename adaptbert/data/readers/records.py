@@ -33,8 +33,7 @@ class BadRow(Exception):
         self.problem = Problem(code, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of a file.
 
     Attributes:
@@ -83,6 +82,7 @@ class SourceFile:
     stem: str = ""
 
     def row(self, line: int, values: Mapping[str, Any], problem: Problem | None = None) -> Row:
+        """A row of this file, named after it and the line."""
         return Row(f"{self.stem}-{line}", self.name, line, values, None, problem)
 
     def error(self, code: Code, problem: str, remedy: str, line: int | None = None) -> BadData:
@@ -105,6 +105,7 @@ def unchanged(file: SourceFile) -> Iterator[None]:
 
 
 def changed(file: SourceFile) -> BadData:
+    """The error of a file that is not what it was when its reading began."""
     return file.error(Code.FILE_CHANGED, "changed while reading", "run again when nothing writes to it")
 
 
