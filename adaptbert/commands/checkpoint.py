@@ -15,16 +15,16 @@ def import_(
     revision: Annotated[
         str | None, typer.Option(help="Of a model on the hub: a branch, a tag or a commit; default: main.")
     ] = None,
-    start: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the start that it becomes; default: by its own name.")
+    base: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the base that it becomes; default: by its own name.")
     ] = None,
 ) -> None:
-    """Bring in a public checkpoint as a start.
+    """Bring in a public checkpoint as a base.
 
-    It is written to models/init/<start> as safetensors. Pickled weights are read without running code. The lines that
-    make it a start of params.yaml are printed.
+    It is written to models/init/<base> as safetensors. Pickled weights are read without running code. The lines that
+    make it a base of params.yaml are printed.
     """
     from adaptbert.project.importing.command import import_checkpoint
 
     with user_errors():
-        print(*import_checkpoint(source, revision, start), sep="\n")
+        print(*import_checkpoint(source, revision, base), sep="\n")
