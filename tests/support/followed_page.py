@@ -13,8 +13,10 @@ from ruamel.yaml import YAML
 from transformers import BertForMaskedLM
 
 from adaptbert.config import load as params
-from adaptbert.config import plan_file
+from adaptbert.config.plan import expand
+from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.model import checkpoint as saved
 from adaptbert.text.tokenizer import Tokenizer
@@ -106,16 +108,19 @@ def corpus(path: Path, kind: str, count: int, seed: int = 0) -> None:
 def small(document: dict[str, Any]) -> dict[str, Any]:
     """The values of a recipe made small; its names stay."""
     batch = {"global_batch_tokens": 128, "micro_batch_tokens": 128, "block_size": tiny.MAX_LENGTH, "measurements": 1}
-    for rung in ("domain_transfer", "task_transfer"):
-        if document[rung]["all"]:
-            document[rung]["all"] |= {**batch, "budget": {"steps": 4}}
-    untrained = document["pretrain"]["all"]["budget"] == {"tokens": 0}
-    document["pretrain"]["all"] |= {**batch, "budget": {"tokens": 0} if untrained else {"steps": 4}}
-    document["tokenize"]["all"]["max_length"] = tiny.MAX_LENGTH
-    document["measure"]["max_tokens"] = 2000
     lengths = {"max_length": tiny.MAX_LENGTH, "block_size": tiny.MAX_LENGTH}
-    document["finetune"]["all"] |= {**lengths, "seeds": [1, 2], "epochs": 1, "labels": 0}
-    return document
+    values = {section: {**batch, "steps": 4} for section in ("domain_transfer", "task_transfer")}
+    is_trained = document["pretrain"] and set(BUDGET) & set(document["pretrain"])
+    values["pretrain"] = {**batch, **({"steps": 4} if is_trained else {})}
+    values |= {"tokenize": {"max_length": tiny.MAX_LENGTH}, "measure": {"max_tokens": 2000}}
+    values["finetune"] = {**lengths, "seeds": 2, "epochs": 1, "labels": 0}
+    kept = {section: _without_a_budget(document.get(section) or {}, values[section]) for section in values}
+    return {**document, **{section: merged(kept[section], values[section]) for section in values}}
+
+
+def _without_a_budget(section: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the values have another."""
+    return {key: value for key, value in section.items() if key not in BUDGET or not {*BUDGET} & {*values}}
 
 
 def tokenizer(size: int) -> Tokenizer:
@@ -135,5 +140,11 @@ def checkpoint(folder: Path, pieces: Tokenizer, seed: int = 1) -> None:
 
 def entries(document: Mapping[str, Any]) -> dict[str, Any]:
     """`stage@key` -> what plan.json says of it."""
-    tables = plan_file.names(document, PARAMS).model_dump()
-    return {f"{stage}@{key}": values for stage, table in tables.items() for key, values in table.items()}
+    tables = expand(Recipe(document)).model_dump()
+    single = ("validation", "compare", "code")
+    return {
+        f"{stage}@{key}": values
+        for stage, table in tables.items()
+        if stage not in single
+        for key, values in table.items()
+    }
