@@ -20,7 +20,7 @@ from tests.support.imports import ROOT, is_code
 COMPARED = ("pretrain", "domain_transfer", "task_transfer", "finetune", "compare")
 
 # Read by the stage through the installed packages.
-NOT_ARGUMENTS = {"constraints.txt"}
+NOT_ARGUMENTS = {"constraints.txt", "params.yaml"}
 
 PLANNED = "data/planned"
 
