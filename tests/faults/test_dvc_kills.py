@@ -137,16 +137,14 @@ def check(recipe: Recipe, golden: dict[str, bytes]) -> None:
 def tiny_recipe() -> dict[str, Any]:
     """Every kind of stage once or twice, in about a minute."""
     document = values(1)
-    document["collect"] = {name: {"source": "files", "path": f"data/mine/{name}.txt"} for name in ("general", "domain")}
-    task = {"source": "files", "train": "train", "dev": "dev", "test": "test"}
-    for name, shape in (("section", "single_sentence"), ("mention", "sequence_labelling")):
+    document["corpora"] = {name: {"path": f"data/mine/{name}.txt"} for name in ("general", "domain")}
+    types = {"section": {"type": "text-classification"}, "mention": {"type": "token-classification", "tag_scheme": "bio"}}
+    for name, of_type in types.items():
         files = {split: f"data/mine/{name}.{split}.parquet" for split in ("train", "dev", "test")}
-        document["collect_task"][name] = {**task, **files, "shape": shape}
-    document["collect_task"]["section"] |= {"target": "class"}
-    document["collect_task"]["mention"] |= {"target": "spans", "tag_scheme": "bio"}
-    document["tokenizer"]["all"] |= {"vocabulary_size": 150, "min_frequency": 1}
-    document["tokenize"]["all"] |= {"max_length": tiny.MAX_LENGTH, "heldout_fraction": 0.1}
-    del document["ladder"]["arms"]["scratch"]
+        document["tasks"][name] = {**of_type, **files}
+    document["tokenizer"] = {"vocabulary_size": 150, "min_frequency": 1}
+    document["tokenize"] = {"max_length": tiny.MAX_LENGTH, "heldout_fraction": 0.1}
+    del document["arms"]["scratch"]
     return document
 
 

@@ -122,7 +122,7 @@ IN_DVC_YAML = "error: AB-228 dvc.yaml: "
         ),
         (("--jobs", "0"), "params.yaml", str, ["jobs: Input should be greater than or equal to 1"]),
         (
-            UNTIL_START, "params.yaml", lambda text: text.replace("lowercase: true", "lowercas: true"),
+            UNTIL_START, "params.yaml", lambda text: text.replace("vocabulary_size: 8000", "lowercas: true"),
             ["unknown key 'lowercas' (did you mean 'lowercase'?)"],
         ),
         ((), "dvc.yaml", lambda _: None, [IN_DVC_YAML, "it names no stage, or is missing"]),
@@ -154,7 +154,7 @@ def test_the_plan_is_made_first(toy: Toy) -> None:
     """So a name that is new in params.yaml needs no other command."""
     before = {path: path.read_text() for path in (toy.root / "params.yaml", toy.root / "plan.json")}
     params, plan = before
-    params.write_text(before[params].replace("draws: 2 ", "draws: 3 "))
+    params.write_text(before[params].replace("replicates: 2", "replicates: 3"))
     try:
         ran = toy.run("flows.recipe", *UNTIL_START)
         assert (ran.returncode, '"general-small-3"' in plan.read_text()) == (0, True), ran.stdout

@@ -1,6 +1,6 @@
 """The code that decides what a stage writes: an edit of it runs the stage again, an edit of words none.
 
-What carries (`adaptbert/runtime`, `project`, `commands` and the files directly in adaptbert/) can stop a stage, never
+What carries (`adaptbert/runtime`, `project`, `commands`, `config` but its schema, and the files directly in adaptbert/) can stop a stage, never
 change what it writes.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.config import code_digest
-from adaptbert.config.code_digest import CARRYING, PACKAGES, meaning
+from adaptbert.config.code_digest import PACKAGES, carries, meaning
 from adaptbert.config.plan_file import stages
 from tests.support.imports import ROOT, modules, package, source
 
@@ -24,7 +24,8 @@ TAKEN = {
     "runtime.allocator.keep_freed_memory": "a setting of the C library; no value comes back",
     "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",
     "runtime.locks.finish": "marks a run as finished; no value comes back",
-    "runtime.params.params_file": "reads the YAML file of a data set of the hub, as params.yaml is read",
+    "config.load": "reads the YAML file of a data set of the hub, as params.yaml is read",
+    "config.recipe.Recipe": "what the plan is made of; no stage makes one",
     "runtime.progress.Progress": "prints; no value comes back",
     "runtime.tracking.run.Run": "records; no value comes back",
     "runtime.worker_pool.in_order": "gives back what the function gave, in order (tests/runtime/test_worker_pool.py)",
@@ -46,13 +47,12 @@ TAKEN = {
 TAKEN_BY_STAGES = {
     "errors.raise_all": "ends the stage",
     "runtime.stage.Stage": "calls the function; gives it the values of params.yaml and the paths of the command",
-    "runtime.stage.PARAMS": "the name of params.yaml",
     "runtime.tracking.run.Run": "records; no value comes back",
-    "runtime.params.plan_file": "stops the stage where plan.json is older",
-    "runtime.params.params_file": "reads params.yaml for notices, which are printed",
-    "runtime.params.params_file.flatten": "names the metrics of the tracking run",
+    "config.plan_file": "stops the stage where plan.json is older",
+    "config.recipe.Recipe": "the names of corpora and tasks, which the plan has as well; notices, which are printed",
+    "config.load.flatten": "names the metrics of the tracking run",
     "runtime.worker_pool.workers": "how many processes; the answers are the same for any number",
-    "project.section_rules": "notices, which are printed",
+    "project.rules": "notices, which are printed",
 }
 
 
@@ -65,6 +65,7 @@ EDITS = {
     "adaptbert/runtime/stage.py": set(),
     "adaptbert/runtime/tracking/run.py": set(),
     "adaptbert/project/presets.py": set(),
+    "adaptbert/config/recipe.py": set(),
     "adaptbert/prediction/predictor.py": set(),
     "adaptbert/core/files.py": set(stages()),
     "adaptbert/statistics/spread.py": {"compare"},
@@ -191,7 +192,7 @@ def test_what_is_words(before: str, after: str, is_equal: bool) -> None:
 
 def deciding() -> list[str]:
     """Modules that decide what some stage writes."""
-    return [name for name in modules("adaptbert") if package(name) and not package(name).startswith(CARRYING)]
+    return [name for name in modules("adaptbert") if package(name) and not carries(name)]
 
 
 def taken_from_carrying_code(module: str) -> set[str]:
@@ -206,12 +207,7 @@ def taken_from_carrying_code(module: str) -> set[str]:
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     below = {name.removeprefix("adaptbert.") for name in names if name.startswith("adaptbert.")}
-    return {name for name in below if name.partition(".")[0] in (*CARRYING, "prediction") or is_at_the_root(name)}
-
-
-def is_at_the_root(name: str) -> bool:
-    """Whether the first word is a file directly in adaptbert/."""
-    return (ROOT / "adaptbert" / f"{name.partition('.')[0]}.py").is_file()
+    return {name for name in below if name.startswith("prediction.") or carries(f"adaptbert.{name}")}
 
 
 def test_what_is_taken_from_code_that_carries() -> None:

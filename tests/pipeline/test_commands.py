@@ -48,9 +48,9 @@ def test_any_file_name_is_collected(project: Path) -> None:
     table = 'train; touch "TOUCHED" .csv'
     rows = "".join(f"text number {i},{'ab'[i % 2]}\n" for i in range(40))
     (project / table).write_text(f"text,label\n{rows}", encoding="utf-8")
-    document["collect"] |= {key: {"source": "files", "path": name} for key, name in corpora.items()}
-    document["collect_task"]["section"] = {
-        "source": "files", "shape": "single_sentence", "target": "class",
+    document["corpora"] = {key: {"path": name} for key, name in corpora.items()}
+    document["tasks"]["section"] = {
+        "type": "text-classification",
         "train": table, "dev": table, "test": table, "split": {"dev": 0.2, "test": 0.2},
     }  # fmt: skip
     write_params(project, document)
@@ -82,8 +82,8 @@ def test_a_name_of_params_that_is_none_costs_nothing(project: Path, precious: li
     before = (project / PLAN).read_bytes()
     document = params.read(project / "params.yaml")
     names = [*(f"../../../../{project.name}-outside/{i}" for i in (2, 3)), *orders()]
-    document["collect"] |= dict.fromkeys(names, document["collect"]["domain"])
-    document["collect_task"] |= {f"{name}_": document["collect_task"]["section"] for name in names}
+    document["corpora"] |= dict.fromkeys(names, document["corpora"]["domain"])
+    document["tasks"] |= {f"{name}_": document["tasks"]["section"] for name in names}
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     for command in (["adaptbert.cli", "plan"], ["dvc", "repro", "--keep-going"]):
         done = ran(project, *command)
@@ -100,7 +100,7 @@ def test_a_name_of_the_plan_that_is_none_costs_nothing(project: Path, precious: 
     elsewhere = ["../../notes", *(f"../../../{project.name}-outside/{i}" for i in range(2))]
     for stage, name in zip(("domain_transfer", "task_transfer", "finetune"), elsewhere, strict=True):
         entry = next(iter(tables[stage].values()))
-        tables[stage][name] = entry | {field: "no" for field in ("start", "task", "corpus", "from") if field in entry}
+        tables[stage][name] = entry | {field: "no" for field in ("base", "task", "corpus", "from") if field in entry}
         for order in orders():
             tables[stage][order] = entry | {field: order for field in ("task", "corpus") if field in entry}
     (project / PLAN).write_text(json.dumps({"plan": tables}), encoding="utf-8")

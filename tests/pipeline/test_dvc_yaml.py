@@ -13,17 +13,14 @@ from dvc.repo import Repo
 
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
-from adaptbert.config import plan_file
 from adaptbert.runtime.stage import Stage
 from tests.support.imports import ROOT, is_code
 
-SHARED_SECTIONS = {"seed"}
-
-# In which `plan` looks for names, without their values.
-MORE_SECTIONS = {"collect", "collect_task", *plan_file.SECTIONS}
+# Of params.yaml: all others are compared through plan.json.
+COMPARED = ("pretrain", "domain_transfer", "task_transfer", "finetune", "compare")
 
 # Read by the stage through the installed packages.
-NOT_ARGUMENTS = {"constraints.txt"}
+NOT_ARGUMENTS = {"constraints.txt", "params.yaml"}
 
 PLANNED = "data/planned"
 
@@ -97,10 +94,8 @@ def paths(stage: Any) -> tuple[set[str], set[str], set[str]]:
     return code, deps - code, {out.def_path for out in stage.outs}
 
 
-def test_stages_files_sections_and_functions_have_the_same_names() -> None:
+def test_stages_files_and_functions_have_the_same_names() -> None:
     assert set(names()) == files_in_stages()
-    sections = {stage_object(name).own for name in names()}
-    assert sections == set(params.read(ROOT / "params.yaml")) - SHARED_SECTIONS
     assert {name: stage_object(name).name for name in names()} == {name: name for name in names()}
 
 
@@ -133,10 +128,24 @@ def test_only_checked_names_of_the_plan_stand_in_a_command() -> None:
     written = params.read(ROOT / "dvc.yaml")["stages"]
     commands = [values.get("do", values)["cmd"] for values in written.values()]
     filled = {each for command in commands for each in re.findall(r"\$\{(.*?)\}", command)}
-    assert filled == {"key", *(f"item.{name}" for name in ("start", "draw", "corpus", "task", "arm", "from"))}
+    assert filled == {"key", *(f"item.{name}" for name in ("base", "replicate", "corpus", "task", "arm", "from"))}
     assert [values["foreach"] for values in written.values() if "foreach" in values] == [
         f"${{plan.{name}}}" for name, values in written.items() if "foreach" in values
     ]
+
+
+@pytest.mark.parametrize("stage", every())
+def test_a_stage_compares_its_section_its_code_and_its_entry(stage: Any) -> None:
+    name, _, key = stage.addressing.partition("@")
+    if name == "plan":
+        return
+    compared = {(dep.def_path, each) for dep in stage.deps if type(dep).__name__ == "ParamsDependency" for each in dep.params}
+    entry = f"plan.{name}.{key}" if key else f"plan.{name}"
+    expected = {("plan.json", f"plan.code.{name}")} | ({("params.yaml", name)} if name in COMPARED else set())
+    assert expected <= compared
+    assert compared - expected <= {("plan.json", entry)}
+    has_values = key or name in ("validate", "compare")
+    assert (("plan.json", entry) in compared) == bool(has_values)
 
 
 def test_the_first_stage_is_the_first() -> None:
@@ -167,7 +176,7 @@ def test_the_run_cache_knows_what_trains() -> None:
 
 
 def test_git_ignores_what_dvc_keeps_of_every_name() -> None:
-    """Else DVC adds a line to a .gitignore for each rung and cell, and a run changes files that are committed."""
+    """Else DVC adds a line to a .gitignore for each checkpoint and cell, and a run changes files that are committed."""
     outs: list[str] = []
     for values in params.read(ROOT / "dvc.yaml")["stages"].values():
         for out in values.get("do", values)["outs"]:
@@ -179,8 +188,8 @@ def test_git_ignores_what_dvc_keeps_of_every_name() -> None:
     assert len(outs) > 15
 
 
-def test_folders_that_are_read_as_a_whole_are_there_without_a_rung() -> None:
-    """`compare` depends on them, also where the ladder has no arm of that kind."""
+def test_folders_that_are_read_as_a_whole_are_there_without_a_step() -> None:
+    """`compare` depends on them, also where there is no arm of that kind."""
     committed = subprocess.run(["git", "ls-files", "metrics"], cwd=ROOT, capture_output=True, text=True).stdout
     folders = {str(Path(name).parent) for name in committed.splitlines()}
     deps = params.read(ROOT / "dvc.yaml")["stages"]["compare"]["deps"]

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from dvc.repo import Repo
 
-from adaptbert.config import load as params
 from adaptbert.config import plan_file
+from adaptbert.config import recipe as recipes
 from tests.support.project import ROOT, Project, clone
 
 CELL = "finetune@mention-domain-small-1"
@@ -20,17 +20,16 @@ OUTPUTS = ("data/raw/corpora/general/kept", "models/pretrain/small/kept", f"mode
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The smoke recipe, committed; then one draw more that nobody expanded."""
+    """The smoke recipe, committed; then one replicate more that nobody expanded."""
     home = tmp_path_factory.mktemp("home")
     project = clone(home / "clone", home)
     shutil.copy(ROOT / "presets/smoke.yaml", project.root / "params.yaml")
-    document = params.read(project.root / "params.yaml")
-    plan_file.write(plan_file.plan(document, project.root), project.root / "plan.json")
+    plan_file.write(plan_file.plan(recipes.read(project.root / "params.yaml")), project.root / "plan.json")
     (project.root / "dvc.lock").unlink()
     for command in (["add", "-A"], ["commit", "-q", "-m", "smoke"]):
         subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
     text = (project.root / "params.yaml").read_text(encoding="utf-8")
-    (project.root / "params.yaml").write_text(text.replace("draws: 1 ", "draws: 2 "), encoding="utf-8")
+    (project.root / "params.yaml").write_text(text.replace("replicates: 1", "replicates: 2"), encoding="utf-8")
     return project
 
 
@@ -58,14 +57,14 @@ def refused(project: Project, *command: str) -> None:
 @pytest.mark.parametrize("where", [[], ["--temp"]], ids=["here", "in another folder"])
 def test_an_experiment(pristine: Project, where: list[str]) -> None:
     """It takes both files as they lie here, whether they are committed or not."""
-    refused(pristine, "dvc", "exp", "run", *where, "-S", "finetune.all.epochs=1")
+    refused(pristine, "dvc", "exp", "run", *where, "-S", "finetune.epochs=1")
 
 
 @pytest.mark.slow
-def test_a_value_of_the_ladder_in_an_experiment(pristine: Project) -> None:
+def test_a_value_of_the_plan_in_an_experiment(pristine: Project) -> None:
     """Where both files agree: -S writes params.yaml alone."""
-    with pristine.edited("params.yaml", "draws: 2 ", "draws: 1 "):
-        refused(pristine, "dvc", "exp", "run", "-S", "ladder.draws=2")
+    with pristine.edited("params.yaml", "replicates: 2", "replicates: 1"):
+        refused(pristine, "dvc", "exp", "run", "-S", "compare.replicates=2")
 
 
 @pytest.mark.slow

@@ -80,10 +80,10 @@ def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: P
 
 
 def test_a_value_of_one_experiment(project: Project) -> None:
-    """`-S` sets a value of a block, and plan.json stays as it is."""
+    """`-S` sets a value of a section, and plan.json stays as it is."""
     for command in (["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "before the experiment"]):
         subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
-    done = project.run("dvc", "exp", "run", "--temp", "-S", "finetune.all.epochs=4", timeout=900)
+    done = project.run("dvc", "exp", "run", "--temp", "-S", "finetune.epochs=4", timeout=900)
     assert done.returncode == 0, done.stdout
     assert set(re.findall(r"Running stage '(.+)':", done.stdout)) == {"plan", *CELLS, "compare"}
 
@@ -98,13 +98,13 @@ def test_everything_again_gives_the_same_bytes(project: Project) -> None:
     assert lock.read_text(encoding="utf-8") == before
 
 
-def test_a_ladder_of_one_cell(tmp_path: Path) -> None:
+def test_a_recipe_of_one_cell(tmp_path: Path) -> None:
     """No transfer: the whole recipe runs to its report, also where no other ever ran."""
     project = clone(tmp_path / "clone", tmp_path)
     for left in (project.root / "metrics").rglob("*.json"):
         left.unlink()
     document = params.read(project.root / "presets/smoke.yaml")
-    document["ladder"]["arms"] = {"general": {"tasks": ["section"]}}
+    document["arms"] = {"general": {"tasks": ["section"]}}
     (project.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     assert project.run("adaptbert.cli", "plan").returncode == 0
     ran, _ = repro(project)

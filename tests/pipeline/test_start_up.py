@@ -17,12 +17,9 @@ from tests.support.project import clone
 CHECKED = """
 import sys
 import {stage}
-from pathlib import Path
-from adaptbert.runtime.params import params_file
-from adaptbert.runtime.params.all_sections import check_all
-from adaptbert.runtime.stage import quieten
+from adaptbert.runtime.stage import checked, quieten
 quieten()
-check_all(params_file.read(Path("params.yaml")), Path("params.yaml"))
+checked()
 print(*sys.modules)
 """
 BEFORE_WORK = 720

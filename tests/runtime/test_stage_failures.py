@@ -121,8 +121,7 @@ import resource
 from pathlib import Path
 from adaptbert.runtime.stage import Stage
 from adaptbert.core.files import atomic_write
-from adaptbert.base.start import StartConfig
-from adaptbert.data.limits import Limits
+from adaptbert.config.schema.sources import Limits
 
 def validate(params: Limits, *, out: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

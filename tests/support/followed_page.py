@@ -14,6 +14,7 @@ from transformers import BertForMaskedLM
 
 from adaptbert.config import load as params
 from adaptbert.config import plan
+from adaptbert.config.plan import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.mlm import BUDGET
@@ -108,16 +109,19 @@ def corpus(path: Path, kind: str, count: int, seed: int = 0) -> None:
 def small(document: dict[str, Any]) -> dict[str, Any]:
     """The values of a recipe made small; its names stay."""
     batch = {"global_batch_tokens": 128, "micro_batch_tokens": 128, "block_size": tiny.MAX_LENGTH, "measurements": 1}
-    for step in ("pretrain", "domain_transfer", "task_transfer"):
-        if step in document:
-            values = {key: value for key, value in document[step].items() if key not in BUDGET}
-            is_untrained = step == "pretrain" and len(values) == len(document[step])
-            document[step] = {**values, **batch, **({} if is_untrained else {"steps": 4})}
-    document["tokenize"] = {**document.get("tokenize", {}), "max_length": tiny.MAX_LENGTH}
-    document["measure"] = {"max_tokens": 2000}
     lengths = {"max_length": tiny.MAX_LENGTH, "block_size": tiny.MAX_LENGTH}
-    document["finetune"] |= {**lengths, "seeds": [1, 2], "epochs": 1, "labels": 0}
-    return document
+    values = {section: {**batch, "steps": 4} for section in ("domain_transfer", "task_transfer")}
+    is_trained = document["pretrain"] and set(BUDGET) & set(document["pretrain"])
+    values["pretrain"] = {**batch, **({"steps": 4} if is_trained else {})}
+    values |= {"tokenize": {"max_length": tiny.MAX_LENGTH}, "measure": {"max_tokens": 2000}}
+    values["finetune"] = {**lengths, "seeds": 2, "epochs": 1, "labels": 0}
+    kept = {section: _without_a_budget(document.get(section) or {}, values[section]) for section in values}
+    return {**document, **{section: merged(kept[section], values[section]) for section in values}}
+
+
+def _without_a_budget(section: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the values have another."""
+    return {key: value for key, value in section.items() if key not in BUDGET or not {*BUDGET} & {*values}}
 
 
 def tokenizer(size: int) -> Tokenizer:
@@ -136,6 +140,12 @@ def checkpoint(folder: Path, pieces: Tokenizer, seed: int = 1) -> None:
 
 
 def entries(document: Mapping[str, Any]) -> dict[str, Any]:
-    """`stage@key` -> what plan.json says of it, of the stages that it names one by one."""
-    tables = plan.expand(Recipe(document)).model_dump(exclude={"code", "validation", "compare"})
-    return {f"{stage}@{key}": values for stage, table in tables.items() for key, values in table.items()}
+    """`stage@key` -> what plan.json says of it."""
+    tables = expand(Recipe(document)).model_dump()
+    single = ("validation", "compare", "code")
+    return {
+        f"{stage}@{key}": values
+        for stage, table in tables.items()
+        if stage not in single
+        for key, values in table.items()
+    }

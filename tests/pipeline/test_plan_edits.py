@@ -30,6 +30,7 @@ name, _, key = os.environ["DVC_STAGE"].partition("@")
 stage = json.loads(Path("dvc.yaml").read_text())["stages"][name]
 tables = json.loads(Path("plan.json").read_text())["plan"]
 entry = tables.get(name, {}).get(key, {})
+SECTIONS = ("pretrain", "domain_transfer", "task_transfer", "finetune", "compare")
 
 
 def filled(text):
@@ -65,26 +66,22 @@ def names(folder):
 
 
 body = stage.get("do", stage)
-values = document.get(name, {})
-if "start" in entry and name != "measure":
-    blocks, values = values, {}
-    for block in ("all", entry.get("start"), entry.get("corpus"), entry.get("task"), entry.get("arm")):
-        values = merged(values, blocks.get(block, {}))
-elif key and name != "measure":
-    values = values[key]
+rest = dict(tables["validate"] if name == "validate" else entry.get("values", {}))
+values = document.get(name, {}) if name in SECTIONS else {}
+for other in rest.pop("overrides", {}).values():
+    values = merged(values, other)
 read = [path for path in map(Path, map(filled, body["deps"])) if path.parts[0] not in ("adaptbert", "stages")]
-start = document["ladder"]["starts"].get(key) if name in ("tokenizer", "pretrain") else None
 contents = [content(path) for path in read]
 if name == "tokenizer":  # a vocabulary knows no names of corpora
     contents = [sorted(each.values()) if isinstance(each, dict) else each for each in contents]
-made = digest(name, values, entry.get("draw"), start, contents) if name != "plan" else name
+made = digest(name, values, rest, entry.get("replicate"), contents) if name != "plan" else name
 outs = [filled(out if isinstance(out, str) else next(iter(out)))
         for kind in ("outs", "metrics", "plots") for out in body.get(kind, [])]
 for out in map(Path, outs):
     if name == "validate" and out.name == "validated":
-        for kind, section in (("corpora", "collect"), ("tasks", "collect_task")):
-            for each in document[section]:
-                write(out / kind / each / "rows", digest(values, content(Path("data/raw") / kind / each)))
+        for kind in ("corpora", "tasks"):
+            for each in rest[kind]:
+                write(out / kind / each / "rows", digest(rest["limits"], content(Path("data/raw") / kind / each)))
     elif name == "tokenize" and not out.suffix:
         vocabulary = content(Path("data/tokenizer") / key)
         shutil.rmtree(out, ignore_errors=True)
@@ -92,13 +89,13 @@ for out in map(Path, outs):
             for each in names(f"data/validated/{kind}"):
                 for part in (kind, "heldout"):
                     rows = content(Path("data/validated") / kind / each)
-                    write(out / part / each / "tokens", digest(values, vocabulary, rows))
+                    write(out / part / each / "tokens", digest(rest, vocabulary, rows))
     else:
         write(out if out.suffix or name == "plan" else out / "made", made)
 """
 
 
-class LadderGraph(Project):
+class PlanGraph(Project):
     """A project in which a stage takes no time."""
 
     def write(self, document: Mapping[str, Any]) -> None:
@@ -116,7 +113,7 @@ class LadderGraph(Project):
         return set(re.findall(r"Running stage '(.+)':", done.stdout))
 
 
-def ladder_graph(folder: Path, document: Mapping[str, Any]) -> LadderGraph:
+def plan_graph(folder: Path, document: Mapping[str, Any]) -> PlanGraph:
     """A repository of git and DVC with this params.yaml, in which nothing has run."""
     graph = params.read(ROOT / "dvc.yaml")
     for values in graph["stages"].values():
@@ -131,7 +128,7 @@ def ladder_graph(folder: Path, document: Mapping[str, Any]) -> LadderGraph:
     (folder / "dvc.yaml").write_text(json.dumps(graph), encoding="utf-8")
     (folder / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
     (folder / ".gitignore").write_text(".home\n", encoding="utf-8")
-    project = LadderGraph(folder, environment(home))
+    project = PlanGraph(folder, environment(home))
     project.write(document)
     subprocess.run(["git", "init", "-q"], cwd=folder, env=project.env, check=True)
     for command in (["init", "-q"], ["config", "core.site_cache_dir", str(home / "dvc")]):
@@ -142,70 +139,71 @@ def ladder_graph(folder: Path, document: Mapping[str, Any]) -> LadderGraph:
 
 def sources(document: Mapping[str, Any]) -> set[str]:
     """The files that no stage makes."""
-    tasks = document["collect_task"].values()
     return {
-        document["tokenize"]["all"]["words"]["dictionary"],
+        document["tokenize"]["words"]["dictionary"],
         "models/init/README.md",
-        *(corpus["path"] for corpus in document["collect"].values()),
-        *(task[split] for task in tasks for split in ("train", "dev", "test")),
+        *(corpus["path"] for corpus in document["corpora"].values()),
+        *(task[split] for task in document["tasks"].values() for split in SPLITS),
     }
 
 
+SPLITS = ("train", "dev", "test")
+
+
+def labelled(name: str) -> dict[str, str]:
+    return {"type": "text-classification", **{split: f"{name}.{split}.csv" for split in SPLITS}}
+
+
+def sizes(layers: int) -> dict[str, int]:
+    return {"layers": layers, "hidden_size": 32, "heads": 2, "intermediate_size": 64, "max_positions": 128}
+
+
 def small() -> dict[str, Any]:
-    """Names of a recipe, and few values; stand-ins do not check them."""
+    """Names of a recipe, and few values."""
     return {
-        "seed": 1,
-        "ladder": {
-            "draws": 2,
-            "starts": {"small": {"init": "scratch", "encoder": {"layers": 2}}},
-            "arms": {
-                "scratch": {"pretrain": "none"},
-                "domain": {"domain_transfer": "domain"},
-                "domain_task": {"domain_transfer": "domain", "task_transfer": "own"},
-            },
+        "bases": {"small": sizes(2)},
+        "corpora": {name: {"path": f"{name}.txt"} for name in ("general", "domain")},
+        "tasks": {name: labelled(name) for name in ("section", "mention")},
+        "arms": {
+            "scratch": {"pretrain": "none"},
+            "domain": {"domain_transfer": "domain"},
+            "domain_task": {"domain_transfer": "domain", "task_transfer": "own"},
         },
-        "collect": {name: {"path": f"{name}.txt"} for name in ("general", "domain")},
-        "collect_task": {
-            name: {split: f"{name}.{split}.csv" for split in ("train", "dev", "test")}
-            for name in ("section", "mention")
-        },
-        "validate": {"min_characters": 2},
-        "tokenizer": {"all": {"vocabulary_size": 8000}},
-        "tokenize": {"all": {"max_length": 128, "words": {"dictionary": "words.txt"}}},
-        "measure": {"seed": 0},
-        "pretrain": {"all": {"budget": {"tokens": 600}}},
-        "domain_transfer": {"all": {"budget": {"tokens": 1200}, "learning_rate": 0.001}},
-        "task_transfer": {"all": {"budget": {"tokens": 150}}},
-        "finetune": {"all": {"epochs": 4, "seeds": [1, 2, 3]}, "section": {"labels": 600}},
-        "compare": {"confidence": 0.95},
+        "tokenize": {"words": {"dictionary": "words.txt"}},
+        "pretrain": {"tokens": 600},
+        "domain_transfer": {"tokens": 1200, "learning_rate": 0.001},
+        "task_transfer": {"tokens": 150},
+        "finetune": {"epochs": 4},
+        "compare": {"replicates": 2},
+        "overrides": {"section": {"finetune": {"labels": 600}}},
     }
 
 
 TASKS = ("section", "mention")
-DRAWS = (1, 2)
+REPLICATES = (1, 2)
 DATA = {"plan", *(f"collect@{name}" for name in ("general", "domain")), *(f"collect_task@{task}" for task in TASKS)}
 DATA |= {"validate", "tokenizer@small", "tokenize@small"}
 AFTER = {"plan", "compare"}
-"""What runs after every edit: a name can stand in each section that the first stage has among its params."""
+"""What runs after every edit: they depend on the plan, or on what has run."""
 
 
 @pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> LadderGraph:
-    project = ladder_graph(tmp_path_factory.mktemp("graph") / "pristine", small())
-    everything = {*DATA, *start(), *domain(), *task(), *cells(), "compare"}
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> PlanGraph:
+    project = plan_graph(tmp_path_factory.mktemp("graph") / "pristine", small())
+    everything = {*DATA, *base(), *domain(), *task(), *cells(), "compare"}
     assert project.repro() == everything
     assert project.repro() == set()
     return project
 
 
 @pytest.fixture
-def project(pristine: LadderGraph, tmp_path: Path) -> LadderGraph:
+def project(pristine: PlanGraph, tmp_path: Path) -> PlanGraph:
     """A copy in which every stage has run."""
     shutil.copytree(pristine.root, tmp_path / "project")
-    return LadderGraph(tmp_path / "project", pristine.env)
+    return PlanGraph(tmp_path / "project", pristine.env)
 
 
-def start(name: str = "small") -> set[str]:
+def base(name: str = "small") -> set[str]:
     """General pre-training, and the measures of the weights before and after it."""
     return {f"pretrain@{name}", f"measure@none-{name}", f"measure@{name}"}
 
@@ -215,14 +213,14 @@ def rungs(stage: str, keys: list[str]) -> set[str]:
     return {f"{name}@{key}" for name in (stage, "measure") for key in keys}
 
 
-def domain(corpus: str = "domain", start: str = "small", draws: tuple[int, ...] = DRAWS) -> set[str]:
-    return rungs("domain_transfer", [f"{corpus}-{start}-{draw}" for draw in draws])
+def domain(corpus: str = "domain", base: str = "small", replicates: tuple[int, ...] = REPLICATES) -> set[str]:
+    return rungs("domain_transfer", [f"{corpus}-{base}-{replicate}" for replicate in replicates])
 
 
 def task(
-    tasks: tuple[str, ...] = TASKS, path: str = "domain-", start: str = "small", draws: tuple[int, ...] = DRAWS
+    tasks: tuple[str, ...] = TASKS, path: str = "domain-", base: str = "small", replicates: tuple[int, ...] = REPLICATES
 ) -> set[str]:
-    return rungs("task_transfer", [f"{task}-{path}{start}-{draw}" for task in tasks for draw in draws])
+    return rungs("task_transfer", [f"{task}-{path}{base}-{replicate}" for task in tasks for replicate in replicates])
 
 
 def measures(*rungs: set[str]) -> set[str]:
@@ -233,13 +231,13 @@ def measures(*rungs: set[str]) -> set[str]:
 def cells(
     tasks: tuple[str, ...] = TASKS,
     arms: tuple[str, ...] = ("scratch", "domain", "domain_task"),
-    start: str = "small",
-    draws: tuple[int, ...] = DRAWS,
+    base: str = "small",
+    replicates: tuple[int, ...] = REPLICATES,
 ) -> set[str]:
-    """Those of `scratch` and `general` have no draw."""
-    of_rungs = [arm for arm in arms if arm not in ("scratch", "general")]
-    keys = {f"{task}-{arm}-{start}-{draw}" for task in tasks for arm in of_rungs for draw in draws}
-    keys |= {f"{task}-{arm}-{start}" for task in tasks for arm in arms if arm not in of_rungs}
+    """Those of `scratch` and `general` have no replicate."""
+    with_steps = [arm for arm in arms if arm not in ("scratch", "general")]
+    keys = {f"{task}-{arm}-{base}-{replicate}" for task in tasks for arm in with_steps for replicate in replicates}
+    keys |= {f"{task}-{arm}-{base}" for task in tasks for arm in arms if arm not in with_steps}
     return {f"finetune@{key}" for key in keys}
 
 
@@ -261,82 +259,87 @@ def drop(*keys: str) -> Edit:
 
 
 def rename_an_arm(document: Any) -> None:
-    """In its place, since the order of the file is that of the ladder."""
-    arms = document["ladder"]["arms"]
-    document["ladder"]["arms"] = {{"domain": "adapted"}.get(name, name): climb for name, climb in arms.items()}
+    """In its place, since the order of the file is that of the plan."""
+    arms = document["arms"]
+    document["arms"] = {{"domain": "adapted"}.get(name, name): climb for name, climb in arms.items()}
 
 
 def turn_the_arms_round(document: Any) -> None:
     """Their order is that of the report."""
-    document["ladder"]["arms"] = dict(reversed(document["ladder"]["arms"].items()))
+    document["arms"] = dict(reversed(document["arms"].items()))
 
 
-RUNGS = {*domain(), *task(), *cells(arms=("domain", "domain_task"))}
+TRANSFER = {*domain(), *task(), *cells(arms=("domain", "domain_task"))}
 """All that stands on domain transfer."""
 
 
 def measured_on(tasks: tuple[str, ...]) -> set[str]:
     """Each rung is measured on the held-out text of every task; no rung of another task is trained again."""
-    return {"validate", "tokenize@small", *measures(start(), domain(), task(tasks))}
+    return {"validate", "tokenize@small", *measures(base(), domain(), task(tasks))}
+
+
+def override(name: str, section: str, **values: Any) -> Edit:
+    return lambda document: document["overrides"].setdefault(name, {}).update({section: values})
 
 
 EDITS: dict[str, tuple[Edit, set[str]]] = {
-    "a third draw": (
-        put("ladder", "draws", value=3),
-        {*domain(draws=(3,)), *task(draws=(3,)), *(cells(draws=(3,)) - cells(draws=()))},
+    "a third replicate": (
+        put("compare", "replicates", value=3),
+        {*domain(replicates=(3,)), *task(replicates=(3,)), *(cells(replicates=(3,)) - cells(replicates=()))},
     ),
-    "a draw less": (put("ladder", "draws", value=1), set()),
-    "an arm of new rungs": (
-        put("ladder", "arms", "task", value={"task_transfer": "own"}),
+    "a replicate less": (put("compare", "replicates", value=1), set()),
+    "an arm of new checkpoints": (
+        put("arms", "task", value={"task_transfer": "own"}),
         {*task(path=""), *cells(arms=("task",))},
     ),
-    "an arm of a rung that is there": (put("ladder", "arms", "general", value={}), cells(arms=("general",))),
+    "an arm of a checkpoint that is there": (put("arms", "general", value={}), cells(arms=("general",))),
     "an arm renamed": (rename_an_arm, cells(arms=("adapted",))),
     "arms in another order": (turn_the_arms_round, set()),
-    "an arm removed": (drop("ladder", "arms", "domain_task"), set()),
-    "an arm for fewer tasks": (put("ladder", "arms", "domain_task", "tasks", value=["section"]), set()),
-    "an arm of another climb": (
-        put("ladder", "arms", "domain", "domain_transfer", value=["general", "domain"]),
+    "an arm removed": (drop("arms", "domain_task"), set()),
+    "an arm for fewer tasks": (put("arms", "domain_task", "tasks", value=["section"]), set()),
+    "an arm of other steps": (
+        put("arms", "domain", "domain_transfer", value=["general", "domain"]),
         {*domain("general"), *domain("general-domain"), *cells(arms=("domain",))},
     ),
-    "a start added": (
-        put("ladder", "starts", "other", value={"init": "scratch", "encoder": {"layers": 3}}),
-        {"tokenizer@other", "tokenize@other", *start("other")}
-        | {*domain(start="other"), *task(start="other"), *cells(start="other")},
+    "a base added": (
+        put("bases", "other", value=sizes(3)),
+        {"tokenizer@other", "tokenize@other", *base("other")}
+        | {*domain(base="other"), *task(base="other"), *cells(base="other")},
     ),
-    "a start of other values": (
-        put("ladder", "starts", "small", "encoder", value={"layers": 3}),
-        {"tokenizer@small", "tokenize@small", *start(), *RUNGS, *cells(arms=("scratch",))},
+    "a base of other sizes": (
+        put("bases", "small", value=sizes(3)),
+        {"tokenizer@small", "tokenize@small", *base(), *TRANSFER, *cells(arms=("scratch",))},
     ),
     "a task added": (
-        put("collect_task", "intent", value={split: f"intent.{split}.csv" for split in ("train", "dev", "test")}),
+        put("tasks", "intent", value=labelled("intent")),
         {"collect_task@intent", *task(("intent",)), *cells(("intent",)), *measured_on((*TASKS, "intent"))},
     ),
-    "a task removed": (drop("collect_task", "mention"), measured_on(("section",))),
-    "a value of a block": (put("finetune", "section", value={"labels": 300}), cells(("section",))),
-    "a new block of an arm": (put("finetune", "domain", value={"epochs": 2}), cells(arms=("domain",))),
-    "a new block of a start": (
-        put("task_transfer", "small", value={"dropout": 0.5}),
+    "a task removed": (drop("tasks", "mention"), measured_on(("section",))),
+    "another seed": (put("seed", value=2), {*base(), *TRANSFER, *cells(arms=("scratch",))}),
+    "another value of an override": (override("section", "finetune", labels=300), cells(("section",))),
+    "an override of an arm": (override("domain_task", "finetune", epochs=2), cells(arms=("domain_task",))),
+    "an override of a base": (
+        override("small", "task_transfer", dropout=0.5),
         {*task(), *cells(arms=("domain_task",))},
     ),
-    "a new block of a corpus": (put("domain_transfer", "domain", value={"budget": {"passes": 2}}), RUNGS),
-    "a new block of a task": (
-        put("task_transfer", "mention", value={"dropout": 0.5}),
+    "an override of a corpus": (override("domain", "domain_transfer", passes=2.0), TRANSFER),
+    "an override of a task": (
+        override("mention", "task_transfer", dropout=0.5),
         {*task(("mention",)), *cells(("mention",), ("domain_task",))},
     ),
-    "a block that is gone": (drop("finetune", "section"), cells(("section",))),
-    "a default of the cells": (put("finetune", "all", "epochs", value=9), cells()),
-    "a default of the rungs": (put("domain_transfer", "all", value={"budget": {"tokens": 9}}), RUNGS),
+    "an override that is gone": (drop("overrides", "section"), cells(("section",))),
+    "a value of all cells": (put("finetune", "epochs", value=9), cells()),
+    "a value of all of domain transfer": (put("domain_transfer", "tokens", value=9), TRANSFER),
 }
 
 
-QUICK = ("a third draw", "a draw less", "an arm renamed", "arms in another order", "a block that is gone")
+QUICK = ("a third replicate", "a replicate less", "an arm renamed", "arms in another order", "an override that is gone")
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in EDITS]
 )
-def test_an_edit_runs_what_it_names(project: LadderGraph, name: str) -> None:
+def test_an_edit_runs_what_it_names(project: PlanGraph, name: str) -> None:
     edit, expected = EDITS[name]
     document = small()
     edit(document)
@@ -345,27 +348,27 @@ def test_an_edit_runs_what_it_names(project: LadderGraph, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_default_that_is_overridden_runs_cells_whose_equal_results_end_it(project: LadderGraph) -> None:
-    """DVC compares blocks, not the values in force."""
+def test_a_value_that_is_overridden_runs_cells_whose_equal_results_end_it(project: PlanGraph) -> None:
+    """DVC compares what is written, not the values in force."""
     document = small()
     for name in TASKS:
-        document["finetune"].setdefault(name, {})["epochs"] = 2
+        document["overrides"].setdefault(name, {}).setdefault("finetune", {})["epochs"] = 2
     project.write(document)
     project.repro()
-    document["finetune"]["all"]["epochs"] = 9
+    document["finetune"]["epochs"] = 9
     project.write(document)
     assert project.repro() == {"plan", *cells()}
 
 
 @pytest.mark.slow
-def test_what_was_removed_comes_back_without_training(project: LadderGraph) -> None:
+def test_what_was_removed_comes_back_without_training(project: PlanGraph) -> None:
     """From DVC's run cache, also where its files are gone."""
-    for draws in (1, 2):
+    for replicates in (1, 2):
         document = small()
-        document["ladder"]["draws"] = draws
+        document["compare"]["replicates"] = replicates
         project.write(document)
         # Of a plan that it has seen, DVC knows what the first stage says.
-        assert project.repro() == (AFTER if draws == 1 else AFTER - {"plan"})
-        for path in (project.root / "models/finetune").glob("*-2") if draws == 1 else ():
+        assert project.repro() == (AFTER if replicates == 1 else AFTER - {"plan"})
+        for path in (project.root / "models/finetune").glob("*-2") if replicates == 1 else ():
             shutil.rmtree(path)
     assert len(list((project.root / "models/finetune").glob("*-2"))) == 4

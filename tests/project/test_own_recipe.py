@@ -1,0 +1,88 @@
+"""The file that the guide shows as all that a user writes: it is planned and checked as it stands, and the whole recipe
+runs with it. The base is a small one in models/init."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from adaptbert.config.plan import read
+from tests.support import followed_page, tiny, tiny_tasks
+from tests.support.commands import run
+from tests.support.project import Project, clone
+
+BASE = "google-bert/bert-base-chinese"
+OWN = f"""\
+base: {BASE}
+corpora:
+  general: {{path: data/own/news.jsonl.gz}}
+  domain: {{path: data/own/posts.jsonl.gz, columns: {{text: content}}}}
+tasks:
+  mood:
+    type: text-classification
+    train: data/own/mood.train.csv
+    dev: data/own/mood.dev.csv
+    test: data/own/mood.test.csv
+    columns: {{text: content, label: emotion}}
+pretrain: {{}}                  # DVC wants every section that a stage reads; empty is enough
+domain_transfer: {{tokens: 20_000_000}}
+task_transfer: {{}}
+finetune: {{epochs: 3, seeds: 5}}
+compare: {{replicates: 3, min_gain: 1.0}}
+"""
+ARMS = ("general", "general_long", "domain", "task", "domain_task")
+
+
+def own_files(folder: Path) -> None:
+    """Those that the file names, with few rows."""
+    for name, column, kind in (("news", "text", "general"), ("posts", "content", "domain")):
+        rows = [json.dumps({column: text}) for text in tiny.sentences(kind, 200)]
+        with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as packed:
+            packed.write("\n".join(rows) + "\n")
+    for seed, (split, count) in enumerate((("train", 60), ("dev", 24), ("test", 24)), 1):
+        with (folder / f"mood.{split}.csv").open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["content", "emotion"])
+            labelled = tiny_tasks.labelled("domain", "single_sentence", count, seed)
+            table.writerows([row["text"], row["label"]] for row in labelled)
+
+
+@pytest.mark.parametrize("base", [BASE, "models/init/bert"])
+def test_it_is_planned_and_checked_as_it_stands(own: Path, project: Path, base: str) -> None:
+    own_files(own)
+    if base != BASE:
+        followed_page.checkpoint(project / base, tiny.tokenizer())
+    (project / "params.yaml").write_text(OWN.replace(BASE, base), encoding="utf-8")
+    planned = run("plan")
+    assert (planned.exit_code, planned.output) == (
+        0,
+        "plan.json: 13 checkpoints and 13 cells; `dvc status` lists what will run\n",
+    )
+    name = "base" if base == BASE else "bert"
+    assert [*read(project / "plan.json").finetune] == [
+        f"mood-general-{name}",
+        *(f"mood-{arm}-{name}-{replicate}" for arm in ARMS[1:] for replicate in (1, 2, 3)),
+    ]
+    done = run("check")
+    assert (done.exit_code, "notice" in done.output, done.stderr) == (0, False, "")
+    assert done.output.startswith("params.yaml: "), done.output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_its_whole_recipe(tmp_path: Path) -> None:
+    """With the values made small, from a base with the vocabulary of its files."""
+    project: Project = clone(tmp_path / "clone", tmp_path)
+    (project.root / "data/own").mkdir()
+    own_files(project.root / "data/own")
+    followed_page.checkpoint(project.root / "models/init/bert", followed_page.tokenizer(150))
+    document = YAML(typ="safe", pure=True).load(OWN.replace(BASE, "models/init/bert"))
+    followed_page.write(project, followed_page.small(document))
+    for command in (("adaptbert.cli", "plan"), ("adaptbert.cli", "check"), ("dvc", "repro")):
+        done = project.run(*command, timeout=1500)
+        assert done.returncode == 0, done.stdout
+    metrics = json.loads((project.root / "metrics/metrics.json").read_text(encoding="utf-8"))
+    assert {*ARMS} <= {*metrics["mood"]["bert"]}
