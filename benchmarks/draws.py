@@ -1,6 +1,6 @@
-"""How far apart the draws of one rung lie, and how often two arms made of the same draws are called different.
+"""How far apart the replicates of one step lie, and how often two arms made of the same ones are called different.
 
-Of a project whose ladder has many draws (`ladder.draws: 8`) and was run by `dvc repro`:
+Of a project with many (`compare.replicates: 8`) that was run by `dvc repro`:
 
     python -m benchmarks.draws --project FOLDER --arm domain
 """
@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ruamel.yaml import YAML
 
 from adaptbert.comparison.cells import cells_of
 from adaptbert.comparison.task_studies import ResampledRows, task_study
 from adaptbert.config import plan as planning
+from adaptbert.config import recipe as recipes
+from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.spread import Spread
@@ -28,18 +29,26 @@ CONFIDENCE, WORTH = 0.95, 0.01
 
 
 def measure(project: Path, arm: str) -> dict[str, Any]:
-    """By task, of the first start."""
+    """By task, of the first base."""
     plan = planning.read(project / "plan.json")
-    start = next(iter(plan.pretrain))
+    base = next(iter(plan.pretrain))
     results = {}
     for task in dict.fromkeys(cell.task for cell in plan.finetune.values()):
         data = project / "data/validated/tasks" / task
         rows = ResampledRows(TaskDescription.read(data), data, {})
         metric = COMPARED_BY[rows.target]
-        cells = cells_of(plan, project / "metrics", task, start)
+        cells = cells_of(plan, project / "metrics", task, base)
         study = task_study(cells, metric, rows, project / "predictions", CONFIDENCE)
         results[task] = {"metric": metric, **spreads(study, arm), **equal_arms(study, arm, metric)}
     return results
+
+
+def budget(project: Path, arm: str) -> dict[str, Any]:
+    """The length of its last domain transfer: tokens, passes or steps."""
+    recipe = recipes.read(project / "params.yaml")
+    names = {"base": next(iter(recipe.bases)), "corpus": recipe.arms[arm].domain_transfer[-1]}
+    values = recipe.values("domain_transfer", names)
+    return {unit: length for unit in BUDGET if (length := getattr(values, unit)) is not None}
 
 
 def spreads(study: TaskStudy, arm: str) -> dict[str, Any]:
@@ -105,8 +114,7 @@ def _differ(arm: ArmRuns, one: int, other: int) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--project", type=Path, required=True, help="folder of a project after `dvc repro`")
-    parser.add_argument("--arm", default="domain", help="with draws of its own (domain)")
+    parser.add_argument("--arm", default="domain", help="with domain transfer (domain)")
     arguments = parser.parse_args()
-    params = YAML(typ="safe").load(arguments.project / "params.yaml")
-    budget = params["domain_transfer"]["all"]["budget"]
-    keep("draws", {"arm": arguments.arm, "budget": budget, "tasks": measure(arguments.project, arguments.arm)})
+    of_arm = arguments.project, arguments.arm
+    keep("draws", {"arm": arguments.arm, "budget": budget(*of_arm), "tasks": measure(*of_arm)})

@@ -25,8 +25,8 @@ from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.examples import whole
 from adaptbert.tasks.module import FineTuning, LabelledBatches
 from adaptbert.tasks.shapes import shape_of
+from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import Budget, Speed, command, compared, of_ours
@@ -59,7 +59,7 @@ def train(
     examples = examples.labelled(np.array(labels(count)))
     module = FineTuning(BertForSequenceClassification(setting.config(num_labels=len(LABELS))), shape, OPTIM, steps)
     batches = LabelledBatches(examples, seed, setting.documents, setting.block)
-    plan = Plan(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/loss")
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/loss")
     return fit(module, around(batches), plan, Run(), measure_at).curve
 
 

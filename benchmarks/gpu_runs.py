@@ -16,9 +16,9 @@ from adaptbert.mlm.masking import Masker
 from adaptbert.model.precision import chosen
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from benchmarks import masked_lm
 from benchmarks.rounds import BUDGETS, Budget
@@ -84,7 +84,7 @@ def trained(setting: Setting, steps: int, folder: Path | None = None, stop_at: i
     os.environ["ADAPTBERT_SAVE_SECONDS"], os.environ["ADAPTBERT_BATCH_WORKERS"] = "0", "0"
     torch.manual_seed(0)
     module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
-    plan = Plan(steps, 1, OPTIM.clip_norm, chosen("auto"), 0, "train/mlm_loss")
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen("auto"), 0, "train/mlm_loss")
     fit(module, read, plan, Run(), savepoints=None if folder is None else Savepoints(folder))
     digest = hashlib.sha256()
     for parameter in module.parameters():

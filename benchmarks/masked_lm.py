@@ -27,9 +27,9 @@ from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import BF16, chosen
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Measure, Plan
 from benchmarks.peak_flops import matmul_peak
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
@@ -48,14 +48,14 @@ def train(
     around: Callable[[Callable[[int], Any]], Callable[[int], Any]] = lambda batches: batches,
     precision: str = "auto",
 ) -> list[dict[str, float]]:
-    """`fit`, as every rung calls it; the curve. `around` may wrap what makes the batches."""
+    """`fit`, as every step calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
     module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
     masker = Masker(MASKING, seed, Tokenizer(tokenizer(setting)))
     tokens = max(setting.block, round(float(documents.lengths.mean()) * setting.documents))
     stream = DocumentStream(documents.lengths, seed, tokens)
     batches = MaskedBatches(documents, stream, masker, setting.block)
-    plan = Plan(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/mlm_loss")
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/mlm_loss")
     return fit(module, around(batches), plan, Run(), measure_at).curve
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.profiler import record_function
 
-from adaptbert.training.plan import Measure
+from adaptbert.training.arguments import Measure
 
 DATA = "benchmark: data"
 KINDS = {

@@ -31,14 +31,14 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, Train
 from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
-from adaptbert.model.optimizer import adamw
+from adaptbert.model.optimizer import adamw, rate
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.statistics.intervals import ANYWHERE
 from adaptbert.statistics.spread import MADE_ONCE
 from adaptbert.statistics.study import Study
+from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Measure, Plan
 from benchmarks.machine import keep
 from benchmarks.masked_lm import MASKING, stock_rows
 from benchmarks.peer import BF16, trainer
@@ -98,7 +98,7 @@ class Curve:
 
 
 def our_batches(course: Course, text: Text, seed: int) -> MaskedBatches:
-    """As a rung makes them."""
+    """As a step makes them."""
     tokenizer = text.tokenizer
     masker = Masker(MASKING, seed, tokenizer)
     tokens = max(int(text.corpus.lengths.max()), round(float(text.corpus.lengths.mean()) * course.setting.documents))
@@ -107,11 +107,11 @@ def our_batches(course: Course, text: Text, seed: int) -> MaskedBatches:
 
 
 def ours(course: Course, text: Text, seed: int) -> list[Point]:
-    """`fit`, as every rung calls it."""
+    """`fit`, as every step calls it."""
     model = course.model(seed)
     curve = Curve(model, text)
     module = MaskedLM(model, course.optim, course.steps)
-    plan = Plan(course.steps, 1, course.optim.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
+    plan = TrainingArguments(course.steps, 1, course.optim.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
     points: dict[int, Measure] = dict.fromkeys(course.measured, curve.look)
     fit(module, our_batches(course, text, seed), plan, Run(), points)
     return curve.points
@@ -191,7 +191,7 @@ def _stock_curve(
     model: Any, rows: Any, collate: Any, course: Course, text: Text, seed: int, **arguments: Any
 ) -> list[Point]:
     optimizer = adamw(model, course.optim)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: course.optim.rate(step, course.steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(course.optim, step, course.steps))
     curve = Curve(model, text)
 
     class Watch(TrainerCallback):  # type: ignore[misc]
@@ -284,7 +284,7 @@ def run(course: Course, text: Text, seeds: int, peers: list[str], name: str) -> 
             "text": name,
             "corpus": text.corpus.texts[0],
             "setting": asdict(course.setting),
-            "optim": course.optim.model_dump(),
+            "optim": course.optim.model_dump(exclude={"block_size", "dropout", "precision"}),
             "steps": course.steps,
             "seeds": seed + 1,
             "comparison": compared(curves),
@@ -312,12 +312,7 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     optim = Training(
-        learning_rate=arguments.learning_rate,
-        weight_decay=0.01,
-        warmup_fraction=0.1,
-        betas=[0.9, 0.98],
-        epsilon=1e-6,
-        clip_norm=1.0,
+        learning_rate=arguments.learning_rate, warmup_fraction=0.1, betas=[0.9, 0.98], epsilon=1e-6, dropout=0.0
     )
     with tempfile.TemporaryDirectory() as folder:
         text = prepare(

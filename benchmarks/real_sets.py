@@ -23,8 +23,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adaptbert.config import load as params
 from adaptbert.config import plan_file
+from adaptbert.config import recipe as recipes
 from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.libraries import QUIET
@@ -118,15 +118,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def files(name: str, data: Path) -> list[Path]:
     """Train, dev and test of a set."""
-    task = params.read(RECIPES / f"{name}.yaml")["collect_task"][name]
-    return [data / Path(task[split]).relative_to(DATA) for split in ("train", "dev", "test")]
+    task = recipes.read(RECIPES / f"{name}.yaml").tasks[name]
+    return [data / Path(path).relative_to(DATA) for path in (task.train, task.dev, task.test)]
 
 
 def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
     """A recipe in a scratch copy of the project: the values and scores of its cell, and the seconds of all seeds."""
-    document = params.read(RECIPES / f"{name}.yaml")
-    plan = plan_file.plan(document, RECIPES / f"{name}.yaml")
-    (cell,) = plan.finetune
+    recipe = recipes.read(RECIPES / f"{name}.yaml")
+    plan = plan_file.plan(recipe)
+    ((cell, entry),) = plan.finetune.items()
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder, "project")
         for needed in NEEDED:
@@ -146,15 +146,15 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
         dvc(project, "repro")  # the rest, to the report
         cell_metrics = read_json(project / f"metrics/finetune/{cell}.json")
         row_counts = read_json(project / "metrics/validate.json")["tasks"][name]
-    values = blocks.in_force(document["finetune"], [name])
+    values = recipe.values("finetune", entry.names())
     tried = cell_metrics.get("search")
     chosen = tried["trials"][tried["chosen"] - 1] if tried else {}
     return {
         **{key: cell_metrics[key] for key in ("labels", "epochs", "steps", "examples")},
         **({"search": tried} if tried else {}),
         "rejected": {split: counts["rejected"] for split, counts in row_counts.items() if counts["rejected"]},
-        "learning_rate": chosen.get("learning_rate", values["optim"]["learning_rate"]),
-        "batch": chosen.get("global_batch_size", values["global_batch_size"]),
+        "learning_rate": chosen.get("learning_rate", values.learning_rate),
+        "batch": chosen.get("global_batch_size", values.global_batch_size),
         "seconds": round(seconds),
         "marks": {metric: vars(mark) for metric, mark in MARKS[name].items()},
         "seeds": [

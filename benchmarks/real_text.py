@@ -9,7 +9,6 @@ from adaptbert.config.schema.sources import Source
 from adaptbert.config.schema.text import Measure, Vocabulary
 from adaptbert.data.installed_docs import InstalledDocs
 from adaptbert.data.layout import CORPUS
-from adaptbert.data.readers.records import Row
 from adaptbert.data.user_files import Files
 from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
 from adaptbert.text.corpus_writer import write
@@ -39,7 +38,7 @@ def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
     def rows() -> Iterator[tuple[str, str]]:
         source = Files(path, CORPUS, Source(source="files")) if path else InstalledDocs(LISTING)
         for row in source.rows():
-            if isinstance(row, Row) and row.values["text"].strip():
+            if row.problem is None and row.values["text"].strip():
                 yield row.id, row.values["text"]
 
     return list(islice(rows(), most))

@@ -52,7 +52,7 @@ STUDIES = {
 
 
 def prepare(name: str, data: Path, project: Path) -> None:
-    """Write the files and params.yaml of a study into a clone, and expand its ladder."""
+    """Write the files and params.yaml of a study into a clone, and its plan."""
     study, own = STUDIES[name], project / "data/own"
     own.mkdir(parents=True, exist_ok=True)
     for pattern in study.taken:

@@ -13,9 +13,8 @@ from adaptbert.text.tokenizer import SPECIALS
 ROW = 128
 """Tokens of the longest short text, and of the rows that short texts are packed into."""
 CLS, SEP, MASK = (SPECIALS.index(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
-OPTIM = Training(
-    learning_rate=1e-4, weight_decay=0.01, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, clip_norm=1.0
-)
+OPTIM = Training(learning_rate=1e-4, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, dropout=0.0)
+"""Of the optimizer alone; the dropout is that of a `Setting`."""
 
 
 @dataclass(frozen=True)

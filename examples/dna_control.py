@@ -15,7 +15,7 @@ cannot help (Kao and Lee 2021, arXiv 2103.07162, on real DNA, proteins and music
 
 `general` above `scratch`: these weights score higher on a task without language, so a part of their gain on your tasks
 may be weights that are easier to fine-tune rather than knowledge. Both near 0.5: neither learnt the rule. General
-pre-training is done once for each start, so the comparison is described and has no verdict.
+pre-training is done once for each base, so the comparison is described and has no verdict.
 """
 
 import csv
@@ -25,11 +25,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from adaptbert.codes import Code
-from adaptbert.config import load as params_file
-from adaptbert.config.recipe import PARAMS
-from adaptbert.errors import BadParams
+from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.project.presets import check_replaceable
+from adaptbert.runtime.stage import checked
 from examples import command, run
 
 LETTERS, MOTIF, LENGTH = "ACGT", "GAT", 12
@@ -70,33 +68,29 @@ def write_rows(folder: Path) -> dict[str, str]:
     return {split: path.as_posix() for split, path in files.items()}
 
 
-def write_params(document: dict[str, Any], files: dict[str, str]) -> None:
-    """Write params.yaml: the preset with one corpus, one task and two arms."""
-    document["ladder"] |= {"draws": 1, "arms": {"scratch": {"pretrain": "none"}, "general": {}}}
-    document["ladder"].pop("tasks", None)
-    document["collect"] = {"general": document["collect"]["general"]}
-    document["collect_task"] = {"dna": {"source": "files", "shape": "single_sentence", "target": "class", **files}}
-    document["tokenizer"]["all"]["corpora"] = ["general"]
-    document["domain_transfer"] = document["task_transfer"] = {"all": {}}  # no arm has them
-    document["finetune"] = {
-        "all": {**document["finetune"]["all"], "labels": 0, "seeds": [1, 2, 3, 4, 5]},
-        "dna": {"single_sentence": {"long_text": "head"}},
+def params_of(preset: Recipe, files: dict[str, str]) -> dict[str, Any]:
+    """The preset with one corpus, one task and two arms, which have no other step, as params.yaml has it."""
+    kept = {key: value for key, value in preset.written.items() if key not in ("domain_transfer", "task_transfer")}
+    overrides = {name: values for name, values in (kept.get("overrides") or {}).items() if name in preset.bases}
+    return kept | {
+        "corpora": {"general": kept["corpora"]["general"]},
+        "tasks": {"dna": {"type": "text-classification", **files}},
+        "arms": ["scratch", "general"],
+        "tokenizer": {**(kept.get("tokenizer") or {}), "corpora": ["general"]},
+        "finetune": {**(kept["finetune"] or {}), "labels": 0, "seeds": 5},
+        "compare": {**(kept["compare"] or {}), "replicates": 1, "primary": ["pretrain"], "questions": {}},
+        "overrides": overrides,
     }
-    document["compare"]["primary"] = ["pretrain"]
-    with PARAMS.open("w", encoding="utf-8") as file:
-        YAML().dump(document, file)
 
 
 def main(preset: Path, force: bool = False) -> None:
     """Read all before anything is written."""
-    document = params_file.read(preset)
-    check_all(document, preset)
-    if "general" not in document["collect"]:
-        raise BadParams(Code.UNKNOWN_KEY, f"{preset}: collect", "no corpus is called general", "name another preset")
+    recipe = checked(preset)
     if not force:
         check_replaceable(PARAMS)
     files = write_rows(FOLDER)
-    write_params(document, files)
+    with PARAMS.open("w", encoding="utf-8") as file:
+        YAML().dump(params_of(recipe, files), file)
     print("written:", *files.values(), PARAMS)
 
 

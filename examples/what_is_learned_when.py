@@ -25,26 +25,25 @@ from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.masking_audit import CLASSES, token_classes
+from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from examples import command, lines, positive, run
 
 LENGTH, BATCH, SEED = 128, 2048, 1
 """Tokens of the longest document, and of an optimizer step."""
 HELD_OUT = 20
-ENCODER = Base(layers=2, hidden_size=256, heads=4, intermediate_size=1024, max_positions=LENGTH)
-VOCABULARY = Vocabulary(vocabulary_size=8_000, lowercase=True, min_frequency=2)
-MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
-OPTIM = Training(
-    learning_rate=1e-3, weight_decay=0.01, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, clip_norm=1.0
-)
+BASE = Base(layers=2, hidden_size=256, heads=4, intermediate_size=1024, max_positions=LENGTH)
+VOCABULARY = Vocabulary(vocabulary_size=8_000)
+MASKING = Masking(probability=0.15)
+OPTIM = Training(learning_rate=1e-3, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, dropout=0.1)
 
 Classes = dict[str, NDArray[np.bool_]]
 """Name -> whether each token of the vocabulary is in it."""
@@ -113,7 +112,7 @@ def learn(texts: list[str], steps: int, folder: Path) -> dict[str, dict[str, flo
     classes = classes_of(tokenizer, counts)
 
     torch.manual_seed(SEED)
-    model = BertForMaskedLM(ENCODER.hugging_face(tokenizer.size, tokenizer.pad))
+    model = BertForMaskedLM(random_weights(BASE, tokenizer.size, tokenizer.pad))
     expected = fixed.expected.numpy()
     table = {
         "masked": {name: float((member[expected] & (expected != NO_ANSWER)).sum()) for name, member in classes.items()},
@@ -125,7 +124,7 @@ def learn(texts: list[str], steps: int, folder: Path) -> dict[str, dict[str, flo
         table[str(step)] = accuracies(answers(model, fixed), fixed, classes)
         return {}
 
-    plan = Plan(steps, 1, OPTIM.clip_norm, "32-true", SEED, LOSS_NAME)
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, "32-true", SEED, LOSS_NAME)
     module = MaskedLM(model, OPTIM, steps)
     fit(module, batches_of(training, tokenizer, BATCH), plan, Run(), dict.fromkeys(measured_steps(steps), measure))
     return table

@@ -39,12 +39,12 @@ def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:
     run.log_artifact(out / "manifest.json")
 
 
-def read_into(folder: Path, params: Task, paths: Mapping[str, Path], beginning: int | None = None) -> dict[str, Any]:
+def read_into(folder: Path, params: Task, paths: Mapping[str, Path], head: int | None = None) -> dict[str, Any]:
     """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest.
 
     Args:
         paths: of train, dev and test.
-        beginning: rows that are read of each of the user's files; None: all.
+        head: rows that are read of each of the user's files; None: all.
     """
     from adaptbert.data.demonstration_tasks import DemonstrationTask
     from adaptbert.data.labelled_source import LabelledSource
@@ -56,14 +56,7 @@ def read_into(folder: Path, params: Task, paths: Mapping[str, Path], beginning: 
     if params.rows is not None:
         source = DemonstrationTask(paths["train"], params.shape, params.rows.model_dump())
     else:
-        source = LabelledSource(
-            paths,
-            layout,
-            params,
-            shares,
-            labelling_of(params),
-            beginning,
-        )
+        source = LabelledSource(paths, layout, params, shares, labelling_of(params), head)
     with RawWriter(folder, layout) as writer:
         for split, path in paths.items():
             writer.write(source.rows(split), split, path)

@@ -1,14 +1,13 @@
 """Compare: cells, rungs, predictions, labelled sets -> metrics/metrics.json, the report and its data.
 
 reports/index.html is the report, reports/index.md its answers as text, reports/figures has its figures as files and
-reports/plots the data of `dvc plots`. metrics/metrics.json has the few numbers of
-adaptbert.report.headlines, metrics/comparison.json all of adaptbert.report.metrics_json. Prints
-the table as well; `python -m adaptbert.report.text_table metrics/comparison.json` prints it again.
+reports/plots the data of `dvc plots`. metrics/comparison.json has all results, metrics/metrics.json the few that
+compare two recipes (adaptbert.report.metrics_json). Prints the table as well; `python -m
+adaptbert.report.text_table metrics/comparison.json` prints it again.
 """
 
 from pathlib import Path
 
-from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.runtime.stage import Stage
@@ -18,7 +17,6 @@ from adaptbert.runtime.tracking.run import Run
 def compare(
     params: Compare,
     *,
-    recipe: Recipe,
     plan: Path,
     data: Path,
     manifests: Path,
@@ -38,18 +36,23 @@ def compare(
     from adaptbert.config import plan as planning
     from adaptbert.config.load import flatten
     from adaptbert.report.charts.figure import write_figures
-    from adaptbert.report.headlines import headlines
     from adaptbert.report.markdown import in_markdown
-    from adaptbert.report.metrics_json import summary
+    from adaptbert.report.metrics_json import headlines, summary
     from adaptbert.report.page import figures_of, render
     from adaptbert.report.plot_data import write_plots
     from adaptbert.report.text_table import comparison_table
 
     outputs = StageOutputs(data, manifests, cells, predictions, bases)
+    planned = planning.read(plan)
     options = Options(
-        params.confidence, params.min_gain / 100, params.primary, params.questions, params.baseline_seed, recipe.again
+        params.confidence,
+        params.min_gain / 100,
+        params.primary,
+        params.questions,
+        params.baseline_seed,
+        planned.compare.get("again", {}),
     )
-    compared = compare_all(planning.read(plan), outputs, options)
+    compared = compare_all(planned, outputs, options)
     values, page = summary(compared), render(compared)
     write_plots(compared, plots)
     write_figures(figures_of(compared), figures)

@@ -30,8 +30,7 @@ def check() -> None:
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
     from adaptbert.config import load, plan_file
-    from adaptbert.project import dvc_files, named_files, rules
-    from adaptbert.project.first_rows import check as first_rows
+    from adaptbert.project import dvc_files, named_files, preflight, rules
     from adaptbert.runtime.stage import checked
 
     with user_errors():
@@ -40,7 +39,7 @@ def check() -> None:
         recipe = checked()
         stale = plan_file.errors(recipe, plan_file.stages())
         missing = named_files.check(recipe)
-        seen = first_rows.check(recipe, {path for path, _ in missing})
+        seen = preflight.check(recipe, {path for path, _ in missing})
         for notice in [*rules.notices(recipe), *map(_in_a_line, stale), *seen.notices]:
             print(f"notice: {notice}")
         for key in seen.unopened:

@@ -44,7 +44,7 @@ def add_task(
     """
     from adaptbert.config.recipe import PARAMS
     from adaptbert.project.tasks.adding import prepare
-    from adaptbert.project.tasks.conclusion import said
+    from adaptbert.project.tasks.task_inference import said
 
     with user_errors():
         task = prepare(files, name, said(columns or [], shape, target, kind, encoding, separator), PARAMS)

@@ -21,9 +21,9 @@ from adaptbert.comparison.questions import (
     without_variants,
 )
 from adaptbert.comparison.read_rungs import on_checkpoints, public_checkpoints, read_rungs
-from adaptbert.comparison.records import Arm, Comparison, Source, Task
+from adaptbert.comparison.records import Comparison, Ranking, Source, Task
 from adaptbert.comparison.rungs import Cost, Rung
-from adaptbert.comparison.starts import Ranking, Scored, ranking, study_key
+from adaptbert.comparison.starts import ranking, study_key
 from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
@@ -107,7 +107,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, options: Options) -> Comparis
         sources=sources,
         began_from=public_checkpoints(plan, cells),
         rankings=_rankings(tasks, studies, on_checkpoints(plan, rungs, cells), options),
-        spent=_spent(rungs, trained),
+        spent=_spent(rungs.values(), trained.values()),
         one_more_draw=first_draw,
         on_several=on_several(tasks, 1 - options.confidence),
     )
@@ -117,26 +117,20 @@ def _rankings(tasks: Sequence[Task], studies: Studies, published: Collection[str
     rankings = []
     for name in dict.fromkeys(task.task for task in tasks):
         own = [task for task in tasks if task.task == name]
-        starts = {
-            task.start: {arm.name: _scored(arm, published) for arm in task.arms if not arm.again_of} for task in own
-        }
+        starts = {task.start: {arm.name: arm for arm in task.arms if not arm.again_of} for task in own}
         of_starts = {task.start: studies[name, task.start] for task in own}
         runs = {study_key(arm, start): each for start, one in of_starts.items() for arm, each in one.arms.items()}
         groups = of_starts[own[0].start].groups
         together = of_arms(runs, groups, options.confidence, limits(own[0].metric))
-        rankings.append(ranking(name, own[0].metric, starts, together, options.worth))
+        rankings.append(ranking(name, own[0].metric, starts, published, together, options.worth))
     return [each for each in rankings if each is not None]
 
 
-def _scored(arm: Arm, published: Collection[str]) -> Scored:
-    draws = sum(draw > 0 for draw in arm.by_draw)
-    return Scored(arm.dev, arm.interval, arm.cost, draws, is_made_here=arm.rung not in published)
-
-
-def _spent(rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost:
-    costs = [cell.cost for cell in trained.values()]
-    tokens = sum(rung.tokens for rung in rungs.values()) + sum(cost.tokens for cost in costs)
-    return Cost(tokens, sum(rung.tflop for rung in rungs.values()) + sum(cost.tflop for cost in costs))
+def _spent(rungs: Collection[Rung], cells: Collection[CellMetrics]) -> Cost:
+    """What all of these took."""
+    costs = [cell.cost for cell in cells]
+    tokens = sum(rung.tokens for rung in rungs) + sum(cost.tokens for cost in costs)
+    return Cost(tokens, sum(rung.tflop for rung in rungs) + sum(cost.tflop for cost in costs))
 
 
 def _first_draw(plan: Plan, rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost | None:
@@ -152,9 +146,7 @@ def _first_draw(plan: Plan, rungs: Mapping[str, Rung], trained: Mapping[str, Cel
     first = [rung for rung in rungs.values() if rung.draw in firsts]
     if not first or any(rung.missing for rung in first) or any(key not in trained for key in cells):
         return None
-    costs = [trained[key].cost for key in cells]
-    tokens = sum(rung.tokens for rung in first) + sum(cost.tokens for cost in costs)
-    return Cost(tokens, sum(rung.tflop for rung in first) + sum(cost.tflop for cost in costs))
+    return _spent(first, [trained[key] for key in cells])
 
 
 def _task(
@@ -178,9 +170,7 @@ def _task(
     metric = COMPARED_BY[described.target]
     labels = next((cell.labels for cell in trained.values()), 0) or described.rows["train"]
     climbs = {cell.arm: rungs[cell.checkpoint].climb for cell in cells.planned.values()}
-    arms = [
-        replace(read_arm(arm, cells, rungs, metric, of_task.study), again_of=options.again.get(arm)) for arm in climbs
-    ]
+    arms = [replace(read_arm(arm, cells, rungs, metric, of_task), again_of=options.again.get(arm)) for arm in climbs]
     variants = {arm.name for arm in arms if arm.has_own_values}
     compared = without_variants(climbs, variants, options.again)
     tried = [arm for arm in arms if arm.dev and arm.again_of is None]

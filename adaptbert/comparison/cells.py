@@ -9,7 +9,7 @@ from adaptbert.comparison.records import Arm, LearningPoint, Search
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.config.plan import Entry, Plan
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.statistics.study import Study
+from adaptbert.statistics.study import TaskStudy
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
 from adaptbert.tasks.metrics.scoring import limits
 
@@ -43,24 +43,25 @@ def cells_of(plan: Plan, metrics: Path, task: str, start: str) -> Cells:
     return Cells(task, start, planned, trained)
 
 
-def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, study: Study) -> Arm:
+def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, of_task: TaskStudy) -> Arm:
     """The draws of an arm together: a seed has their mean."""
     planned = cells.of(arm)
     draws = {draw: cells.trained[key] for draw, key in planned.items() if key in cells.trained}
-    by_draw = {draw: _scores(cell.seeds, metric) for draw, cell in draws.items()}
+    by_draw = of_task.arms[arm].runs
     scores = _means(list(by_draw.values()))
     below = [rungs[cells.planned[key].checkpoint] for key in planned.values()]
     return Arm(
         name=arm,
         rung=below[0].group,
+        role=below[0].role,
         scores=scores,
         dev=_means([{seed.seed: seed.dev[metric] for seed in cell.seeds} for cell in draws.values()]),
         planned=list(planned),
         by_draw=by_draw,
-        interval=study.mean(arm) if scores else None,
+        interval=of_task.study.mean(arm) if scores else None,
         degenerate=[(draw, seed.seed) for draw, cell in draws.items() for seed in cell.seeds if seed.degenerate],
         cost=next((rung.total for rung in below if rung.total is not None), None),
-        learning_curve=_learning_curve(draws, metric, study.confidence),
+        learning_curve=_learning_curve(draws, metric, of_task.study.confidence),
         has_own_values=any(cells.planned[key].has_own_values for key in planned.values()),
         run_tflop=mean(cell.cost.tflop / len(cell.seeds) for cell in draws.values()) if draws else None,
         searches={draw: _search(cell.search) for draw, cell in draws.items() if cell.search is not None},

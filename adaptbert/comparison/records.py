@@ -11,9 +11,9 @@ from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.evaluation.inspection import Inspection
 from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.rungs import Cost, Rung
-from adaptbert.comparison.starts import Ranking
 from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
 from adaptbert.tasks.metrics.cell_metrics import TrialMetrics
 
@@ -46,7 +46,7 @@ class Arm:
     """An arm of a task from one start: one cell for each draw of its rung.
 
     Attributes:
-        rung: the `group` of its rung, which all draws have.
+        rung: the `group` of its rung, which all draws have; `role` is what that makes it.
         scores, dev: seed -> score, the mean over draws. Empty for a planned arm that has no metrics.
         planned: its draws; 0 alone where the rung is made once for each start.
         by_draw: draw -> seed -> score; only draws with metrics.
@@ -62,10 +62,11 @@ class Arm:
 
     name: str
     rung: str
+    role: str
     scores: dict[int, float]
     dev: dict[int, float]
     planned: list[int]
-    by_draw: dict[int, dict[int, float]]
+    by_draw: Runs
     interval: Interval | None
     degenerate: list[tuple[int, int]]
     cost: Cost | None
@@ -215,6 +216,76 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """One start in one arm.
+
+    Attributes:
+        difference: this start minus the first of the ranking, paired by seed and test row; None for the first itself,
+            and where the two have no seed in common.
+        p_holm: adjusted for all differences of the ranking that could be tested.
+        verdict: None for the first.
+    """
+
+    start: str
+    interval: Interval | None
+    cost: Cost | None
+    difference: Difference | None
+    p_holm: float | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class ArmFromStarts:
+    """One arm from every start that has it, in the order of the ranking."""
+
+    arm: str
+    standings: list[Standing]
+
+    @property
+    def by_start(self) -> dict[str, Standing]:
+        return {standing.start: standing for standing in self.standings}
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """Start -> what its climb cost, where that is known."""
+        return {standing.start: standing.cost for standing in self.standings if standing.cost is not None}
+
+    @property
+    def same_tokens(self) -> bool:
+        """Whether all starts were trained on the same number of tokens."""
+        return len({cost.tokens for cost in self.costs.values()}) <= 1
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The starts of one task.
+
+    Attributes:
+        arm: whose dev scores order the starts: the arm with the best of them, as a mean over starts.
+        order: the starts, the best first; those without that arm last.
+        dev: start -> mean dev score in that arm.
+        arms: `arm` first.
+        draws: the fewest and the most draws of a trained rung; (0, 0) where none was trained.
+        made_here: starts whose weights were made here, and once: differences from them have no verdict.
+    """
+
+    task: str
+    metric: str
+    arm: str
+    order: list[str]
+    dev: dict[str, float]
+    arms: list[ArmFromStarts]
+    draws: tuple[int, int]
+    made_here: list[str]
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the first start is no better on dev than the second."""
+        first, second, *_ = self.order
+        return self.dev[first] == self.dev.get(second)
+
+
+@dataclass(frozen=True)
 class Source:
     """A corpus or a labelled set, with its row counts before and after validation.
 
@@ -294,7 +365,3 @@ class Comparison:
     def draws_of_a_rung(self) -> int:
         """How often a rung is trained: more than `draws` where an A/A arm repeats it."""
         return max([1, *(rung.draw for rung in self.rungs)])
-
-    def rung(self, group: str) -> Rung:
-        """The first draw of a rung."""
-        return next(rung for rung in self.rungs if rung.group == group)

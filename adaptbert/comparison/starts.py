@@ -6,112 +6,29 @@ published checkpoints have verdicts.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import mean
 
-from adaptbert.comparison.rungs import Cost
-from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.comparison.records import Arm, ArmFromStarts, Ranking, Standing
 from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.study import Study
-from adaptbert.statistics.verdicts import Verdict, verdicts
-
-
-@dataclass(frozen=True)
-class Scored:
-    """An arm of a task from one start, as far as the ranking needs it.
-
-    Attributes:
-        dev: seed -> score.
-        cost: of the rungs that lead to the arm.
-        draws: how often these rungs were trained; 0 where nothing above general pre-training was.
-        is_made_here: whether the weights that they began with were made here: random ones, or those of general
-            pre-training. That is done once for each start, and a published checkpoint is what it is.
-    """
-
-    dev: Mapping[int, float]
-    interval: Interval | None
-    cost: Cost | None
-    draws: int
-    is_made_here: bool
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One start in one arm.
-
-    Attributes:
-        difference: this start minus the first of the ranking, paired by seed and test row; None for the first itself,
-            and where the two have no seed in common.
-        p_holm: adjusted for all differences of the ranking that could be tested.
-        verdict: None for the first.
-    """
-
-    start: str
-    interval: Interval | None
-    cost: Cost | None
-    difference: Difference | None
-    p_holm: float | None
-    verdict: Verdict | None
-
-
-@dataclass(frozen=True)
-class ArmFromStarts:
-    """One arm from every start that has it, in the order of the ranking."""
-
-    arm: str
-    standings: list[Standing]
-
-    @property
-    def by_start(self) -> dict[str, Standing]:
-        return {standing.start: standing for standing in self.standings}
-
-    @property
-    def costs(self) -> dict[str, Cost]:
-        """Start -> what its climb cost, where that is known."""
-        return {standing.start: standing.cost for standing in self.standings if standing.cost is not None}
-
-    @property
-    def same_tokens(self) -> bool:
-        """Whether all starts were trained on the same number of tokens."""
-        return len({cost.tokens for cost in self.costs.values()}) <= 1
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The starts of one task.
-
-    Attributes:
-        arm: whose dev scores order the starts: the arm with the best of them, as a mean over starts.
-        order: the starts, the best first; those without that arm last.
-        dev: start -> mean dev score in that arm.
-        arms: `arm` first.
-        draws: the fewest and the most draws of a trained rung; (0, 0) where none was trained.
-        made_here: starts whose weights were made here, and once: differences from them have no verdict.
-    """
-
-    task: str
-    metric: str
-    arm: str
-    order: list[str]
-    dev: dict[str, float]
-    arms: list[ArmFromStarts]
-    draws: tuple[int, int]
-    made_here: list[str]
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether the first start is no better on dev than the second."""
-        first, second, *_ = self.order
-        return self.dev[first] == self.dev.get(second)
+from adaptbert.statistics.verdicts import verdicts
 
 
 def ranking(
-    task: str, metric: str, starts: Mapping[str, Mapping[str, Scored]], study: Study, worth: float
+    task: str,
+    metric: str,
+    starts: Mapping[str, Mapping[str, Arm]],
+    published: Collection[str],
+    study: Study,
+    worth: float,
 ) -> Ranking | None:
     """The starts of a task, compared in each arm that several of them have; None where no arm has two results.
 
     Args:
-        starts: start -> arm -> its scores.
+        starts: start -> its arms by name.
+        published: rungs that are published checkpoints or stand on them. All other weights were made here, general
+            pre-training once for each start.
         study: the runs of all arms from all starts, by `study_key`.
         worth: the smallest difference worth having.
     """
@@ -127,9 +44,11 @@ def ranking(
     order = sorted(starts, key=lambda start: -shared[chosen].get(start, float("-inf")))
     compared = [chosen, *(arm for arm in shared if arm != chosen)]
     arms = [ArmFromStarts(arm, _standings(arm, order, starts, study)) for arm in compared]
-    draws = [own[arm].draws for own in starts.values() for arm in compared if arm in own and own[arm].draws]
+    there = [(start, own[arm]) for start, own in starts.items() for arm in compared if arm in own]
+    trained = [sum(draw > 0 for draw in arm.by_draw) for _, arm in there]
+    draws = [count for count in trained if count]
     ends = (min(draws, default=0), max(draws, default=0))
-    once = {(arm, start) for start, own in starts.items() for arm in compared if arm in own and own[arm].is_made_here}
+    once = {(arm.name, start) for start, arm in there if arm.rung not in published}
     judged = _judged(arms, once, worth, study.confidence)
     made_here = [start for start in order if any((arm, start) in once for arm in compared)]
     return Ranking(task, metric, chosen, order, shared[chosen], judged, ends, made_here)
@@ -140,9 +59,7 @@ def study_key(arm: str, start: str) -> str:
     return f"{start}/{arm}"
 
 
-def _standings(
-    arm: str, order: Sequence[str], starts: Mapping[str, Mapping[str, Scored]], study: Study
-) -> list[Standing]:
+def _standings(arm: str, order: Sequence[str], starts: Mapping[str, Mapping[str, Arm]], study: Study) -> list[Standing]:
     """Without adjusted p-values and verdicts, which need all arms."""
     first = order[0]
     return [

@@ -22,7 +22,7 @@ CARRYING = ("runtime", "project", "commands", "config")
 """Packages of adaptbert that carry, with the files that lie directly in adaptbert/."""
 DECIDING = ("config.schema", "config.plan")
 """What lies in one of these and decides nevertheless: the values in force, and the names of what is compared."""
-READ = ("*.css", "*.js", "*.j2")
+READ = ("*.css", "*.js", "*.j2", "*.po")
 """Files beside a module that it may read."""
 ENDING = {"UserError", "BadData", "BadParams", "Diverged", "TooManyBad", "contradiction"}
 """What ends a stage: the words of such an error go to the user and into no output."""

@@ -15,14 +15,13 @@ import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
-from adaptbert.data.parquet_writer import Table
+from adaptbert.data.parquet import COMPRESSION, Table
 from adaptbert.data.schema import Reason
 from adaptbert.errors import BadData, UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COMPRESSION = "zstd"
 TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
 _SHOWN = 5
 """Places and reasons listed in a message; the others are counted."""
@@ -31,14 +30,13 @@ _IDS = 20
 
 
 class Reject(NamedTuple):
-    """One rejected row, as the reject file holds it."""
+    """One rejected row, as the reject file holds it; `code` is the number of a `Code`."""
 
     id: str
     split: str
     file: str
     line: int
     code: int
-    """The number of a `Code`."""
     reason: str
 
     @property
@@ -66,19 +64,22 @@ class RejectFile(Table):
 
 @dataclass
 class Account:
-    """Row counts of one corpus, or of one split of a labelled set."""
+    """Row counts of one corpus, or of one split of a labelled set.
+
+    Attributes:
+        characters: of the rows kept.
+        rejected: reason -> rows.
+        cleaned: kind of hidden character -> characters removed.
+        invalid: rows that could not be read or are not valid; duplicates and rows with dev or test text are valid.
+    """
 
     rows_in: int = 0
     kept: int = 0
     characters: int = 0
-    """Of the rows kept."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """Reason -> rows."""
     cleaned: Counter[str] = field(default_factory=Counter)
-    """Kind of hidden character -> characters removed."""
     warnings: Counter[str] = field(default_factory=Counter)
     invalid: list[Reject] = field(default_factory=list)
-    """Rows that could not be read or are not valid; duplicates and rows with dev or test text are valid."""
 
     def keep(self, texts: Iterable[str]) -> None:
         """Count kept rows."""
@@ -97,7 +98,7 @@ class Account:
         difference = self.rows_in - self.kept - self.rejected.total()
         assert difference == 0, f"{self.rows_in} rows in, {self.kept} kept, {self.rejected.total()} rejected"
 
-    def too_many_invalid(self, limit: float, place: str | Path) -> list[TooManyBad]:
+    def too_many_invalid(self, limit: float, place: str | Path) -> list[UserError]:
         """The error when more than the share `limit` of the rows cannot be read or are not valid."""
         if len(self.invalid) <= limit * self.rows_in:
             return []
@@ -105,12 +106,18 @@ class Account:
         (code, _), _ = reasons.most_common(1)[0]
         listed = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
         listed += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
-        shown = ", ".join(f"{reject.place}" for reject in self.invalid[:_SHOWN])
+        shown = ", ".join(reject.place for reject in self.invalid[:_SHOWN])
         more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
-        problem = (
-            f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed}) at {shown}{more}"
-        )
-        return [TooManyBad(Code(code), place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
+        problem = f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed})"
+        remedy = f"mend them, or raise validate.max_bad_fraction ({limit})"
+        return [TooManyBad(Code(code), place, f"{problem} at {shown}{more}", remedy)]
+
+    def nothing_kept(self, place: Path, rows: str, remedy: str) -> list[UserError]:
+        """The error when no row is kept; `rows` is what the message calls them."""
+        if self.kept:
+            return []
+        counts = ", ".join(f"{name}: {count}" for name, count in sorted(self.rejected.items())) or "it had none"
+        return [BadData(Code.NOTHING_LEFT, place, f"0 of {self.rows_in} {rows} left ({counts})", remedy)]
 
     def __str__(self) -> str:
         """One line for the log."""
@@ -120,14 +127,8 @@ class Account:
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers, sorted, for metrics/validate.json."""
-        return {
-            "rows_in": self.rows_in,
-            "kept": self.kept,
-            "characters": self.characters,
-            "rejected": _sorted(self.rejected),
-            "cleaned": _sorted(self.cleaned),
-            "warnings": _sorted(self.warnings),
-        }
+        counts = {name: _sorted(getattr(self, name)) for name in ("rejected", "cleaned", "warnings")}
+        return {"rows_in": self.rows_in, "kept": self.kept, "characters": self.characters, **counts}
 
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
@@ -167,9 +168,8 @@ def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
     shown = sorted(repeated)[:_IDS]
     if not shown:
         return []
-    rows = pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", shown)]).to_pylist()
     places: dict[str, list[str]] = {row_id: [] for row_id in shown}
-    for row in rows:
+    for row in pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", shown)]).to_pylist():
         places[row["id"]].append(f"{row['file']}:{row['line']}")
     return [
         BadData(Code.BAD_ID, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
@@ -186,5 +186,4 @@ def writer(path: Path, layout: Layout) -> pq.ParquetWriter:
 def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> pa.Table:
     """The table that `writer` writes, from one sequence for each column of the layout."""
     schema = layout.arrow()
-    arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays([pa.array(*column) for column in zip(cells, schema.types, strict=True)], schema=schema)

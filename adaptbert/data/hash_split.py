@@ -4,66 +4,27 @@ The split of a row depends only on its text, or on its group where one is mapped
 other row, and copies of one text stay together. Questions about one context stay together as well.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Annotated, Any
 
-from pydantic import Field
-
-from adaptbert.codes import Code
 from adaptbert.data.cells import as_text
 from adaptbert.data.cleaning import letters
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers.records import Row, Unreadable
-from adaptbert.errors import BadData
-
-Share = Annotated[float, Field(gt=0, lt=1)]
+from adaptbert.data.readers.records import Row
 
 
-class Cut:
-    """The rows of one source by split, in memory; rows that cannot be read belong to train.
+def cut(rows: Iterable[Row], layout: Layout, shares: Mapping[str, float]) -> dict[str, list[Row]]:
+    """The rows of one source by split, in memory; rows that cannot be read belong to train."""
+    pool: dict[str, list[Row]] = {split: [] for split in ("train", *shares)}
+    for row in rows:
+        pool["train" if row.problem else split_of(_key(row, layout), shares)].append(row)
+    return pool
 
-    Args:
-        read: reads all rows of the source.
-    """
 
-    def __init__(
-        self, read: Callable[[], Iterator[Row | Unreadable]], layout: Layout, shares: dict[str, float]
-    ) -> None:
-        self._read, self.layout, self.shares = read, layout, shares
-
-    def rows(self, split: str) -> list[Row | Unreadable]:
-        """Raises BadData when a split would have none."""
-        if not self._pool[split]:
-            total = sum(map(len, self._pool.values()))
-            problem = f"{total:,} rows cannot be split: none falls to {split}"
-            remedy = f"give more rows, or a file for {split}"
-            raise BadData(Code.TOO_FEW_ROWS, "params.yaml: collect_task", problem, remedy)
-        return self._pool[split]
-
-    @cached_property
-    def _pool(self) -> dict[str, list[Row | Unreadable]]:
-        pool: dict[str, list[Row | Unreadable]] = defaultdict(list)
-        for row in self._read():
-            name = split_of(self._key(row), self.shares) if isinstance(row, Row) else "train"
-            pool[name].append(row)
-        return pool
-
-    def _key(self, row: Row) -> str:
-        if row.group is not None:
-            return f"group {row.group}"
-        return "\n".join(letters(as_text(row.values[name])) for name in self.layout.shared)
-
-    def describe(self, columns: Mapping[str, str]) -> dict[str, Any]:
-        """The shares, and the column whose hash determines the split.
-
-        Args:
-            columns: field -> column in the file.
-        """
-        by = columns["group"] if "group" in columns else " and ".join(self.layout.shared)
-        return {**self.shares, "by_hash_of": by}
+def _key(row: Row, layout: Layout) -> str:
+    if row.group is not None:
+        return f"group {row.group}"
+    return "\n".join(letters(as_text(row.values[name])) for name in layout.shared)
 
 
 def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str:

@@ -26,7 +26,7 @@ from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.sources import Source
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
-from adaptbert.data.readers.records import Problem, Row, Unreadable
+from adaptbert.data.readers.records import Problem, Row
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
 
 _DAMAGED = {"json": Code.BAD_JSON, "csv": Code.BAD_CSV, "parquet": Code.PARQUET_DAMAGED}
@@ -70,26 +70,21 @@ class HubDataset:
         if not self.is_local and self.dataset.revision is None:
             raise BadParams(Code.UNKNOWN_KEY, f"{path}: revision", "is missing", "pin a commit of the data set")
 
-    def rows(self) -> Iterator[Row | Unreadable]:
+    def rows(self) -> Iterator[Row]:
         loaded = self._load()
         stream = self._stream(loaded)
         first = list(islice(stream, 1))
         columns = list(loaded.features or chain(*first))
         self.fields.check(columns, f"{self.path}: {self.split}", self.task_split, f"`columns` of {self.path}")
         classes = {column: _classes(loaded.features, column) for column in self.fields.columns.values()}
-        prefix = f"{Path(self.dataset.name).name}-{self.split}"
+        name, prefix = self.dataset.name, f"{Path(self.dataset.name).name}-{self.split}"
         for row, record in enumerate(chain(first, stream), 1):
-            place = f"{self.dataset.name}[{row}]"
+            place = f"{name}[{row}]"
             values = {
                 column: _named(record[column], known, place) if known else record[column]
                 for column, known in classes.items()
             }
-            read = self.fields.read(values, place)
-            identity = read.identity or f"{prefix}-{row}"
-            if isinstance(read.values, Problem):
-                yield Unreadable(identity, self.dataset.name, row, read.values)
-            else:
-                yield Row(identity, self.dataset.name, row, read.values, read.group)
+            yield self.fields.read(Row(f"{prefix}-{row}", name, row, values), place)
 
     def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
         """The rows; a connection that breaks between two rows is reported like one that was never established."""

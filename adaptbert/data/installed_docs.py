@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
-from adaptbert.data.docstrings import Docstring, docstrings
-from adaptbert.data.prose import Sentence, sentence_key, sentences
+from adaptbert.data.prose import Docstring, Sentence, docstrings, sentence_key, sentences
 from adaptbert.data.readers.records import Row
 from adaptbert.errors import BadData, nearest, raise_all
 from adaptbert.runtime.worker_pool import in_order, workers

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.data.cleaning import name_key, seen, spelled
-from adaptbert.data.layout import Layout
 from adaptbert.errors import BadData, UserError, nearest
 
 _SHOWN = 5
@@ -73,47 +72,6 @@ def label_errors(
             remedy = f"add training rows, or write map_labels: {mapped} below {_section(place)}"
             errors.append(BadData(Code.LABEL_NOT_IN_TRAIN, place, problem, remedy))
     return errors
-
-
-def class_errors(labels: Counter[str], layout: Layout, place: str | Path) -> list[UserError]:
-    """Classification needs two classes in train; multi-label classification and spans need one."""
-    fewest = layout.output.fewest_labels
-    if len(labels) >= fewest:
-        return []
-    return [
-        BadData(
-            Code.TOO_FEW_CLASSES,
-            place,
-            f"{len(labels)} class in train; '{layout.target}' needs {fewest}",
-            "check the label column",
-        )
-    ]
-
-
-def number_errors(values: Sequence[float], place: str | Path) -> list[UserError]:
-    """A correlation needs two values in train.
-
-    Args:
-        values: empty where the target is not regression.
-    """
-    if len(set(values)) != 1:
-        return []
-    return [
-        BadData(
-            Code.CONSTANT_TARGET,
-            place,
-            "the target is constant: correlation undefined",
-            "check the column of the value",
-        )
-    ]
-
-
-def positive_errors(labels: Counter[str], positive: str | None, place: str | Path) -> list[UserError]:
-    """`positive` must be a label of train."""
-    if positive is None or positive in labels:
-        return []
-    problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"
-    return [BadData(Code.UNKNOWN_LABEL, place, problem, f"known: {', '.join(map(spelled, sorted(labels)))}")]
 
 
 def _lookalikes(

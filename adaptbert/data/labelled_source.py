@@ -2,20 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import reduce
-from operator import add
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Source
-from adaptbert.data.hash_split import Cut
+from adaptbert.data.hash_split import cut
 from adaptbert.data.hub import HubDataset
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
-from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.readers.records import Row
 from adaptbert.data.user_files import Files
 from adaptbert.errors import BadData
+
+_SECTION = "params.yaml: collect_task"
 
 
 class LabelledSource:
@@ -25,7 +26,7 @@ class LabelledSource:
         paths: split -> its path; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
         labelling: how the files encode labels.
-        beginning: rows that are read of each file, see `Files`.
+        head: rows that are read of each file, see `Files`.
 
     Raises:
         BadData: two splits have the same bytes.
@@ -38,29 +39,27 @@ class LabelledSource:
         config: Source,
         shares: dict[str, float],
         labelling: Labelling = AS_IT_IS,
-        beginning: int | None = None,
+        head: int | None = None,
     ) -> None:
-        self.labels = labelling.known
+        self.labels, self._layout, self._shares, self._is_head = labelling.known, layout, shares, head is not None
         self._sources: dict[str, Files | HubDataset] = {
-            split: Files(path, layout, config, split, labelling, beginning)
+            split: Files(path, layout, config, split, labelling, head)
             if config.source == "files"
             else HubDataset(path, layout, config, split, labelling)
             for split, path in paths.items()
             if split not in shares
         }
-        self._cut = Cut(self._sources["train"].rows, layout, shares)
         self._split_of_group: dict[str, str] = {}
-        self._is_beginning = beginning is not None
         _check_different({split: source for split, source in self._sources.items() if isinstance(source, Files)})
 
-    def rows(self, split: str) -> Iterator[Row | Unreadable]:
-        """Raises BadData where a group is in two splits, and at the end of a split without labels, with labels of
-        another type than those before, or of test rows that are all one group.
+    def rows(self, split: str) -> Iterator[Row]:
+        """Raises BadData where a group is in two splits or a split is cut off too few rows, and at the end of a split
+        without labels, with labels of another type than those before, or of test rows that are all one group.
         """
-        own = split in self._sources and not (split == "train" and self._cut.shares)
+        is_cut = split in self._shares or (split == "train" and bool(self._shares))
         labelled, unlabelled = 0, 0
-        for row in self._sources[split].rows() if own else self._cut.rows(split):
-            if isinstance(row, Row):
+        for row in self._cut_off(split) if is_cut else self._sources[split].rows():
+            if row.problem is None:
                 labelled += 1
                 self._check_group(row, split)
             else:
@@ -68,16 +67,17 @@ class LabelledSource:
             yield row
         if unlabelled and not labelled:
             raise no_labels(split, split)
-        if split == "test" and labelled > 1 and not self._is_beginning:
+        if split == "test" and labelled > 1 and not self._is_head:
             self._check_test_groups(labelled)
         kinds: dict[str, str] = {}
         for source in self._sources.values():
-            kinds |= {kind: place for kind, place in source.fields.label_kinds.items() if kind not in kinds}
+            for kind, place in source.fields.label_kinds.items():
+                kinds.setdefault(kind, place)
         check_label_kinds(kinds)
 
     @property
     def warnings(self) -> Counter[str]:
-        return reduce(add, (source.warnings for source in self._sources.values()), Counter[str]())
+        return sum((source.warnings for source in self._sources.values()), Counter[str]())
 
     def provenance(self) -> dict[str, Any]:
         """`files` or `dataset`, by split."""
@@ -88,8 +88,22 @@ class LabelledSource:
         return by_kind
 
     def cut(self) -> dict[str, Any]:
-        """Which splits are cut off the training rows, and how; empty if there are none."""
-        return self._cut.describe(self._sources["train"].fields.columns) if self._cut.shares else {}
+        """The splits that are cut off the training rows, with their shares, and the column whose hash decides; empty if
+        there are none."""
+        columns = self._sources["train"].fields.columns
+        by = columns["group"] if "group" in columns else " and ".join(self._layout.shared)
+        return {**self._shares, "by_hash_of": by} if self._shares else {}
+
+    @cached_property
+    def _pool(self) -> dict[str, list[Row]]:
+        return cut(self._sources["train"].rows(), self._layout, self._shares)
+
+    def _cut_off(self, split: str) -> list[Row]:
+        if not self._pool[split]:
+            total = sum(map(len, self._pool.values()))
+            problem = f"{total:,} rows cannot be split: none falls to {split}"
+            raise BadData(Code.TOO_FEW_ROWS, _SECTION, problem, f"give more rows, or a file for {split}")
+        return self._pool[split]
 
     def _check_test_groups(self, rows: int) -> None:
         """Test rows are resampled by groups, and one group has no spread."""
@@ -97,7 +111,7 @@ class LabelledSource:
         if groups == 1:
             problem = f"all {rows:,} test rows are of one group, so that nothing is known of other groups"
             remedy = "take rows of more groups for test, or take `group` out of `columns`"
-            raise BadData(Code.ONE_TEST_GROUP, "params.yaml: collect_task", problem, remedy)
+            raise BadData(Code.ONE_TEST_GROUP, _SECTION, problem, remedy)
 
     def _check_group(self, row: Row, split: str) -> None:
         if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:

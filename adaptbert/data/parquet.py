@@ -1,16 +1,23 @@
-"""Reads the Parquet tables between stages in batches, in constant memory."""
+"""Parquet tables between stages, read and written in batches, in constant memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from adaptbert.base.task_types import TASK_TYPES
 from adaptbert.data.cells import as_text
 from adaptbert.data.layout import CORPUS, Layout
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 LAYOUTS = [CORPUS, *map(Layout, TASK_TYPES)]
+COMPRESSION = "zstd"
 BATCH = 1_000
-"""Rows; few, since a text may be a whole article."""
+"""Rows that are read at once; few, since a text may be a whole article."""
+BATCH_ROWS, BATCH_CHARACTERS = 8192, 4_000_000
+"""A batch that is written ends at whichever comes first: rows may be words or whole articles."""
 
 
 def rows(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -33,3 +40,39 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
             cells = [batch[name].to_pylist() for name in inputs]
             for text_id, *values in zip(batch["id"].to_pylist(), *cells, strict=True):
                 yield text_id, " ".join(map(as_text, values))
+
+
+class Table:
+    """A Parquet file written in batches."""
+
+    def __init__(self, path: Path, fields: "Iterable[tuple[str, pa.DataType]]") -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._schema = pa.schema(list(fields))
+        self._writer = pq.ParquetWriter(path, self._schema, compression=COMPRESSION)
+        self._rows: list[dict[str, Any]] = []
+        self._characters = 0
+
+    def add(self, row: dict[str, Any], characters: int = 0) -> None:
+        """Append a row with `characters` characters of text."""
+        self._rows.append(row)
+        self._characters += characters
+        if len(self._rows) == BATCH_ROWS or self._characters > BATCH_CHARACTERS:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows, self._characters = [], 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None and self._rows:
+            self._flush()
+        self._writer.close()

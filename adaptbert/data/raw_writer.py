@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,10 +18,12 @@ from adaptbert.codes import Code
 from adaptbert.core.files import write_json
 from adaptbert.data.labelled_set import TEST_GROUPS
 from adaptbert.data.layout import Layout
-from adaptbert.data.parquet_writer import Table, count_characters
+from adaptbert.data.parquet import Table
 from adaptbert.data.readers.encodings import REMEDY
-from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.readers.records import Problem, Row
 from adaptbert.errors import BadData
+
+_TEXT, _NUMBER = pa.string(), pa.int64()
 
 
 class RawWriter:
@@ -33,14 +36,14 @@ class RawWriter:
 
     def __init__(self, folder: Path, layout: Layout) -> None:
         self.folder, self.layout = folder, layout
-        self._is_corpus = layout.is_corpus
         self.rows: dict[str, int] = {}
         self.rows_in: dict[str, int] = {}
         self.characters = 0
         self._digest = hashlib.sha256()
-        split = [] if self._is_corpus else [("split", pa.string())]
-        columns = [("id", pa.string()), *split, ("file", pa.string()), ("line", pa.int64()), ("code", pa.int64())]
-        self._unreadable = Table(folder / "unreadable.parquet", [*columns, ("reason", pa.string())])
+        self._tables = ExitStack()
+        split = [] if layout.is_corpus else [("split", _TEXT)]
+        columns = [("id", _TEXT), *split, ("file", _TEXT), ("line", _NUMBER), ("code", _NUMBER), ("reason", _TEXT)]
+        self._unreadable = self._table("unreadable.parquet", columns)
         self._groups: Table | None = None
 
     def __enter__(self) -> Self:
@@ -49,45 +52,45 @@ class RawWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._unreadable.__exit__(kind, error, traceback)
-        if self._groups is not None:
-            self._groups.__exit__(kind, error, traceback)
+        self._tables.__exit__(kind, error, traceback)
 
-    def write(self, rows: Iterable[Row | Unreadable], name: str, place: str | Path) -> None:
+    def write(self, rows: Iterable[Row], name: str, place: str | Path) -> None:
         """One file of rows.
 
         Args:
             name: of the file, without its suffix: `text`, or the split.
             place: what messages call the source.
         """
-        fields, inputs = self.layout.fields, self.layout.inputs
         columns = [(field.name, field.type) for field in self.layout.arrow()]
-        problems: Counter[tuple[Code, str]] = Counter()
+        problems: Counter[Problem] = Counter()
         written = 0
-        with Table(self.folder / f"{name}.parquet", [*columns, ("file", pa.string()), ("line", pa.int64())]) as table:
+        with Table(self.folder / f"{name}.parquet", [*columns, ("file", _TEXT), ("line", _NUMBER)]) as table:
             for row in rows:
-                if isinstance(row, Unreadable):
-                    problems[row.problem.code, row.problem.reason] += 1
-                    self._add_unreadable(row, name)
+                common = {"id": row.id, "file": row.file, "line": row.line}
+                if row.problem is not None:
+                    problems[row.problem] += 1
+                    split = {} if self.layout.is_corpus else {"split": name}
+                    self._unreadable.add({**common, **split, **row.problem._asdict()})
                     continue
                 written += 1
-                content = [row.values[field] for field in fields]
-                characters = sum(count_characters(row.values[field]) for field in inputs)
+                characters = sum(_characters(row.values[field]) for field in self.layout.inputs)
                 self.characters += characters
-                table.add({"id": row.id, **row.values, "file": row.file, "line": row.line}, characters)
+                table.add({**common, **row.values}, characters)
                 if name == "test" and row.group is not None:
                     self._add_group(row)
-                self._digest.update(json.dumps([row.id, *content], ensure_ascii=False).encode())
+                content = [row.id, *(row.values[field] for field in self.layout.fields)]
+                self._digest.update(json.dumps(content, ensure_ascii=False).encode())
         self.rows[name], self.rows_in[name] = written, written + problems.total()
         if not written:
             raise _nothing_left(problems, place)
 
     def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
         """Write the manifest and return it."""
+        is_corpus = self.layout.is_corpus
         manifest = {
             **about,
-            "rows": sum(self.rows.values()) if self._is_corpus else self.rows,
-            "rows_in": sum(self.rows_in.values()) if self._is_corpus else self.rows_in,
+            "rows": sum(self.rows.values()) if is_corpus else self.rows,
+            "rows_in": sum(self.rows_in.values()) if is_corpus else self.rows_in,
             "characters": self.characters,
             "digest": self._digest.hexdigest(),
             "warnings": dict(sorted(warnings.items())),
@@ -95,19 +98,22 @@ class RawWriter:
         write_json(self.folder / "manifest.json", manifest)
         return manifest
 
+    def _table(self, name: str, columns: list[tuple[str, pa.DataType]]) -> Table:
+        """A table that is closed with the writer."""
+        return self._tables.enter_context(Table(self.folder / name, columns))
+
     def _add_group(self, row: Row) -> None:
         """For the comparison, which draws the test rows of a group together."""
         if self._groups is None:
-            self._groups = Table(self.folder / TEST_GROUPS, [("id", pa.string()), ("group", pa.string())])
+            self._groups = self._table(TEST_GROUPS, [("id", _TEXT), ("group", _TEXT)])
         self._groups.add({"id": row.id, "group": row.group})
 
-    def _add_unreadable(self, row: Unreadable, name: str) -> None:
-        values = {"id": row.id, "file": row.file, "line": row.line}
-        split = {} if self._is_corpus else {"split": name}
-        self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})
+
+def _characters(cell: str | list[str]) -> int:
+    return len(cell) if isinstance(cell, str) else sum(map(len, cell))
 
 
-def _nothing_left(problems: Counter[tuple[Code, str]], place: str | Path) -> BadData:
+def _nothing_left(problems: Counter[Problem], place: str | Path) -> BadData:
     if not problems:
         return BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
     (code, _), _ = problems.most_common(1)[0]

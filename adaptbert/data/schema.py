@@ -14,7 +14,7 @@ from adaptbert.config.schema.sources import Scheme
 from adaptbert.data.cleaning import clean
 from adaptbert.data.layout import Layout, missing_columns
 from adaptbert.data.tag_schemes import fits
-from adaptbert.errors import BadData, UserError, raise_all
+from adaptbert.errors import BadData, raise_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,66 +38,94 @@ class Reason(NamedTuple):
 ID_MISSING = Reason(Code.BAD_ID, "id_missing", "id is missing")
 TEXT_NULL = Reason(Code.TEXT_NULL, "text_null", "text is null")
 EMPTY = Reason(Code.TOO_SHORT, "empty", "text is empty")
+PAIR_MISSING = Reason(Code.PAIR_INCOMPLETE, "text_missing", "text_a or text_b missing")
 LABEL_MISSING = Reason(Code.LABEL_MISSING, "label_missing", "label missing")
+OUT_OF_RANGE = Reason(Code.BAD_VALUE, "out_of_range", "value is not finite, or outside the range")
 TOKENS_NULL = Reason(Code.TOO_SHORT, "empty", "no tokens")
 TAGS_NULL = Reason(Code.LABEL_MISSING, "label_missing", "tags missing")
 LENGTHS = Reason(Code.TOKENS_AND_TAGS_DIFFER, "lengths_differ", "tokens and tags are not equally many")
 TOKEN_EMPTY = Reason(Code.EMPTY_TOKEN, "token_empty", "a token is empty")
 TOKEN_INVISIBLE = Reason(Code.INVISIBLE_TOKEN, "token_invisible", "a token has no visible character, so no pieces")
 TAG_ILLEGAL = Reason(Code.ILLEGAL_TAGS, "tag_illegal", "the tags break the scheme of the file")
-PAIR_MISSING = Reason(Code.PAIR_INCOMPLETE, "text_missing", "text_a or text_b missing")
-OUT_OF_RANGE = Reason(Code.BAD_VALUE, "out_of_range", "value is not finite, or outside the range")
 OFFSET_OUTSIDE = Reason(Code.OFFSET_OUTSIDE_TEXT, "offset_outside", "the offset of an answer is outside its context")
 ANSWER_ELSEWHERE = Reason(Code.ANSWER_NOT_AT_OFFSET, "answer_elsewhere", "an answer is not at its offset")
-
+_ORDER = [
+    ID_MISSING, TEXT_NULL, EMPTY, PAIR_MISSING, LABEL_MISSING, OUT_OF_RANGE, TOKENS_NULL, TAGS_NULL, LENGTHS,
+    TOKEN_EMPTY, TOKEN_INVISIBLE, TAG_ILLEGAL, OFFSET_OUTSIDE, ANSWER_ELSEWHERE,
+]  # fmt: skip
+"""The gravest first: a row has one reason."""
+_BY_TEXT = {reason.text: reason for reason in _ORDER}
 
 ANY_NUMBER = (-inf, inf)
+_KINDS: Mapping[type, str] = {str: "text", int: "integers", float: "numbers", object: "lists"}
+"""Type of a column -> what messages call its values."""
+
+
+class _Column(NamedTuple):
+    """A column: its type, the reason of a null, and what holds for its other cells, each with the reason if not."""
+
+    kind: type
+    null: Reason
+    checks: tuple[tuple[Reason, Callable[[Any], bool]], ...] = ()
+
+
+def _columns(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> dict[str, _Column]:
+    low, high = bounds
+    text = _Column(str, TEXT_NULL, ((EMPTY, _not_blank),))
+    of_pair = _Column(str, PAIR_MISSING, ((PAIR_MISSING, _not_blank),))
+    tags: tuple[Reason, Callable[[Any], bool]] = (LABEL_MISSING, _all_named)
+    if layout.outputs and layout.output.marks_spans:
+        tags = (TAG_ILLEGAL, lambda row: fits([str(tag) for tag in row], scheme))
+    columns = {
+        "text": text if layout.outputs else text._replace(checks=()),
+        "text_a": of_pair,
+        "text_b": of_pair,
+        "context": text,
+        "question": text,
+        "label": _Column(str, LABEL_MISSING, ((LABEL_MISSING, _not_blank),)),
+        "labels": _Column(object, LABEL_MISSING, ((LABEL_MISSING, _all_named),)),
+        "value": _Column(float, LABEL_MISSING, ((OUT_OF_RANGE, lambda x: isfinite(x) and low <= x <= high),)),
+        "tokens": _Column(
+            object,
+            TOKENS_NULL,
+            (
+                (TOKENS_NULL, lambda tokens: len(tokens) > 0),
+                (TOKEN_EMPTY, lambda tokens: all(token and not token.isspace() for token in tokens)),
+                (TOKEN_INVISIBLE, lambda tokens: all(_visible(token) for token in tokens)),
+            ),
+        ),
+        "tags": _Column(object, TAGS_NULL, (tags,)),
+        "answers": _Column(object, LABEL_MISSING),
+    }
+    place = {"file": _Column(str, ID_MISSING), "line": _Column(int, ID_MISSING)}
+    identity = _Column(str, ID_MISSING, ((ID_MISSING, lambda name: name != ""),))
+    return {"id": identity, **{name: columns[name] for name in layout.fields}, **place}
+
+
+_TOGETHER: Mapping[str, tuple[tuple[str, Reason, Callable[[Any, Any], bool]], ...]] = {
+    "tags": (("tokens", LENGTHS, lambda tokens, tags: len(tokens) == len(tags)),),
+    "answers": (
+        ("context", OFFSET_OUTSIDE, lambda context, answers: all(_inside(context, each) for each in answers)),
+        ("context", ANSWER_ELSEWHERE, lambda context, answers: all(_at_its_offset(context, each) for each in answers)),
+    ),
+}
+"""Output column -> an input column, and what holds for both, where neither is null."""
 
 
 def schema(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> "pa.DataFrameSchema":
     """The pandera schema of raw rows."""
     import pandera.pandas as pa
 
-    low, high = bounds
-    fields = {
-        "text": lambda: _text_column([_check(EMPTY, _not_blank)] if layout.outputs else []),
-        "text_a": lambda: _text_column([_check(PAIR_MISSING, _not_blank)]),
-        "text_b": lambda: _text_column([_check(PAIR_MISSING, _not_blank)]),
-        "context": lambda: _text_column([_check(EMPTY, _not_blank)]),
-        "question": lambda: _text_column([_check(EMPTY, _not_blank)]),
-        "label": lambda: pa.Column(str, [_check(LABEL_MISSING, _not_blank)], description="class"),
-        "labels": lambda: _list_column(
-            [_check(LABEL_MISSING, lambda labels: all(map(_named, labels)))], "classes, perhaps none"
-        ),
-        "value": lambda: pa.Column(
-            float, [_check(OUT_OF_RANGE, lambda x: isfinite(x) and low <= x <= high)], description="number to be found"
-        ),
-        "tokens": lambda: _list_column(
-            [
-                _check(TOKENS_NULL, lambda tokens: len(tokens) > 0),
-                _check(TOKEN_EMPTY, lambda tokens: all(token and not token.isspace() for token in tokens)),
-                _check(TOKEN_INVISIBLE, lambda tokens: all(_visible(token) for token in tokens)),
-            ],
-            "words, one piece of text each",
-        ),
-        "tags": lambda: _list_column([_tag_check(layout, scheme)], "one a token"),
-        "answers": lambda: _list_column([], "texts and their offsets in the context, perhaps none"),
-    }
-    together = {  # output column -> its checks against the inputs
-        "tags": [pa.Check(_equally_long, error=LENGTHS.text)],
-        "answers": [
-            pa.Check(_each_answer(_inside), error=OFFSET_OUTSIDE.text),
-            pa.Check(_each_answer(_at_its_offset), error=ANSWER_ELSEWHERE.text),
-        ],
-    }
     return pa.DataFrameSchema(
         {
-            "id": pa.Column(str, [_check(ID_MISSING, lambda name: name != "")], description="unique in its set"),
-            **{name: fields[name]() for name in layout.fields},
-            "file": pa.Column(str, description="where the row was read from"),
-            "line": pa.Column(int, description="line or row in that file, from 1"),
+            name: pa.Column(kind, [pa.Check(holds, element_wise=True, error=reason.text) for reason, holds in checks])
+            for name, (kind, _, checks) in _columns(layout, scheme, bounds).items()
         },
-        checks=[check for name in layout.outputs for check in together.get(name, [])],
+        checks=[
+            pa.Check(_of_both(given, name, holds), error=reason.text)
+            for name in layout.outputs
+            for given, reason, holds in _TOGETHER.get(name, ())
+        ],
     )
 
 
@@ -119,127 +147,60 @@ def faulty(
     """
     from pandera.errors import SchemaErrors
 
-    expected = schema(layout, scheme, bounds)
-    raise_all(missing_columns(Code.COLUMN_MISSING, map(str, expected.columns), list(map(str, frame.columns)), place))
+    columns = _columns(layout, scheme, bounds)
+    raise_all(missing_columns(Code.COLUMN_MISSING, columns, list(map(str, frame.columns)), place))
     if frame.empty:  # its columns have no types to check
         return {}
     rows = frame.reset_index(drop=True)  # pandera reports failures by index: it must be unique
     try:
-        expected.validate(rows, lazy=True)
+        schema(layout, scheme, bounds).validate(rows, lazy=True)
     except SchemaErrors as errors:
         cases = errors.failure_cases
     else:
         return {}
-    raise_all(_mistyped(cases[cases["check"].str.startswith("dtype(")], rows, place))
+    mistyped = dict.fromkeys(cases[cases["check"].str.startswith("dtype(")]["column"])
+    raise_all([_mistyped(name, rows[name].dtype, columns[name].kind, place) for name in mistyped])
     reasons: dict[int, Reason] = {}
     for column, check, row in zip(cases["column"], cases["check"], cases["index"], strict=True):
-        reason = _NULL[column] if check == "not_nullable" else _BY_TEXT[check]
+        reason = columns[column].null if check == "not_nullable" else _BY_TEXT[check]
         reasons[int(row)] = min(reason, reasons.get(int(row), reason), key=_ORDER.index)
     return dict(sorted(reasons.items()))
 
 
-_ORDER = [
-    ID_MISSING,
-    TEXT_NULL,
-    EMPTY,
-    PAIR_MISSING,
-    LABEL_MISSING,
-    OUT_OF_RANGE,
-    TOKENS_NULL,
-    TAGS_NULL,
-    LENGTHS,
-    TOKEN_EMPTY,
-    TOKEN_INVISIBLE,
-    TAG_ILLEGAL,
-    OFFSET_OUTSIDE,
-    ANSWER_ELSEWHERE,
-]
-_NULL = {
-    "id": ID_MISSING, "text": TEXT_NULL, "text_a": PAIR_MISSING, "text_b": PAIR_MISSING, "context": TEXT_NULL,
-    "question": TEXT_NULL, "tokens": TOKENS_NULL, "tags": TAGS_NULL,
-    **dict.fromkeys(["label", "labels", "value", "answers"], LABEL_MISSING),
-}  # fmt: skip
-_KIND = {"line": "integers", "value": "numbers"} | dict.fromkeys(["tokens", "tags", "labels", "answers"], "lists")
-_BY_TEXT = {reason.text: reason for reason in _ORDER}
+def _mistyped(name: str, found: object, kind: type, place: str | Path) -> BadData:
+    """Shows no values."""
+    problem = f"column '{name}' is {found}, expected {_KINDS[kind]}"
+    return BadData(Code.NOT_TEXT, place, problem, "nothing is cast; convert it")
 
 
-def _check(reason: Reason, holds: Callable[[Any], bool]) -> "pa.Check":
-    import pandera.pandas as pa
+def _of_both(given: str, output: str, holds: Callable[[Any, Any], bool]) -> "Callable[[pd.DataFrame], pd.Series[bool]]":
+    import pandas as pd
 
-    return pa.Check(holds, element_wise=True, error=reason.text)
+    def check(frame: "pd.DataFrame") -> "pd.Series[bool]":
+        pairs = zip(frame[given], frame[output], strict=True)
+        good = [one is None or other is None or holds(one, other) for one, other in pairs]
+        return pd.Series(good, index=frame.index)
 
-
-def _text_column(checks: "list[pa.Check]") -> "pa.Column":
-    import pandera.pandas as pa
-
-    return pa.Column(str, checks, description="one document or sentence")
-
-
-def _list_column(checks: "list[pa.Check]", what: str) -> "pa.Column":
-    import pandera.pandas as pa
-
-    return pa.Column(object, checks, description=what)
-
-
-def _tag_check(layout: Layout, scheme: Scheme) -> "pa.Check":
-    if not layout.output.marks_spans:
-        return _check(LABEL_MISSING, lambda tags: all(map(_named, tags)))
-    return _check(TAG_ILLEGAL, lambda tags: fits([str(tag) for tag in tags], scheme))
+    return check
 
 
 def _not_blank(text: str) -> bool:
     return text.strip() != ""
 
 
-def _named(label: object) -> bool:
-    return isinstance(label, str) and _not_blank(label)
+def _all_named(row: Any) -> bool:
+    return all(isinstance(label, str) and _not_blank(label) for label in row)
 
 
 def _visible(token: str) -> bool:
     return not token or token.isspace() or clean(token)[0] != ""
 
 
-def _equally_long(frame: "pd.DataFrame") -> "pd.Series[bool]":
-    import pandas as pd
-
-    pairs = zip(frame["tokens"], frame["tags"], strict=True)
-    equal = [tokens is None or tags is None or len(tokens) == len(tags) for tokens, tags in pairs]
-    return pd.Series(equal, index=frame.index)
-
-
-def _mistyped(cases: "pd.DataFrame", frame: "pd.DataFrame", place: str | Path) -> list[UserError]:
-    """One error a column; messages show no values."""
-    return [
-        BadData(
-            Code.NOT_TEXT,
-            place,
-            f"column '{name}' is {frame[name].dtype}, expected {_KIND.get(name, 'text')}",
-            "nothing is cast; convert it",
-        )
-        for name in dict.fromkeys(cases["column"])
-    ]
-
-
-Answer = Mapping[str, Any]
-
-
-def _each_answer(holds: Callable[[str, Answer], bool]) -> "Callable[[pd.DataFrame], pd.Series[bool]]":
-    """A check that `holds` is true for all answers of a row."""
-    import pandas as pd
-
-    def check(frame: "pd.DataFrame") -> "pd.Series[bool]":
-        pairs = zip(frame["context"], frame["answers"], strict=True)
-        good = [c is None or answers is None or all(holds(c, answer) for answer in answers) for c, answers in pairs]
-        return pd.Series(good, index=frame.index)
-
-    return check
-
-
-def _inside(context: str, answer: Answer) -> bool:
+def _inside(context: str, answer: Mapping[str, Any]) -> bool:
     return bool(0 <= answer["start"] <= len(context) - len(answer["text"]))
 
 
-def _at_its_offset(context: str, answer: Answer) -> bool:
+def _at_its_offset(context: str, answer: Mapping[str, Any]) -> bool:
     text: str = answer["text"]
     start: int = answer["start"]
     return text.strip() != "" and context.startswith(text, start)

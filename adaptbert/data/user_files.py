@@ -1,4 +1,4 @@
-"""Reads rows from the user's files in any format of `readers.formats`, plain or gzip: one file or a folder."""
+"""Reads rows from the user's files in any format of `readers.spec`, plain or gzip: one file or a folder."""
 
 import hashlib
 import os
@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Format, Source
+from adaptbert.config.schema.sources import Source
 from adaptbert.core.files import file_digest
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
+from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling
 from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import Problem, Record, Row, Unreadable
-from adaptbert.data.readers.spec import FORMATS, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.records import Head, Row, SourceFile
+from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
 from adaptbert.data.readers.tables import check_columns_differ
 from adaptbert.data.source_config import names
 from adaptbert.errors import BadData, UserError, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
 """Where only first rows are read: files of a folder, and characters of a file."""
+_ARCHIVES = {".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar"}
 
 
 class Files:
@@ -30,8 +31,12 @@ class Files:
         layout: the fields of a row.
         split: of a task, prefix of the ids of rows without a mapped id; empty for a corpus.
         labelling: how the files encode labels.
-        beginning: rows that are read of each of the first files; the errors of all of them are reported together.
+        head: rows that are read of each of the first files; the errors of all of them are reported together.
             None: all files are read completely, and the first error is raised.
+
+    Attributes:
+        digests: file -> sha256 of its bytes; complete after `survey`.
+        is_whole: whether `head` left nothing out.
     """
 
     def __init__(
@@ -41,17 +46,16 @@ class Files:
         config: Source,
         split: str = "",
         labelling: Labelling = AS_IT_IS,
-        beginning: int | None = None,
+        head: int | None = None,
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
-        self.beginning, self.is_whole = beginning, True
+        self.head, self.is_whole = head, True
         self.warnings: Counter[str] = Counter()
         self.fields = Fields(layout, names(config, layout), config.replace, labelling)
         self.digests: dict[str, str] = {}
-        """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
 
-    def rows(self) -> Iterator[Row | Unreadable]:
+    def rows(self) -> Iterator[Row]:
         """Raises BadData for an unusable file."""
         self.survey()
         read: dict[str, str] = {}
@@ -64,7 +68,7 @@ class Files:
             try:
                 yield from self._rows(name, is_first=len(read) == 1)
             except UserError as error:
-                if self.beginning is None:
+                if self.head is None:
                     raise
                 failures.append(error)
                 if error.code == Code.PATTERN_TOO_SLOW:  # it would take as long in each of the other files
@@ -79,13 +83,13 @@ class Files:
         if self.digests:
             return
         names = list(self._names())
-        if self.beginning is not None:
+        if self.head is not None:
             self.is_whole &= len(names) <= MOST_FILES
             del names[MOST_FILES:]
         failures: list[BadData] = []
         for name in names:
             try:
-                check_regular(self._place(name), self._shown(name))
+                check_regular(self._place(name), str(self._place(name)))
                 self._check_types(name)
             except BadData as error:
                 failures.append(error)
@@ -93,6 +97,7 @@ class Files:
         self.digests = {name: self._digest(name) for name in names}
 
     def _names(self) -> Iterator[str]:
+        """Of the files; those of a folder by their path in it."""
         if str(self.path).startswith("~"):
             raise BadData(Code.TILDE_IN_PATH, self.path, "~ is not expanded", "write the path out")
         if not self.path.exists():
@@ -107,27 +112,25 @@ class Files:
             for name in folders:
                 check_name(Path(folder) / name)
             for file in sorted(files):
-                place = Path(folder) / file
-                if file.startswith(".") or file.endswith(".dvc"):
-                    continue
-                self._check_format(place)
-                paths[place.relative_to(self.path).as_posix()] = place
+                if not file.startswith(".") and not file.endswith(".dvc"):
+                    place = Path(folder) / file
+                    self._check_format(place)
+                    paths[place.relative_to(self.path).as_posix()] = place
         if not paths:
             problem = "no file in this folder"
             raise BadData(Code.NO_SUCH_FILE, self.path, problem, f"put {known_suffixes()} files into it")
-        real: dict[Path, str] = {}
+        real: dict[str, str] = {}
         for name, place in sorted(paths.items()):
-            if (first := real.setdefault(_real(place), name)) != name:
-                problem = f"listed twice: it is {first}"
-                raise BadData(Code.FILE_TWICE, self._shown(name), problem, "remove one of the two links")
+            if (first := real.setdefault(os.path.realpath(place), name)) != name:
+                raise BadData(Code.FILE_TWICE, place, f"listed twice: it is {first}", "remove one of the two links")
             yield name
 
     def _check_format(self, place: Path) -> None:
         check_name(place)  # ids of rows contain the name
         suffixes = [suffix.lower() for suffix in place.suffixes]
-        if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
+        if _ARCHIVES.intersection(suffixes[-2:]):
             raise BadData(Code.ARCHIVE, place, "archive, not text", "unpack it first")
-        if self._format(place) is None:
+        if format_of(place, self.config.format) is None:
             problem = "the name tells no known format"
             raise BadData(Code.NO_SUCH_FILE, place, problem, f"known: {known_suffixes()}; rename it or move it away")
         if suffixes[-2:] == [".parquet", ".gz"]:
@@ -135,32 +138,25 @@ class Files:
 
     def _check_types(self, name: str) -> None:
         """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
-        kind = self._format(self._place(name))
+        place = self._place(name)
+        kind = format_of(place, self.config.format)
         if kind is None or FORMATS[kind].made_of != "columns":
             return
         import pyarrow as pa
         import pyarrow.parquet as pq
-        import pyarrow.types as types
 
         try:
-            schema = pq.read_schema(self._place(name))
+            schema = pq.read_schema(place)
         except (pa.ArrowInvalid, OSError):
             return  # reading reports it with more detail
-        check_columns_differ(schema.names, self.fields.columns.values(), self._shown(name))
+        check_columns_differ(schema.names, self.fields.columns.values(), str(place))
         for field, column in self.fields.columns.items():
             if column not in schema.names:
                 continue
-            column_type = schema.field(column).type
-            while types.is_dictionary(column_type):
-                column_type = column_type.value_type
-            text = (
-                types.is_string(column_type) or types.is_large_string(column_type) or types.is_string_view(column_type)
-            )
-            shown = "string" if text else str(column_type)
-            place = f"{self._shown(name)}"
+            shown = _type(schema.field(column).type)
             if "binary" in shown:
                 raise BadData(Code.NOT_TEXT, place, f"column '{column}' is binary, expected string", "decode it first")
-            if field in TEXTS and not text and not types.is_null(column_type):
+            if field in TEXTS and shown not in ("string", "null"):
                 problem = f"column '{column}' is {shown}, expected string"
                 raise BadData(Code.NOT_TEXT, place, problem, "write it as string")
             first_type, first = self._types.setdefault(column, (shown, name))
@@ -168,64 +164,46 @@ class Files:
                 problem = f"column '{column}': {first_type} in {first}, {shown} in {name}"
                 raise BadData(Code.COLUMN_TYPES_DIFFER, place, problem, "write all parts with one type")
 
-    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row | Unreadable]:
-        place, shown = self._place(name), self._shown(name)
+    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row]:
+        place = self._place(name)
         before = _stamp(place)
-        stem = self._stem(name)
-        kind = self._format(place)
+        kind = format_of(place, self.config.format)
         assert kind is not None, "survey rejects files without a format"
-        request = ReadRequest(
+        file = SourceFile(
             place,
-            shown,
-            stem,
-            self.config.encoding,
+            str(place),
             self.layout,
             self.fields.columns,
-            lambda columns: self._check_columns(columns, shown, is_first=is_first),
+            lambda columns: self._check_columns(columns, place, is_first=is_first),
             self.warnings,
+            self.config.encoding,
+            name,
+            self._stem(name),
         )
-        records = FORMATS[kind].read(request)
-        for line, values, problem in records if self.beginning is None else self._first(records, self.beginning):
-            read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
-            identity = read.identity or f"{stem}-{line}"
-            if isinstance(read.values, Problem):
-                yield Unreadable(identity, name, line, read.values)
-            else:
-                yield Row(identity, name, line, read.values, read.group)
+        rows, head = FORMATS[kind].read(file), Head(self.head or 0, MOST_CHARACTERS)
+        for row in rows if self.head is None else head.of(rows):
+            yield self.fields.read(row, f"{place}:{row.line}")
+        self.is_whole &= head.is_whole
         if _stamp(place) != before or self._digest(name) != self.digests[name]:
-            raise BadData(Code.FILE_CHANGED, shown, "changed while reading", "run again when nothing writes to it")
-
-    def _first(self, records: Iterator[Record], limit: int) -> Iterator[Record]:
-        """The first `limit` records, or fewer where they are long."""
-        characters = 0
-        for number, record in enumerate(records):
-            if number == limit or characters > MOST_CHARACTERS:
-                self.is_whole = False
-                return
-            yield record
-            characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
+            problem = "changed while reading"
+            raise file.error(Code.FILE_CHANGED, problem, "run again when nothing writes to it")
 
     def _digest(self, name: str) -> str:
         """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""
         place = self._place(name)
-        if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
-            return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
+        if self.head is not None and place.stat().st_size > MOST_CHARACTERS:
+            return hashlib.sha256(os.fsencode(os.path.realpath(place))).hexdigest()
         return file_digest(place)
 
-    def _check_columns(self, columns: list[str], shown: str, *, is_first: bool) -> None:
+    def _check_columns(self, columns: list[str], place: Path, *, is_first: bool) -> None:
         mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
-        self.fields.check(columns, f"{shown}:1", self.split, mapping, is_first=is_first)
+        self.fields.check(columns, f"{place}:1", self.split, mapping, is_first=is_first)
         extra = [column for column in columns if column not in self.fields.columns.values()]
         if extra:
-            self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1
-
-    def _unread_id(self, extra: list[str]) -> str:
-        """A hint at an unmapped id column. Only mapped ids are read: they may repeat, and decide what is held out."""
-        hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
-        return hint if "id" in extra and "id" not in self.fields.columns else ""
-
-    def _format(self, place: Path) -> Format | None:
-        return format_of(place, self.config.format)
+            # Only mapped ids are read: they may repeat, and decide what is held out.
+            hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+            unread = hint if "id" in extra and "id" not in self.fields.columns else ""
+            self.warnings[f"files with columns that are not read: {', '.join(extra)}{unread}"] += 1
 
     def _stem(self, name: str) -> str:
         """Prefix of ids, also of documents. In a folder the whole name, so that a.txt and a.csv differ."""
@@ -237,13 +215,15 @@ class Files:
     def _place(self, name: str) -> Path:
         return self.path / name if self.path.is_dir() else self.path
 
-    def _shown(self, name: str) -> str:
-        return str(self._place(name))
 
+def _type(arrow: Any) -> str:
+    """The type of a Parquet column, for comparison and messages; all kinds of strings are one."""
+    import pyarrow.types as types
 
-def _real(place: Path) -> Path:
-    """The path with links resolved; of circular links some path, which raises when opened."""
-    return Path(os.path.realpath(place))
+    while types.is_dictionary(arrow):
+        arrow = arrow.value_type
+    is_text = types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow)
+    return "string" if is_text else str(arrow)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

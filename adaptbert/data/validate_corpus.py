@@ -1,6 +1,6 @@
 """Validation of one corpus: raw rows in; kept rows, rejected rows and row counts out.
 
-Rows are processed in batches. `Look` says of each batch what can be said without the others, in any process;
+Rows are processed in batches. `_look` says of each batch what can be said without the others, in any process;
 `validate_corpus` puts that together in the order of the rows. Memory holds only the digest of each distinct text and
 the ids.
 """
@@ -8,7 +8,8 @@ the ids.
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,9 @@ def validate_corpus(
             stack.enter_context(writer(output, CORPUS)),
         )
         reject_file.write(unreadable(raw, {"": account}))
-        looks = in_order(Look(source, forbidden, limits), _batches(source, unjudged), workers)
+        looks = in_order(
+            partial(_look, source=source, forbidden=forbidden, limits=limits), _batches(source, unjudged), workers
+        )
         for seen_rows in stack.enter_context(closing(looks)):
             batch = unjudged.popleft()
             account.rows_in += len(batch)
@@ -115,11 +118,11 @@ class Looked:
     """
 
     invalid: dict[int, Reason]
-    texts: dict[int, str]
-    cleaned: Counter[str]
-    wrong_length: dict[int, Reason]
-    digests: dict[int, int]
-    leaks: frozenset[int]
+    texts: dict[int, str] = field(default_factory=dict)
+    cleaned: Counter[str] = field(default_factory=Counter)
+    wrong_length: dict[int, Reason] = field(default_factory=dict)
+    digests: dict[int, int] = field(default_factory=dict)
+    leaks: set[int] = field(default_factory=set)
 
     def unwanted(self, seen: set[int]) -> dict[int, Reason]:
         """Valid rows that must not be trained on; the digests of the others are added to `seen`, those of leaks too."""
@@ -127,45 +130,28 @@ class Looked:
         for row, name in self.digests.items():
             if name in seen:
                 reasons[row] = DUPLICATE
-                continue
-            seen.add(name)
-            if row in self.leaks:
+            elif row in self.leaks:
                 reasons[row] = LEAK
+            seen.add(name)
         return reasons
 
 
-@dataclass(frozen=True)
-class Look:
-    """Looks at a batch of rows by itself, in whichever process.
-
-    Attributes:
-        source: the file, for messages.
-    """
-
-    source: Path
-    forbidden: ForbiddenText
-    limits: Limits
-
-    def __call__(self, batch: "pa.RecordBatch") -> Looked:
-        frame = batch.to_pandas()
-        invalid = faulty(frame, CORPUS, self.source)
-        cleaned: Counter[str] = Counter()
-        texts: dict[int, str] = {}
-        wrong_length: dict[int, Reason] = {}
-        digests: dict[int, int] = {}
-        for row, text in enumerate(frame["text"].tolist()):
-            if row in invalid:
-                continue
-            texts[row], hidden = clean(text)
-            if hidden:
-                cleaned.update(hidden)
-            if (reason := _by_length(texts[row], self.limits)) is not None:
-                wrong_length[row] = reason
-            else:
-                digests[row] = digest(key(texts[row]))
-        matches = self.forbidden.matches([texts[row] for row in digests])
-        leaks = frozenset(row for row, leak in zip(digests, matches, strict=True) if leak)
-        return Looked(invalid, texts, cleaned, wrong_length, digests, leaks)
+def _look(batch: "pa.RecordBatch", source: Path, forbidden: ForbiddenText, limits: Limits) -> Looked:
+    """Look at a batch of rows by itself, in whichever process; `source` is the file, for messages."""
+    frame = batch.to_pandas()
+    looked = Looked(faulty(frame, CORPUS, source))
+    for row, text in enumerate(frame["text"].tolist()):
+        if row in looked.invalid:
+            continue
+        looked.texts[row], hidden = clean(text)
+        looked.cleaned.update(hidden)
+        if (reason := _by_length(looked.texts[row], limits)) is not None:
+            looked.wrong_length[row] = reason
+        else:
+            looked.digests[row] = digest(key(looked.texts[row]))
+    matches = forbidden.matches([looked.texts[row] for row in looked.digests])
+    looked.leaks.update(row for row, leak in zip(looked.digests, matches, strict=True) if leak)
+    return looked
 
 
 def _by_length(text: str, limits: Limits) -> Reason | None:
@@ -185,18 +171,7 @@ def _useless(account: Account, distinct: int, source: Path) -> list[UserError]:
     if distinct < _MIN_DISTINCT * candidates:
         problem = f"{distinct} distinct of {candidates} documents"
         return [BadData(Code.REPEATED_TEXT, source, problem, "give text that does not repeat itself")]
-    if account.kept == 0:
-        counts = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
-        return [
-            BadData(Code.NOTHING_LEFT, source, f"0 of {account.rows_in} documents left ({counts})", "give more text")
-        ]
     if account.kept == 1:
-        return [
-            BadData(
-                Code.TOO_FEW_ROWS,
-                source,
-                "1 document cannot be split into training and held-out text",
-                "give more text",
-            )
-        ]
-    return []
+        problem = "1 document cannot be split into training and held-out text"
+        return [BadData(Code.TOO_FEW_ROWS, source, problem, "give more text")]
+    return account.nothing_kept(source, "documents", "give more text")

@@ -9,6 +9,8 @@ Rows are rejected if they are empty or longer than `max_characters`, but never f
 count.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +18,11 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import read_json
 from adaptbert.data.accounts import Account, RejectFile, rejects, repeated_ids, unreadable, writer
-from adaptbert.data.label_audit import class_errors, label_errors, number_errors, positive_errors
+from adaptbert.data.cleaning import seen, spelled
+from adaptbert.data.label_audit import label_errors
 from adaptbert.data.schema import Reason
-from adaptbert.data.split import Split
-from adaptbert.data.task_rules import TaskRules
-from adaptbert.errors import BadData, UserError
+from adaptbert.data.split import Split, TaskRules
+from adaptbert.errors import BadData, UserError, nearest
 
 SPLITS = ("train", "dev", "test")
 _PROTECTED = (("test", "dev"), ("test", "train"), ("dev", "train"))
@@ -73,9 +75,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         misread.values()
     ):  # label errors of the remaining rows would repeat the cause
         errors += label_errors(labels, rules.labels, rules.renamed, raw)
-        errors += class_errors(trained, rules.layout, raw)
-        errors += positive_errors(trained, rules.positive, raw)
-        errors += number_errors(splits["train"].numbers(), raw)
+        errors += target_errors(trained, splits["train"].numbers(), rules, raw)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other], protected)
 
@@ -89,16 +89,36 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     return ValidatedSet(accounts, held_out, errors)
 
 
+def target_errors(labels: Counter[str], numbers: Sequence[float], rules: TaskRules, place: Path) -> list[UserError]:
+    """What the training rows lack: two classes for classification, one for several labels and spans; the positive
+    label; two values for the correlation of regression.
+
+    Args:
+        labels: of train.
+        numbers: values of train; empty where the target is not regression.
+    """
+    errors: list[UserError] = []
+    target, positive = rules.layout.output, rules.positive
+    if len(labels) < target.fewest_labels:
+        problem = f"{len(labels)} class in train; '{rules.layout.target}' needs {target.fewest_labels}"
+        errors.append(BadData(Code.TOO_FEW_CLASSES, place, problem, "check the label column"))
+    if positive is not None and positive not in labels:
+        problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"
+        remedy = f"known: {', '.join(map(spelled, sorted(labels)))}"
+        errors.append(BadData(Code.UNKNOWN_LABEL, place, problem, remedy))
+    if len(set(numbers)) == 1:
+        problem = "the target is constant: correlation undefined"
+        errors.append(BadData(Code.CONSTANT_TARGET, place, problem, "check the column of the value"))
+    return errors
+
+
 def _reject_copies(protected: Split, other: Split, protected_name: str, other_name: str) -> list[UserError]:
     """Reject the rows of `other` whose input is in `protected`; the error when there are too many."""
     exact = set(protected.texts())
     keys = set(protected.compared())
     same = Reason(Code.IN_OTHER_SPLIT, f"in_{protected_name}", f"the same text is in {protected_name}")
-    similar = Reason(
-        Code.ALMOST_IN_OTHER_SPLIT,
-        same.name,
-        f"the same text but for case, punctuation or spaces is in {protected_name}",
-    )
+    spelling = f"the same text but for case, punctuation or spaces is in {protected_name}"
+    similar = same._replace(code=Code.ALMOST_IN_OTHER_SPLIT, text=spelling)
     copied: set[tuple[str, ...]] = set()
     for row, text, key in zip(other.left, other.texts(), other.compared(), strict=True):
         if key in keys:
@@ -107,14 +127,8 @@ def _reject_copies(protected: Split, other: Split, protected_name: str, other_na
     if len(copied) <= _MAX_COPIES * len(keys):
         return []
     problem = f"{len(copied)} of {len(keys)} texts of {protected_name} are in {other_name}"
-    return [
-        BadData(
-            Code.IN_OTHER_SPLIT,
-            other.source,
-            problem,
-            f"split again: {other_name} must not hold what {protected_name} measures",
-        )
-    ]
+    remedy = f"split again: {other_name} must not hold what {protected_name} measures"
+    return [BadData(Code.IN_OTHER_SPLIT, other.source, problem, remedy)]
 
 
 def _count_shared_texts(protected: Split, other: Split, protected_name: str) -> None:
@@ -130,12 +144,5 @@ def _count_shared_texts(protected: Split, other: Split, protected_name: str) -> 
 
 def _useless(rows: Split, limits: Limits) -> list[UserError]:
     """The errors when too many rows are invalid, or none is kept."""
-    account = rows.account
-    if errors := account.too_many_invalid(limits.max_bad_fraction, rows.source):
-        return [*errors]
-    if account.kept:
-        return []
-    counts = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
-    return [
-        BadData(Code.NOTHING_LEFT, rows.source, f"0 of {account.rows_in} rows left ({counts})", "each split needs rows")
-    ]
+    too_many = rows.account.too_many_invalid(limits.max_bad_fraction, rows.source)
+    return too_many or rows.account.nothing_kept(rows.source, "rows", "each split needs rows")

@@ -34,8 +34,8 @@ from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import distributed
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.resume import Work
 
 Measures = dict[str, dict[str, float]]
@@ -196,7 +196,9 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
         return {**named(heldout.measure(model, precision)), **sentences}
 
     loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
-    plan = Plan(schedule.steps, schedule.accumulate, params.clip_norm, precision, rung.seed, loss_name, parts)
+    plan = TrainingArguments(
+        schedule.steps, schedule.accumulate, params.clip_norm, precision, rung.seed, loss_name, parts
+    )
     measure_at = dict.fromkeys(measured_steps(schedule.steps, params.measurements), measure)
     fitted = fit(module, schedule.batches, plan, run, measure_at, work.savepoints())
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before

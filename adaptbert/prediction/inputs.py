@@ -16,7 +16,9 @@ from adaptbert.config.schema.sources import Format
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers import encodings
 from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.spec import FORMATS, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.records import SourceFile
+from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
+from adaptbert.data.readers.tables import parquet_columns
 from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.prediction.request_rows import Reader, RequestRow
 
@@ -65,15 +67,16 @@ class Input:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
         if FORMATS[self._kind].made_of == "columns":
-            self._check(_columns(self.path) or list(self._reader.columns.values()))
-        columns = self._reader.columns
-        request = ReadRequest(source, self.shown, "", self._encoding, self._layout, columns, self._check, self.warnings)
-        for line, values, problem in FORMATS[self._kind].read(request):
+            self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
+        file = SourceFile(
+            source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
+        )
+        for row in FORMATS[self._kind].read(file):
             # A wrong answer is no problem here: prediction reads no answers.
-            if problem and problem.code != Code.ANSWER_NOT_AT_OFFSET:
-                yield RequestRow(str(line), line, {}, problem)
+            if row.problem and row.problem.code != Code.ANSWER_NOT_AT_OFFSET:
+                yield RequestRow(str(row.line), row.line, {}, row.problem)
             else:
-                yield self._reader.read(values, line, f"{self.shown}:{line}")
+                yield self._reader.read(row.values, row.line, f"{self.shown}:{row.line}")
         if self._stamp() != before:
             raise BadData(Code.FILE_CHANGED, self.shown, "changed while reading", "run again when nothing writes to it")
 
@@ -120,14 +123,3 @@ def _mapping(name: str, columns: list[str]) -> str:
     column = closest(name, columns) or (others[0] if len(others) == 1 else "NAME")
     text = ", or --columns text=NAME for a text whose words are to be found" if name == "tokens" else ""
     return f"say which column it is: --columns {quote(f'{name}={column}')}{text}"
-
-
-def _columns(path: Path) -> list[str]:
-    """Columns of a Parquet file; none of a damaged one, whose error is raised when its rows are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
-        return []

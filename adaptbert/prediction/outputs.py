@@ -77,7 +77,7 @@ def open_output(
         return
     with atomic_write(path) as part:
         if path.suffix == ".parquet":
-            from adaptbert.data.parquet_writer import Table
+            from adaptbert.data.parquet import Table
 
             with Table(part, list(columns(target, details=details))) as table:
                 yield table.add

@@ -13,8 +13,8 @@ from adaptbert.codes import Code
 from adaptbert.data.cleaning import clean
 from adaptbert.data.layout import CORPUS, Layout, missing_columns
 from adaptbert.data.readers.character_spans import words
-from adaptbert.data.readers.fields import SURROGATE, Fields, half_character, kind
-from adaptbert.data.readers.records import Problem
+from adaptbert.data.readers.fields import Fields, kind, whole
+from adaptbert.data.readers.records import BadRow, Problem, Row
 from adaptbert.data.schema import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
 from adaptbert.errors import BadParams, raise_all
 
@@ -101,12 +101,14 @@ class Reader:
         Raises:
             BadData: a whole column is unusable.
         """
-        identity = self._identity(record) or str(line)
-        if isinstance(identity, Problem):
-            return RequestRow(str(line), line, {}, identity)
-        values = self._fields.read(record, place).values
-        if isinstance(values, Problem):
-            return RequestRow(identity, line, {}, values)
+        try:
+            identity = self._identity(record) or str(line)
+        except BadRow as bad:
+            return RequestRow(str(line), line, {}, bad.problem)
+        row = self._fields.read(Row(identity, "", line, record), place)
+        if row.problem is not None:
+            return RequestRow(identity, line, {}, row.problem)
+        values = row.values
         if self._own.is_tagged:
             return _words(identity, line, values)
         cleaned = {name: clean(text)[0] for name, text in values.items()}
@@ -114,7 +116,7 @@ class Reader:
             return _refused(identity, line, PAIR_MISSING if "text_b" in values else EMPTY)
         return RequestRow(identity, line, cleaned, text=values.get("context", ""))
 
-    def _identity(self, record: Mapping[str, Any]) -> str | Problem:
+    def _identity(self, record: Mapping[str, Any]) -> str:
         """The id; empty where the row has none. Integers with gaps come from Parquet as floats: 7.0 becomes 7."""
         value = record.get(self._id) if self._id else None
         if value is None or (isinstance(value, float) and isnan(value)):
@@ -122,8 +124,8 @@ class Reader:
         if isinstance(value, float) and value.is_integer():
             return str(int(value))
         if not isinstance(value, str | int | float):
-            return Problem(Code.COLUMN_MISSING, f"column '{self._id}': expected a name, found {kind(value)}")
-        return half_character(str(self._id)) if SURROGATE.search(str(value)) else str(value)
+            raise BadRow(Code.COLUMN_MISSING, f"column '{self._id}': expected a name, found {kind(value)}")
+        return whole(str(value), str(self._id))
 
     def _layouts(self) -> list[Layout]:
         return [self._own, CORPUS] if self._own.is_tagged else [self._own]

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Comparison, Step, Task
+from adaptbert.report.language import EMPTY, Text, joined, same, t, within
 from adaptbert.report.sentences import repetition, starts
 from adaptbert.report.sentences.steps import verdict_with
-from adaptbert.report.terms import Words, change, millions, same, step_name, within
+from adaptbert.report.terms import step_name
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.verdicts import GAINS, Verdict
 
@@ -20,7 +21,7 @@ class Row:
         answers: task, its step; None where the task has no such two arms.
     """
 
-    name: Words
+    name: Text
     arms: list[str]
     answers: list[tuple[Task, Step | None]]
 
@@ -38,93 +39,83 @@ def matrix(comparison: Comparison) -> list[Row]:
     return rows
 
 
-def heading(comparison: Comparison) -> Words:
+def heading(comparison: Comparison) -> Text:
     """Of the page: a question only where an answer names a step."""
     steps = [step for task in comparison.tasks for step in task.steps]
     if any(step.verdict in GAINS for step in steps):
-        return Words("Which steps helped?", "哪些步骤有效？")
+        return t("Which steps helped?")
     if comparison.draws == 1 and {step.verdict for step in steps if step.primary} == {"one_draw"}:
-        return Words("No verdict yet: each step was trained once", "尚无结论：每一步只训练了一次")
-    return Words("No step is shown to help", "没有证实任何步骤有效")
+        return t("No verdict yet: each step was trained once")
+    return t("No step is shown to help")
 
 
-def verdict(comparison: Comparison) -> list[Words]:
+def verdict(comparison: Comparison) -> list[Text]:
     """The answer to every primary question, on which tasks, and what was repeated for it."""
     if not comparison.tasks:
-        return [Words("No task was fine-tuned, so no step was compared.", "没有微调任何任务，因此没有比较任何一步。")]
+        return [t("No task was fine-tuned, so no step was compared.")]
     ranked = [starts.headline(each) for each in comparison.rankings]
     rows = matrix(comparison)
     if not rows:
-        return ranked or [Words("No step was compared on any task.", "在所有任务上都没有比较任何一步。")]
+        return ranked or [t("No step was compared on any task.")]
     answers = [
         _answer(row, comparison.worth)
         for row in rows
         if any(step.primary for _, step in row.answers if step is not None)
     ]
     if not answers:
-        answers = [
-            Words(
-                "No primary question was asked: the arms that it compares are not there. The differences below are "
-                "described, without a verdict.",
-                "没有主要问题：缺少它所比较的组。下面只描述各项差别，不下结论。",
-            )
-        ]
+        answers = [t("No primary question was asked, so there is no verdict.")]
     return [*ranked, *answers, *_several(comparison), repetition.once(comparison)]
 
 
-def _answer(row: Row, worth: float) -> Words:
+def _answer(row: Row, worth: float) -> Text:
     """One question on all tasks: verdict after verdict, each with its differences and their intervals."""
-    by_verdict: dict[Verdict, list[Words]] = {}
+    by_verdict: dict[Verdict, list[Text]] = {}
     for task, step in row.answers:
         if step is not None:
             by_verdict.setdefault(step.verdict, []).append(_size(task.name, step.difference))
     parts = [
-        Words(
-            f"{name.en} ({'; '.join(each.en for each in sizes)})",
-            f"{name.zh}（{'；'.join(each.zh for each in sizes)}）",
-        )
-        for name, sizes in ((verdict_with(verdict, worth), sizes) for verdict, sizes in by_verdict.items())
+        t("{name} ({of})", name=verdict_with(verdict, worth), of=joined(sizes, "; ", "；"))
+        for verdict, sizes in by_verdict.items()
     ]
-    return Words(
-        f"{row.name.en}: {'; '.join(part.en for part in parts)}.",
-        f"{row.name.zh}：{'；'.join(part.zh for part in parts)}。",
-    )
+    return t("{question}: {answers}.", question=row.name, answers=joined(parts, "; ", "；"))
 
 
-def _size(task: str, difference: Difference | None) -> Words:
+def _size(task: str, difference: Difference | None) -> Text:
     """A difference on a task in points, with its interval where there is one."""
     if difference is None:
         return same(task)
-    mean = f"{task} {change(difference.mean)}"
-    if difference.low is None or difference.high is None:
-        return Words(f"{mean} points", f"{mean} 分")
-    low, high = change(difference.low), change(difference.high)
-    return Words(f"{mean} points, {low} to {high}", f"{mean} 分，{low} 到 {high}")
+    mean, low, high = difference.mean, difference.low, difference.high
+    if low is None or high is None:
+        return t("{task} {mean:change} points", task=task, mean=mean)
+    return t("{task} {mean:change} points, {low:change} to {high:change}", task=task, mean=mean, low=low, high=high)
 
 
-def _several(comparison: Comparison) -> list[Words]:
+def _several(comparison: Comparison) -> list[Text]:
     """Questions that several tasks answer with draws: in how many of them, at least, there is an effect."""
     sentences = []
     for each in comparison.on_several:
         question, _, _ = each.question.partition("/")
-        name, of = step_name(question, each.question), f" ({each.start})" if len(comparison.starts) > 1 else ""
-        for count, what in ((each.gains, Words("a gain", "提升")), (each.losses, Words("a loss", "下降"))):
+        of = f" ({each.start})" if len(comparison.starts) > 1 else EMPTY
+        name = within(step_name(question, each.question))
+        for count, what in ((each.gains, t("a gain")), (each.losses, t("a loss"))):
             if count:
                 sentences.append(
-                    Words(
-                        f"On at least {count} of these {each.tasks} tasks, {within(name).en}{of} brings {what.en}.",
-                        f"在这 {each.tasks} 个任务中的至少 {count} 个上，{name.zh}{of}带来{what.zh}。",
+                    t(
+                        "On at least {count} of these {tasks} tasks, {step}{of} brings {what}.",
+                        count=count,
+                        tasks=each.tasks,
+                        step=name,
+                        of=of,
+                        what=what,
                     )
                 )
     return sentences
 
 
-def price(step: Step, task: Task) -> Words | None:
+def price(step: Step, task: Task) -> Text | None:
     """What the step costs in training beyond the arm without it; None where that is unknown."""
     arm, other = task.arm(step.arm), task.arm(step.other)
     if arm is None or other is None or arm.cost is None or other.cost is None:
         return None
     tokens = arm.cost.tokens - other.cost.tokens
-    if tokens == 0:
-        return Words("same number of tokens", "词元数相同")
-    return Words(f"{millions(tokens)} M tokens", f"{millions(tokens)} 百万词元")
+    return t("{tokens:millions} M tokens", tokens=tokens) if tokens else t("same number of tokens")

@@ -1,20 +1,42 @@
 """Comparison -> the HTML of reports/index.html in one string, with its style, script and figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from adaptbert.comparison.amounts import amount, at_least
+from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Comparison
-from adaptbert.report import mlflow_runs, overview
-from adaptbert.report import terms as words
+from adaptbert.comparison.rungs import grouped
+from adaptbert.report import figures, language, mlflow_runs, overview, terms
 from adaptbert.report.charts.figure import Figure
 from adaptbert.report.charts.svg import style_sheet
-from adaptbert.report.sections import sections
-from adaptbert.report.sentences import captions, first_screen
-from adaptbert.report.terms import Words
+from adaptbert.report.language import Text, t
+from adaptbert.report.sentences import captions, first_screen, repetition, rungs, starts, steps, tasks, trust
+from adaptbert.statistics.multiplicity import ADJUSTMENT
+
+
+@dataclass(frozen=True)
+class Section:
+    """A template and its values.
+
+    Attributes:
+        template: `<template>.html.j2` in this folder. It can use what `environment` names, and the macros `sortable`,
+            `caption`, `chip` and `figure` of macros.html.j2.
+        link: where the navigation leads, the id of the <section>, and the text of the link; None: no link.
+        values: names of the template, beside these.
+        start: of which it is alone; None: of all of them.
+        figures: all that its template shows, so that each becomes files.
+    """
+
+    template: str
+    link: tuple[str, Text | str] | None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    start: str | None = None
+    figures: Sequence[Figure] = ()
 
 
 def render(comparison: Comparison) -> str:
@@ -26,10 +48,6 @@ def render(comparison: Comparison) -> str:
         sections=[
             Markup(templates.get_template(f"{section.template}.html.j2").render(section.values)) for section in shown
         ],
-        heading=overview.heading(comparison),
-        verdict=overview.verdict(comparison),
-        facts=first_screen.facts(comparison),
-        demonstration=captions.demonstration(comparison),
         css=style_sheet(),
         js=Markup(files("adaptbert.report").joinpath("page.js").read_text(encoding="utf-8")),
     )
@@ -41,6 +59,33 @@ def figures_of(comparison: Comparison) -> list[Figure]:
     return [figure for section in sections(comparison) for figure in section.figures]
 
 
+def sections(comparison: Comparison) -> Iterator[Section]:
+    """Those that this comparison has, from top to bottom. A new one is a template in this folder and a `yield` here."""
+    matrix = overview.matrix(comparison)
+    yield Section("overview", ("steps", t("Steps")) if matrix else None, {"matrix": matrix})
+    if comparison.rankings:
+        yield Section("starts", ("starts", t("Starts")))
+    for task in comparison.tasks:
+        shown = figures.of_task(task, comparison)
+        values = {"task": task, "figures": shown, "confusion": figures.confusion(task)}
+        yield Section("task", (f"task-{task.anchor}", task.name), values, task.start, list(shown.values()))
+    panels = figures.of_curves(comparison)
+    audits = [rung.masks.audit for rung in comparison.rungs if rung.masks is not None]
+    values = {
+        # The token classes that a rung's masks cover, in the order of their columns.
+        "token_classes": [name for name in terms.TOKEN_CLASSES if any(f"rate_{name}" in audit for audit in audits)],
+        # Random weights are not measured where pre-training began from others and no arm starts from them.
+        "rungs": [rung for rung in grouped(comparison.rungs) if rung.missing or rung.after],
+        "legend": {rung.path: rung.role for rung in comparison.rungs if not rung.missing and rung.below},
+        "curves": panels,
+    }
+    yield Section("rungs", ("reading", t("Language model")), values, figures=panels)
+    yield Section("data", ("data", t("Data")))
+    if comparison.tasks:
+        yield Section("mlflow", ("mlflow", "MLflow"))
+    yield Section("limits", ("limits", t("Limits")), {"adjustment": ADJUSTMENT})
+
+
 def environment(comparison: Comparison) -> Environment:
     """What every template can use; a name that is not defined is an error."""
     templates = Environment(
@@ -50,23 +95,16 @@ def environment(comparison: Comparison) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals |= {
-        "comparison": comparison,
-        "t": Words,
-        "same": words.same,
-        "words": words,
-        "mlflow": mlflow_runs,
-    }
+    says = {"captions": captions, "first_screen": first_screen, "repetition": repetition, "of_rungs": rungs}
+    says |= {"of_starts": starts, "of_steps": steps, "of_tasks": tasks, "trust": trust}
+    templates.globals |= {"comparison": comparison, "t": t, "terms": terms, "within": language.within} | says
+    templates.globals |= {"overview": overview, "mlflow": mlflow_runs}
     templates.filters |= {
-        "plain": words.plain,
-        "points": words.points,
-        "change": words.change,
-        "bits_change": words.bits_change,
-        "millions": words.millions,
-        "amount": amount,
+        **language.FORMATS,
+        "plain": language.plain,
+        "bits_change": language.bits_change,
         "at_least": at_least,
         "shares": shares,
-        "role": lambda rung: comparison.rung(rung).role,
     }
     return templates
 

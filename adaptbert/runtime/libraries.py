@@ -16,7 +16,7 @@ SAME_BITS = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     "NCCL_ALGO": "^NVLS",  # sums in the switch come in any order
 }
-"""For adaptbert.training.deterministic: read with the first product on CUDA, and the first sum over devices."""
+"""For adaptbert.training.loop: read with the first product on CUDA, and the first sum over devices."""
 
 SPINS = "4000"
 """Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000.

@@ -4,7 +4,6 @@
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -219,30 +218,23 @@ def provenance_of(trained: TrainedCell) -> Provenance:
 
 def _begin(cell: CellRun, described: TaskDescription, work: Work) -> CellRun:
     """Find the unfinished run with the same key, or begin one; returns the cell with the precision of that run."""
-    digests = {path.name: file_digest(path) for path in sorted(cell.data.iterdir())}
+    params, digests = cell.params, {path.name: file_digest(path) for path in sorted(cell.data.iterdir())}
 
     def key(precision: str) -> dict[str, Any]:
-        return _resume_key(cell, described, digests, precision)
+        """Everything that decides the result of a seed except code and machine."""
+        return {
+            "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
+            "task": described.as_json(),
+            "devices": distributed.count(params.global_batch_size // params.micro_batch_size),
+            "data": digests,
+            "init": [cell.start.digest, cell.start.tokenizer.fingerprint],
+        }
 
     precision = named_precision(
-        f"finetune.{cell.task}.precision", cell.params.precision, lambda name: work.is_begun(key(name))
+        f"finetune.{cell.task}.precision", params.precision, lambda name: work.is_begun(key(name))
     )
     work.begin(key(precision))
-    return replace(cell, params=cell.params.model_copy(update={"precision": precision}))
-
-
-def _resume_key(
-    cell: CellRun, described: TaskDescription, digests: Mapping[str, str], precision: str
-) -> dict[str, Any]:
-    """Everything that decides the result of a seed except code and machine."""
-    params = cell.params
-    return {
-        "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
-        "task": described.as_json(),
-        "devices": distributed.count(params.global_batch_size // params.micro_batch_size),
-        "data": digests,
-        "init": [cell.start.digest, cell.start.tokenizer.fingerprint],
-    }
+    return replace(cell, params=params.model_copy(update={"precision": precision}))
 
 
 def _unanswerable(shape: Shape, run: Run, **splits: Measured) -> Unanswerable:

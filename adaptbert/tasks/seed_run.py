@@ -26,10 +26,10 @@ from adaptbert.tasks.options.freezing import freeze, layers_below
 from adaptbert.tasks.sentences import Weights
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import shape_of
+from adaptbert.training.arguments import Batches, Fitted, Measure, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.early_stopping import KeepBest
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Batches, Fitted, Measure, Plan
 from adaptbert.training.savepoints import Savepoints
 
 TUNED = "tuned/"  # prefix of values chosen on dev on a curve
@@ -211,7 +211,7 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
     if params.freeze is not None:
         freeze(model, params.freeze)
     module = FineTuning(model, shape, params, request.steps, params.r_drop)
-    plan = Plan(
+    plan = TrainingArguments(
         steps=request.steps,
         accumulate=request.accumulate,
         clip_norm=params.clip_norm,

@@ -22,9 +22,12 @@ from torch import Tensor
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
-from adaptbert.training import launchers
-from adaptbert.training import rendezvous as meeting
+from adaptbert.training import launchers, rendezvous
 from adaptbert.training.launchers import PATIENCE, VARIABLE, Follow, Others, RankLost, launched
+
+NOTICE_SECONDS = 60.0
+"""At most, from the end of a connection until the end of the process behind it is known: a rank that raised prints its
+error and unloads its libraries, which takes long on a busy machine, and Ray notices a lost machine late."""
 
 
 def idle_devices(micro_batches: int) -> str:
@@ -152,8 +155,7 @@ def started(world: int, follow: Follow) -> Iterator[Ranks]:
                 try:
                     yield ranks
                 except BaseException as error:
-                    # A connection closes a moment before the system reports that its process ended.
-                    failure = _failed_rank(others, others.notice) if isinstance(error, RuntimeError) else None
+                    failure = _failed_rank(others) if _is_of_a_connection(error) else None
                     others.end()  # before connections close, which each rank would report as an error of its own
                     if failure is not None:
                         raise failure from error
@@ -178,7 +180,7 @@ def joined(
     import torch
     from torch import distributed
 
-    place = meeting.opened(store, world, PATIENCE)
+    place = rendezvous.opened(store, world, PATIENCE)
     place.set(f"rank {rank}", "here")
     while rank == 0 and not place.check([f"rank {other}" for other in range(world)]):
         if (failure := failed_rank()) is not None:
@@ -187,19 +189,24 @@ def joined(
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     distributed.init_process_group(backend, store=place, rank=rank, world_size=world, timeout=PATIENCE)
     try:
-        yield Ranks(rank, world, meeting.device_of(rank, store))
+        yield Ranks(rank, world, rendezvous.device_of(rank, store))
     finally:
         distributed.destroy_process_group()
 
 
-def _failed_rank(others: Others, patience: float = 0.0) -> RankLost | None:
-    """The error of a rank that ended with a failure, if one does within `patience` seconds."""
-    give_up = time.monotonic() + patience
-    while True:
-        failure = others.failure()
-        if failure is not None or time.monotonic() >= give_up:
-            return failure
+def _is_of_a_connection(error: BaseException) -> bool:
+    """Whether another rank may be the cause: gloo has no class for its errors."""
+    from torch import distributed
+
+    return isinstance(error, distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+
+
+def _failed_rank(others: Others) -> RankLost | None:
+    """The error of a rank that ended with a failure; its connection closed before."""
+    give_up = time.monotonic() + NOTICE_SECONDS
+    while (failure := others.failure()) is None and time.monotonic() < give_up:
         time.sleep(0.05)
+    return failure
 
 
 def _watch(others: Others, over: threading.Event) -> None:

@@ -29,19 +29,16 @@ Follow = Callable[[int, int, str], None]
 class RankLost(UserError):
     """A process of a run ended before its work was done."""
 
-    @classmethod
-    def of(cls, rank: int, status: int) -> "RankLost":
-        """The error for an exit status; it is negative for a signal."""
-        ended = f"was killed by signal {-status}" if status < 0 else f"ended with {status}, its error is above"
-        return cls.ended(rank, ended, TEMPORARY if status < 0 else INTERNAL)
+    def __init__(self, rank: int, how: str, exit_code: int) -> None:
+        super().__init__(Code.RANK_LOST, f"rank {rank}", how, "run again: training goes on from the last savepoint")
+        self.exit_code = exit_code
 
-    @classmethod
-    def ended(cls, rank: int, how: str, exit_code: int) -> "RankLost":
-        """The error for what is known of its end."""
-        remedy = "run again: training goes on from the last savepoint"
-        error = RankLost(Code.RANK_LOST, f"rank {rank}", how, remedy)
-        error.exit_code = exit_code
-        return error
+
+def _lost(rank: int, status: int) -> RankLost:
+    """The error for an exit status; it is negative for a signal."""
+    if status < 0:
+        return RankLost(rank, f"was killed by signal {-status}", TEMPORARY)
+    return RankLost(rank, f"ended with {status}, its error is above", INTERNAL)
 
 
 class Processes:
@@ -49,10 +46,7 @@ class Processes:
 
     Attributes:
         store: where all ranks meet; see `adaptbert.training.rendezvous`.
-        notice: seconds from the end of a connection until the end of the process behind it is known.
     """
-
-    notice = 2.0
 
     def __init__(self, world: int, name: str, store: Path) -> None:
         self.store = str(store)
@@ -68,7 +62,7 @@ class Processes:
         """The error of one that ended with a failure."""
         for rank, process in enumerate(self._processes, 1):
             if process.poll():
-                return RankLost.of(rank, process.returncode)
+                return _lost(rank, process.returncode)
         return None
 
     def wait(self, seconds: float) -> None:
@@ -89,8 +83,6 @@ class ClusterTasks:
 
     Ray starts none of them again: a rank alone cannot go on, the run goes on from its savepoint.
     """
-
-    notice = 60.0
 
     def __init__(self, world: int, name: str) -> None:
         import torch
@@ -122,12 +114,12 @@ class ClusterTasks:
             try:
                 status = self._ray.get(task)
             except self._ray.exceptions.RayTaskError as error:
-                return RankLost.ended(rank, f"could not start: {error.cause}", INTERNAL)
+                return RankLost(rank, f"could not start: {error.cause}", INTERNAL)
             except self._ray.exceptions.RayError as error:
                 reason = str(error).strip().splitlines()[0]
-                return RankLost.ended(rank, f"was lost with its machine: {reason}", TEMPORARY)
+                return RankLost(rank, f"was lost with its machine: {reason}", TEMPORARY)
             if status:
-                return RankLost.of(rank, status)
+                return _lost(rank, status)
         return None
 
     def wait(self, seconds: float) -> None:

@@ -22,13 +22,13 @@ from adaptbert.core.seeds import seed_of
 from adaptbert.model.compiled import mode
 from adaptbert.runtime import signals
 from adaptbert.runtime.allocator import keep_freed_memory
+from adaptbert.runtime.libraries import same_bits
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import batch_workers
-from adaptbert.training.deterministic import same_bits_on_cuda
+from adaptbert.training.arguments import Batches, Fitted, Measure, MicroBatch, TrainingArguments
 from adaptbert.training.distributed import Ranks, count, idle_devices, joined, started
-from adaptbert.training.monitor import Monitor, optimizer_part
-from adaptbert.training.plan import Batches, Fitted, Measure, MicroBatch, Plan
+from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.savepoints import Savepoints
 
 CUDA_WORKERS = 2
@@ -40,7 +40,7 @@ PREFETCHED = 8
 def fit(
     module: pl.LightningModule,
     batch: Batches,
-    plan: Plan,
+    plan: TrainingArguments,
     run: Run,
     measure_at: Mapping[int, Measure] | None = None,
     savepoints: Savepoints | None = None,
@@ -80,7 +80,7 @@ def fit(
             return monitor.fitted(module)
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
     may_end = frozenset(measure_at or ()) if plan.keep_best is not None else frozenset()
-    job = _Job(module, batch, plan, monitor.step, optimizer_part(state), torch.get_num_threads(), may_end)
+    job = _Job(module, batch, plan, monitor.step, part(state, MEANS) if state else {}, torch.get_num_threads(), may_end)
     with monitor.closing(), started(world, follow) as ranks, signals.deferred(), progress.closing():
         _train(ranks.share(job), ranks, monitor)
     return monitor.fitted(module)
@@ -108,7 +108,7 @@ class _Job:
 
     module: pl.LightningModule
     batch: Batches
-    plan: Plan
+    plan: TrainingArguments
     first: int
     means: Mapping[str, Tensor]
     threads: int
@@ -121,7 +121,7 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     torch.set_num_threads(job.threads)
     keep_freed_memory()
-    same_bits_on_cuda()
+    _same_bits_on_cuda()
     plan = job.plan
     numbers = ranks.numbers(job.first * plan.accumulate, plan.steps * plan.accumulate)
     trainer = pl.Trainer(
@@ -149,6 +149,22 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         prefetch_factor=PREFETCHED if workers else None,
     )
     trainer.fit(job.module, train_dataloaders=loader)
+
+
+def _same_bits_on_cuda() -> None:
+    """From now on the same bits in every run on a CUDA device, so that a resumed run equals one without interruption.
+
+    Some operations add up in the order in which threads happen to finish; torch has slower ones that do not. Operations
+    that have no such kind warn. ADAPTBERT_DETERMINISTIC=false takes the faster ones. Not yet run on a GPU: neither the
+    bits nor the price are measured.
+    """
+    if not torch.cuda.is_available():
+        return
+    torch.backends.cuda.enable_cudnn_sdp(False)  # rounds a rate of dropout, and plans anew for every shape
+    if same_bits():
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        # It costs time, and no value of ours is uninitialized.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 class _Batches(torch.utils.data.Dataset[MicroBatch]):

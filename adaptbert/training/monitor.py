@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import asdict
 from typing import Any
 
 import pytorch_lightning as pl
@@ -18,8 +19,8 @@ from adaptbert.model.to_device import HostCopy
 from adaptbert.runtime import signals
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
 from adaptbert.training.early_stopping import Best
-from adaptbert.training.plan import Fitted, Measure, Plan
 from adaptbert.training.savepoints import Savepoints, SaveThread, State
 from adaptbert.training.stability import Diverged, Health
 from adaptbert.training.step_metrics import Reading, Readings
@@ -27,8 +28,8 @@ from adaptbert.training.step_metrics import Reading, Readings
 LOG_EVERY = 10
 SAVE_SECONDS = 60.0
 SAVE_SHARE = 20.0  # training time between two savepoints, as a multiple of the time to save
-MEANS = "optimizer/"  # prefix of the optimizer's tensors in a savepoint
-BEST = "best/"  # prefix of the best weights so far
+WEIGHTS, MEANS, BEST = "weights/", "optimizer/", "best/"
+"""Prefixes of the tensors of a savepoint: weights, the optimizer's means, the best weights so far."""
 
 
 class Monitor:
@@ -36,7 +37,7 @@ class Monitor:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: TrainingArguments,
         run: Run,
         measure_at: Mapping[int, Measure],
         savepoints: Savepoints | None,
@@ -44,7 +45,7 @@ class Monitor:
     ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
         self._progress = progress
-        self._best = None if plan.keep_best is None else Best(plan.keep_best)
+        self._rule, self._best = plan.keep_best, Best()
         self._best_weights: dict[str, Tensor] = {}
         self.step = 0
         self._curve: list[dict[str, float]] = []
@@ -64,37 +65,28 @@ class Monitor:
     @property
     def is_over(self) -> bool:
         """Whether training ends before its last step."""
-        return self._best is not None and self._best.is_over
+        return self._rule is not None and self._best.worse >= self._rule.patience
 
     def fitted(self, module: pl.LightningModule) -> Fitted:
         """The result of the run; the module gets the best weights."""
-        if self._best is not None:
-            with torch.no_grad():
-                for name, tensor in weights(module):
-                    tensor.copy_(self._best_weights[name])
+        if self._rule is not None:
+            _put(module, self._best_weights)
         return Fitted(
             self._curve,
             {**self._counts, "skipped_steps": self._health.skipped, "spikes": self._health.spikes},
-            self.step if self._best is None else self._best.step,
+            self.step if self._rule is None else self._best.step,
         )
 
     # Resuming and saving
 
     def restore(self, module: pl.LightningModule, state: State) -> None:
         """Restore the weights and the state of this monitor; the optimizer does not exist yet."""
-        with torch.no_grad():
-            for name, tensor in weights(module):
-                tensor.copy_(state.tensors[f"weights/{name}"])
-        self.step = state.step
-        self._curve, self._counts = state.values["curve"], state.values["counts"]
-        self._since_logged, self._since_measured = state.values["since_logged"], state.values["since_measured"]
-        self._last = state.values["last"]
-        self._health.restore(state.values["health"])
-        if self._best is not None:
-            self._best.restore(state.values["best"])
-            self._best_weights = {
-                name.removeprefix(BEST): tensor for name, tensor in state.tensors.items() if name.startswith(BEST)
-            }
+        _put(module, part(state, WEIGHTS))
+        values, self.step = state.values, state.step
+        self._curve, self._counts, self._last = values["curve"], values["counts"], values["last"]
+        self._since_logged, self._since_measured = values["since_logged"], values["since_measured"]
+        self._health, self._best = Health(**values["health"]), Best(**values["best"])
+        self._best_weights = part(state, BEST)
 
     @contextmanager
     def closing(self) -> Iterator[None]:
@@ -111,7 +103,7 @@ class Monitor:
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert self._savepoints is not None
         began = time.monotonic()
-        tensors = {f"weights/{name}": tensor for name, tensor in weights(module)}
+        tensors = {f"{WEIGHTS}{name}": tensor for name, tensor in weights(module)}
         largest = _largest(list(tensors.values()))
         names = list(tensors)
         tensors |= {f"{BEST}{name}": tensor for name, tensor in self._best_weights.items()}
@@ -142,8 +134,8 @@ class Monitor:
             "since_logged": self._since_logged,
             "since_measured": self._since_measured,
             "last": self._last,
-            "health": self._health.values(),
-            **({} if self._best is None else {"best": self._best.state()}),
+            "health": asdict(self._health),
+            "best": asdict(self._best),
         }
 
     # Training
@@ -229,7 +221,7 @@ class Monitor:
             }
         )
         self._since_measured = []
-        if self._best is not None and self._best.observe(self.step, measures):
+        if self._rule is not None and self._best.observe(self.step, measures[self._rule.metric]):
             self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
 
     def _means(self, steps: list[list[float]]) -> dict[str, float]:
@@ -248,7 +240,7 @@ class Monitor:
             return
         self._savepoints.folder.mkdir(parents=True, exist_ok=True)
         path = self._savepoints.folder / "diverged.json"
-        steps = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._health.bad_steps}
+        steps = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._health.bad}
         write_json(path, steps)
         self._run.log_artifact(path)
         print(f"  the steps that went wrong are in {path}")
@@ -278,7 +270,13 @@ def weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, buffer) for name, buffer in module.named_buffers() if name in saved_names)
 
 
-def optimizer_part(state: State | None) -> dict[str, Tensor]:
-    """The optimizer's means in a savepoint."""
-    tensors = state.tensors if state else {}
-    return {name.removeprefix(MEANS): tensor for name, tensor in tensors.items() if name.startswith(MEANS)}
+def part(state: State, prefix: str) -> dict[str, Tensor]:
+    """The tensors of a savepoint whose names begin with this."""
+    return {name.removeprefix(prefix): tensor for name, tensor in state.tensors.items() if name.startswith(prefix)}
+
+
+def _put(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copy these into the weights."""
+    with torch.no_grad():
+        for name, tensor in weights(module):
+            tensor.copy_(tensors[name])

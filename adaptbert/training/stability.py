@@ -5,8 +5,8 @@ hundred, end the run. A spike of the loss or of the gradient norm is reported.
 """
 
 import math
-from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -39,15 +39,26 @@ class Diverged(UserError):
         self.trained = dict(trained or {})
 
 
+@dataclass
 class Health:
-    """Observes the steps of one run in order; its state is a function of the observations."""
+    """Observes the steps of one run in order; its state is a function of the observations.
 
-    def __init__(self) -> None:
-        self.skipped = self.spikes = 0
-        self._seen = self._in_a_row = 0
-        self._mean = self._variance = 0.0
-        self._norms: deque[float] = deque(maxlen=WINDOW)
-        self._bad: deque[dict[str, Any]] = deque(maxlen=WINDOW)
+    Attributes:
+        skipped, spikes: how many steps.
+        seen, in_a_row: steps, and how many of the last were skipped.
+        mean, variance: running ones of the loss.
+        norms: of the last gradients.
+        bad: the last skipped steps: step, loss, norm, as text (JSON has no NaN).
+    """
+
+    skipped: int = 0
+    spikes: int = 0
+    seen: int = 0
+    in_a_row: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+    norms: list[float] = field(default_factory=list)
+    bad: list[dict[str, Any]] = field(default_factory=list)
 
     def observe(self, step: int, loss: float, norm: float) -> str:
         """One optimizer step: its loss and the norm of its gradient before clipping.
@@ -58,63 +69,37 @@ class Health:
         Raises:
             Diverged: too many steps were skipped.
         """
-        self._seen += 1
+        self.seen += 1
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self._skip(step, loss, norm)
-        self._in_a_row = 0
+        self.in_a_row = 0
         warning = self._spike(step, loss, norm)
-        self._norms.append(norm)
-        deviation = loss - self._mean
-        decay = min(DECAY, 1 - 1 / (len(self._norms) + 1))  # the first values are averaged with equal weights
-        self._mean += (1 - decay) * deviation
-        self._variance = decay * (self._variance + (1 - decay) * deviation**2)
+        self.norms = [*self.norms[1 - WINDOW :], norm]
+        deviation = loss - self.mean
+        decay = min(DECAY, 1 - 1 / (len(self.norms) + 1))  # the first values are averaged with equal weights
+        self.mean += (1 - decay) * deviation
+        self.variance = decay * (self.variance + (1 - decay) * deviation**2)
         return warning
-
-    def values(self) -> dict[str, Any]:
-        """For a savepoint."""
-        return {
-            "skipped": self.skipped,
-            "spikes": self.spikes,
-            "seen": self._seen,
-            "in_a_row": self._in_a_row,
-            "mean": self._mean,
-            "variance": self._variance,
-            "norms": list(self._norms),
-            "bad": list(self._bad),
-        }
-
-    def restore(self, values: dict[str, Any]) -> None:
-        """From a savepoint, what `values` returned."""
-        self.skipped, self.spikes = values["skipped"], values["spikes"]
-        self._seen, self._in_a_row = values["seen"], values["in_a_row"]
-        self._mean, self._variance = values["mean"], values["variance"]
-        self._norms = deque(values["norms"], maxlen=WINDOW)
-        self._bad = deque(values["bad"], maxlen=WINDOW)
-
-    @property
-    def bad_steps(self) -> list[dict[str, Any]]:
-        """The last skipped steps: step, loss, norm, as text (JSON has no NaN)."""
-        return list(self._bad)
 
     def _skip(self, step: int, loss: float, norm: float) -> str:
         self.skipped += 1
-        self._in_a_row += 1
-        self._bad.append({"step": step, "loss": str(loss), "norm": str(norm)})
+        self.in_a_row += 1
+        self.bad = [*self.bad[1 - WINDOW :], {"step": step, "loss": str(loss), "norm": str(norm)}]
         what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
-        if self._in_a_row == IN_A_ROW:
+        if self.in_a_row == IN_A_ROW:
             problem = f"{what}, {IN_A_ROW} steps in a row"
             raise Diverged(Code.DIVERGED, f"step {step}", problem, "lower learning_rate")
-        if self._seen >= PATIENCE and self.skipped > SHARE * self._seen:
-            share = f"{self.skipped} of {self._seen} steps"
+        if self.seen >= PATIENCE and self.skipped > SHARE * self.seen:
+            share = f"{self.skipped} of {self.seen} steps"
             raise Diverged(Code.DIVERGED, f"step {step}", f"{what}, as in {share}", "lower learning_rate")
         return f"step {step}: {what}; the step is skipped"
 
     def _spike(self, step: int, loss: float, norm: float) -> str:
-        if len(self._norms) < WINDOW:
+        if len(self.norms) < WINDOW:
             return ""
-        usual = median(self._norms)
-        if loss - self._mean > LOSS_DEVIATIONS * math.sqrt(self._variance):
-            what = f"loss {loss:.3f}, usually {self._mean:.3f}"
+        usual = median(self.norms)
+        if loss - self.mean > LOSS_DEVIATIONS * math.sqrt(self.variance):
+            what = f"loss {loss:.3f}, usually {self.mean:.3f}"
         elif norm > NORM_RATIO * usual:
             what = f"norm of the gradient {norm:.3g}, usually {usual:.3g}"
         else:

@@ -20,7 +20,7 @@ BEGIN = "--- same_results: messages ---"
 CHECK = ("check",)
 Spoil = Callable[[Path], object]
 
-# name -> (place by its name in schemas/, value); `adaptbert check` reads the params.yaml.
+# name -> (place by its name in schemas/, value, or None for that in schemas/); `adaptbert check` reads the params.yaml.
 VALUES: dict[str, tuple[str, Any]] = {
     "unknown key": ("vocabulary_sise", 500),
     "unknown section": ("tokeniser", {}),
@@ -38,7 +38,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "longer than the positions": ("max_positions", 16),
     "batch and micro-batch": ("micro_batch", 7),
     "two ways to freeze": ("freeze_pairs", {"layers": 1, "embeddings": True}),
-    "options of another type": ("pairs_options", {"stride": 8}),
+    "options of another type": ("pairs_options", None),
     "seed twice": ("seeds", [1, 1]),
     "no such file": ("train", "data/own/mod.train.csv"),
     "home in a path": ("train", "~/mood.train.csv"),
@@ -109,8 +109,8 @@ FILES: dict[str, tuple[str, Spoil]] = {
 TEXTS: dict[str, Spoil] = {
     "key twice": lambda file: file.write_text(file.read_text(encoding="utf-8") + "\nseed: 2\n", encoding="utf-8"),
     "not YAML": lambda file: file.write_text("seed: [1\n", encoding="utf-8"),
-    "YAML tag": _replaced("seed: 1 ", "seed: !!python/object:os.system 1 "),
-    "full-width colon": _replaced("seed: 1 ", "seed：1 "),
+    "YAML tag": _replaced("\nseed: 1", "\nseed: !!python/object:os.system 1"),
+    "full-width colon": _replaced("\nseed: 1", "\nseed：1"),
     "not UTF-8": _content(b"seed: \xff\n"),
     "not a mapping": _content(b"- 1\n"),
 }
@@ -212,13 +212,13 @@ def changed(params: Path, place: str, value: Any) -> None:
         yaml.dump(document, file)
 
 
-def said(places: dict[str, str], own: Path, plan: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def said(request: dict[str, Any], own: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each case by name."""
-    params = Path("params.yaml")
+    params, plan, places = Path("params.yaml"), Path(request["plan"]), request["places"]
     yield "nothing wrong", call(*CHECK)
     for name, (place, value) in VALUES.items():
         with kept(params):
-            changed(params, places[place], value)
+            changed(params, places[place], request["values"][place] if value is None else value)
             yield name, call(*CHECK)
     for name, spoil in TEXTS.items():
         with kept(params):
@@ -233,13 +233,13 @@ def said(places: dict[str, str], own: Path, plan: str) -> Iterator[tuple[str, di
     with kept(params):
         changed(params, places["other_arm"], {"domain_transfer": ["general", "domain"]})
         yield "arm that was not expanded", call(*CHECK)
-    with kept(Path(plan)):
-        Path(plan).unlink()
+    with kept(plan):
+        plan.unlink()
         yield "no expansion", call(*CHECK)
 
 
-def of_checkpoints(checkpoints: dict[str, str], own: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    rows = str(own / "mood.test.csv")
+def of_checkpoints(request: dict[str, Any], own: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    rows, checkpoints = str(own / "mood.test.csv"), request["checkpoints"]
     for name, (place, spoil) in CHECKPOINTS.items():
         folder = Path(checkpoints[place])
         with kept(folder):
@@ -250,7 +250,7 @@ def of_checkpoints(checkpoints: dict[str, str], own: Path) -> Iterator[tuple[str
         with kept(folder, Path("params.yaml")):
             shutil.copytree(Path(checkpoints["pretrained"]), folder)
             spoil(folder)
-            yield f"import: {name}", call("import", str(folder), "--start", "brought")
+            yield f"import: {name}", call("import", str(folder), request["import"], "brought")
     for name, (file, content) in INPUTS.items():
         source = own / (file or "nowhere.csv")
         with kept(source):
@@ -263,7 +263,7 @@ def of_checkpoints(checkpoints: dict[str, str], own: Path) -> Iterator[tuple[str
 def main() -> None:
     request = json.loads(sys.argv[1])
     own = Path(request["own"])
-    found = [*said(request["places"], own, request["plan"]), *of_checkpoints(request["checkpoints"], own)]
+    found = [*said(request, own), *of_checkpoints(request, own)]
     values = {f"{name}:{key}": value for name, each in found for key, value in each.items()}
     print(BEGIN + json.dumps(values))
 

@@ -19,6 +19,8 @@ from benchmarks.same_results import messages, outputs, recipes, tiny_sets
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+ASKED = ("places", "values", "import", "checkpoints")
+"""Keys of a schema that messages.py needs."""
 SMOKE, FOUR_TYPES, MESSAGES = "smoke", "four_types", "messages"
 FOREIGN = ("PREFECT_", "DVC_", "GIT_", "MLFLOW_", "ADAPTBERT_", "PYTHON")
 ONE_THREAD = dict.fromkeys(
@@ -97,7 +99,7 @@ def _decided_by(preset: Path) -> dict[str, str]:
     content = [file.read_bytes() for file in sorted(own.iterdir())]
     shutil.rmtree(own)
     four_types = outputs.digest(b"\n".join([smoke.encode(), json.dumps(document).encode(), *content]))
-    asked = json.dumps([schema["places"], schema["checkpoints"]])
+    asked = json.dumps([schema[key] for key in ASKED])
     catalogue = outputs.digest(b"\n".join([four_types.encode(), asked.encode(), (HERE / "messages.py").read_bytes()]))
     return {SMOKE: smoke[:12], FOUR_TYPES: four_types[:12], MESSAGES: catalogue[:12]}
 
@@ -123,7 +125,7 @@ def _four_types(root: Path) -> dict[str, outputs.Values]:
 def _messages(root: Path) -> dict[str, outputs.Values]:
     """In one process: `messages.py` by its path, so that it imports nothing of this project but the clone's."""
     schema = recipes.schema_of(recipes.load(root / "presets/smoke.yaml"))
-    request = {key: schema[key] for key in ("places", "checkpoints")} | {"own": recipes.OWN}
+    request = {key: schema[key] for key in ASKED} | {"own": recipes.OWN}
     request["plan"] = recipes.plan_of(root, schema)
     found = _run(root, "-P", str(HERE / "messages.py"), json.dumps(request), module=False)
     return {"messages": json.loads(found.rpartition(messages.BEGIN)[2])}

@@ -38,10 +38,10 @@ TABLES = {
     "adaptbert/tasks/sentences.py: HEADS": (sentences.HEADS, OF_VECTORS),
     "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
     "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
-    "adaptbert/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
+    "adaptbert/report/terms.py: RIGHT": (terms.RIGHT, TARGETS),
     "adaptbert/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
-    "adaptbert/report/terms.py: TARGET_WORDS with `right`": (
-        [target for target, words in terms.TARGET_WORDS.items() if words.right is not None],
+    "adaptbert/report/terms.py: RIGHT with words": (
+        [target for target, right in terms.RIGHT.items() if right is not None],
         ARE_RIGHT,
     ),
     "tests/support/tiny_tasks.py: KINDS": (tiny_tasks.KINDS, set(PAIRS)),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.config import load as params
+from adaptbert.runtime.stage import checked
 from benchmarks import machine, real_sets, studies
 from benchmarks.real_sets import MARKS, RECIPES
 from tests.support import tiny
@@ -21,7 +21,7 @@ FILES = [*RECIPES.glob("*.yaml"), *studies.FOLDER.glob("*.yaml")]
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_valid(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    check_all(params.read(path), path)
+    checked(path)
     assert path.stem in {**MARKS, **studies.STUDIES}
 
 

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from pathlib import Path
 from typing import Any
 
@@ -259,7 +259,7 @@ def test_the_help_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_a_commit_of_a_schema_that_nobody_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "_git", lambda *_: "bases: {}\n")
+    monkeypatch.setattr(record, "_git", lambda *_: "sections: {}\n")
     with pytest.raises(record.Failed, match=r"^sha: presets/smoke\.yaml: no file in .*: add one for its schema"):
         record.record("sha", tmp_path)
     assert not list(tmp_path.iterdir())
@@ -281,7 +281,14 @@ def test_the_tiny_sets_and_the_recipe_do_not_change_by_themselves(tmp_path: Path
 
 
 def test_there_are_forty_bad_inputs() -> None:
-    tables = (messages.VALUES, messages.FILES, messages.TEXTS, messages.CHECKPOINTS, messages.IMPORTED, messages.INPUTS)
+    tables: tuple[Sized, ...] = (
+        messages.VALUES,
+        messages.FILES,
+        messages.TEXTS,
+        messages.CHECKPOINTS,
+        messages.IMPORTED,
+        messages.INPUTS,
+    )
     assert sum(map(len, tables)) >= 40
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.report.language import Text
 from adaptbert.report.page import render
-from adaptbert.report.terms import Words
 from tests.support.browsing import CHROMIUM, Watched
 from tests.support.simulated import compared, simulate
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-ONCE = Words("No verdict yet: each step was trained once", "尚无结论：每一步只训练了一次")
+ONCE = Text("No verdict yet: each step was trained once", "尚无结论：每一步只训练了一次")
 """The heading of a report of one draw."""
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
@@ -106,7 +106,7 @@ def test_the_chosen_arm_unfolds_and_its_tables_sort(chromium: "playwright.Browse
         assert not table.is_visible(), "the page opens with the answer, not with the details"
         fold.locator("summary").press("Enter")
         assert table.is_visible()
-        for name, column in (("confidence", 2), ("seeds wrong", 1)):
+        for name, column in (("confidence", 2), ("runs wrong", 1)):
             table.get_by_role("button", name=name).press("Enter")
             cells = "(rows, column) => rows.map(row => row.cells[column].dataset.value)"
             values = table.locator("tbody tr").evaluate_all(cells, column)

@@ -9,8 +9,7 @@ import pytest
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.rungs import Cost, grouped
 from adaptbert.report import overview
-from adaptbert.report.headlines import headlines
-from adaptbert.report.metrics_json import summary
+from adaptbert.report.metrics_json import headlines, summary
 from adaptbert.report.plot_data import write_plots
 from adaptbert.report.text_table import NO_TASKS, comparison_table
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
@@ -78,7 +77,7 @@ def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
 
 def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, several: Comparison) -> None:
     rungs = [rung for rung in several.rungs if rung.draw == 1]
-    cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.draw == 1]
+    cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.replicate == 1]
     assert (len(rungs), len(cells)) == (2 * 6, 2 * 2 * 4)
     fine_tuning = len(cells) * len(SEEDS)
     assert several.one_more_draw == Cost(
@@ -110,16 +109,11 @@ def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison
     assert values["section"]["base"]["domain"]["runs"] == [
         [draw, seed, round(score, 6)] for draw, scores in arm.by_draw.items() for seed, score in scores.items()
     ]
-    ranking = several.rankings[0]
-    assert values["starts"]["section"]["order"] == ranking.order
-    assert values["starts"]["section"]["draws"] == [2, 2]
-    behind = values["starts"]["section"]["arms"]["domain"][ranking.order[1]]
+    ranking, written = several.rankings[0], values["starts"]["section"]
+    assert (written["order"], written["draws"]) == (ranking.order, [2, 2])
     difference = known(ranking.arms[0].standings[1].difference)
+    behind = written["arms"]["domain"][ranking.order[1]]
     assert behind["difference"] == pytest.approx(difference.mean, abs=1e-6)
-    step = known(several.tasks[1].step("domain_text"))
-    written = values["section"]["base"]["steps"]["domain_text"]
-    assert (written["draws"], written["primary"], written["verdict"]) == ([2], True, step.verdict)
-    assert dict(written["variance"]) == pytest.approx(dict(known(known(step.difference).variance).parts), rel=0.01)
     numbers = headlines(values)
     assert numbers["mention"]["small"]["steps"].keys() == values["mention"]["small"]["steps"].keys()
     assert set(numbers) == {"section", "mention"}

@@ -3,17 +3,19 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from adaptbert.comparison import records
 from adaptbert.comparison.records import Comparison
 from adaptbert.core.files import write_json
 from adaptbert.report.charts import curves
 from adaptbert.report.metrics_json import summary
 from adaptbert.report.page import render
 from adaptbert.report.plot_data import write_plots
-from adaptbert.statistics.intervals import mean_interval
+from adaptbert.statistics.intervals import Interval, mean_interval
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, LearningPoint
 from tests.support.simulated import Simulated, compared, simulate
 
@@ -83,19 +85,25 @@ def test_the_page_draws_a_line_an_arm_where_there_are_curves(comparison: Compari
     assert "学习曲线" in figure
 
 
-def test_labels_that_double_are_equally_far_apart_and_more_is_higher() -> None:
-    line = curves.LearningCurve("a", "domain", [(100, 0.2, 0.1, 0.3), (200, 0.4, 0.3, 0.5), (400, 0.6, 0.5, 0.7)])
-    drawn = curves.learning([line], "x")
-    (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', drawn)
+def drawn(comparison: Comparison, *means: float, half: float | None) -> str:
+    """One arm on 100, 200, ... labels; without intervals where `half` is None."""
+    ends = [(None, None) if half is None else (mean - half, mean + half) for mean in means]
+    points = [
+        records.LearningPoint(100 * 2**place, {}, Interval(mean, *ends[place], None, 1))
+        for place, mean in enumerate(means)
+    ]
+    return curves.learning([replace(comparison.tasks[0].arms[0], learning_curve=points)], "x")
+
+
+def test_labels_that_double_are_equally_far_apart_and_more_is_higher(comparison: Comparison) -> None:
+    chart = drawn(comparison, 0.2, 0.4, 0.6, half=0.1)
+    (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', chart)
     places = [tuple(map(float, place.split(","))) for place in path.split()]
     assert places[1][0] - places[0][0] == pytest.approx(places[2][0] - places[1][0], abs=0.02)
     assert places[0][1] > places[1][1] > places[2][1], "y grows downward"
-    (band,) = re.findall(r'<polygon[^>]*points="([^"]+)"', drawn)
+    (band,) = re.findall(r'<polygon[^>]*points="([^"]+)"', chart)
     assert len(band.split()) == 6
 
 
-def test_one_seed_has_a_line_without_a_band() -> None:
-    drawn = curves.learning(
-        [curves.LearningCurve("a", "domain", [(100, 0.2, None, None), (200, 0.4, None, None)])], "x"
-    )
-    assert re.findall(r'<polygon[^>]*points="([^"]*)"', drawn) == [""]
+def test_one_seed_has_a_line_without_a_band(comparison: Comparison) -> None:
+    assert re.findall(r'<polygon[^>]*points="([^"]*)"', drawn(comparison, 0.2, 0.4, half=None)) == [""]

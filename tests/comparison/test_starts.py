@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from adaptbert.comparison.records import Arm, Ranking, Standing
 from adaptbert.comparison.rungs import Cost
-from adaptbert.comparison.starts import Ranking, Scored, Standing, ranking, study_key
+from adaptbert.comparison.starts import ranking, study_key
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.spread import MADE_ONCE, Runs
@@ -19,27 +20,29 @@ DOMAIN: dict[str, Runs] = {
 }
 DEV = {"small": 0.5, "base": 0.8, "large": 0.7}
 WITHIN, WORTH = (0.0, 1.0), 0.01
-Starts = dict[str, dict[str, tuple[Scored, Runs]]]
-"""Start -> arm -> what the ranking needs of it, and its runs."""
+PUBLISHED, MADE_HERE = "a checkpoint", "random weights"
+"""Rungs of arms."""
+Starts = dict[str, dict[str, Arm]]
+"""Start -> its arms by name."""
 
 
-def scored(
-    runs: Runs, dev: float, tokens: int = 1000, tflop: float = 3.0, *, is_made_here: bool = False
-) -> tuple[Scored, Runs]:
-    seeds = {seed: dev for scores in runs.values() for seed in scores}
+def scored(runs: Runs, dev: float, tokens: int = 1000) -> Arm:
+    by_draw = {draw: dict(scores) for draw, scores in runs.items()}
     means = [score for scores in runs.values() for score in scores.values()]
     interval = mean_interval(means, 0.95, WITHIN) if means else None
-    return Scored(seeds, interval, Cost(tokens, tflop), sum(draw != MADE_ONCE for draw in runs), is_made_here), runs
+    dev_scores = {seed: dev for scores in runs.values() for seed in scores}
+    cost = Cost(tokens, 3.0)
+    return Arm("", PUBLISHED, "other", {}, dev_scores, list(runs), by_draw, interval, [], cost)
 
 
 def study(starts: Starts) -> Study:
-    runs = {study_key(arm, start): own for start, arms in starts.items() for arm, (_, own) in arms.items()}
+    runs = {study_key(arm, start): own.by_draw for start, arms in starts.items() for arm, own in arms.items()}
     return Study(runs, None, 0.95, WITHIN)
 
 
 def of_all(starts: Starts, worth: float = WORTH) -> Ranking | None:
-    of_starts = {start: {arm: each for arm, (each, _) in arms.items()} for start, arms in starts.items()}
-    return ranking("section", "f1_macro", of_starts, study(starts), worth)
+    named = {start: {name: replace(arm, name=name) for name, arm in arms.items()} for start, arms in starts.items()}
+    return ranking("section", "f1_macro", named, {PUBLISHED}, study(starts), worth)
 
 
 def ranked(starts: Starts, worth: float = WORTH) -> Ranking:
@@ -116,7 +119,7 @@ def test_weights_that_were_made_here_once_have_no_verdict_whatever_is_trained_ab
     """Two published checkpoints are what they are; general pre-training of this project might turn out otherwise."""
     starts = all_starts()
     for start in here:
-        starts[start] = {arm: (replace(own, is_made_here=True), runs) for arm, (own, runs) in starts[start].items()}
+        starts[start] = {arm: replace(own, rung=MADE_HERE) for arm, own in starts[start].items()}
     result = ranked(starts)
     assert result.made_here == [start for start in result.order if start in here]
     for arm, each in others_of(result):

@@ -9,10 +9,10 @@ import pytest
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Source
-from adaptbert.data.hash_split import Cut, split_of
+from adaptbert.data.hash_split import cut, split_of
 from adaptbert.data.labelled_source import LabelledSource
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers.records import Problem, Row, Unreadable
+from adaptbert.data.readers.records import Problem, Row
 from adaptbert.errors import BadData
 from tests.support.labelled_files import ANSWER, CLASS
 
@@ -20,14 +20,13 @@ PAIR = Layout("sentence_pair", "class")
 SHARES = {"test": 0.2, "dev": 0.1}
 
 
-def texts(count: int, **fields: Any) -> list[Row | Unreadable]:
+def texts(count: int, **fields: Any) -> list[Row]:
     return [Row(f"r{n}", "f", n, {"text": f"text {n}", "label": "x"}, **fields) for n in range(count)]
 
 
-def placed(rows: list[Row | Unreadable], layout: Layout = CLASS, shares: dict[str, float] = SHARES) -> dict[str, str]:
+def placed(rows: list[Row], layout: Layout = CLASS, shares: dict[str, float] = SHARES) -> dict[str, str]:
     """Id -> split."""
-    cut = Cut(lambda: iter(rows), layout, shares)
-    return {row.id: split for split in ("train", *shares) for row in cut.rows(split)}
+    return {row.id: split for split, of_split in cut(rows, layout, shares).items() for row in of_split}
 
 
 def test_the_shares_of_rows_are_those_of_the_config() -> None:
@@ -59,27 +58,22 @@ TOGETHER: dict[str, tuple[Layout, Callable[[int, int], dict[str, Any]]]] = {
 @pytest.mark.parametrize("kind", TOGETHER)
 def test_groups_copies_and_contexts_stay_together(kind: str) -> None:
     layout, fields = TOGETHER[kind]
-    rows: list[Row | Unreadable] = [Row(f"{n}-{m}", "f", n, **fields(n, m)) for n in range(60) for m in range(3)]
+    rows: list[Row] = [Row(f"{n}-{m}", "f", n, **fields(n, m)) for n in range(60) for m in range(3)]
     split_of_row = placed(rows, layout)
     assert all(len({split_of_row[f"{n}-{m}"] for m in range(3)}) == 1 for n in range(60))
     assert {*split_of_row.values()} == {"train", "dev", "test"}
 
 
 def test_pairs_that_share_a_text_do_not() -> None:
-    pairs: list[Row | Unreadable] = [
+    pairs: list[Row] = [
         Row(f"{n}", "f", n, {"text_a": "the same", "text_b": f"other {n}", "label": "x"}) for n in range(60)
     ]
     assert {*placed(pairs, PAIR).values()} == {"train", "dev", "test"}
 
 
 def test_unreadable_rows_stay_with_train_and_nothing_is_read_twice() -> None:
-    bad = Unreadable("bad", "f", 1, Problem(Code.LABEL_MISSING, "label missing"))
+    bad = Row("bad", "f", 1, {}, problem=Problem(Code.LABEL_MISSING, "label missing"))
     assert placed([bad, *texts(200)])["bad"] == "train"
-
-
-def test_too_few_rows() -> None:
-    with pytest.raises(BadData, match=r"AB-019 .*3 rows cannot be split: none falls to \w+"):
-        placed(texts(3))
 
 
 def write(path: Path, rows: list[str]) -> Path:
@@ -98,6 +92,13 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert counts["test"] == 1
     assert source.cut() == {"dev": 0.3, "by_hash_of": "author"}
     assert list(source.provenance()["files"]) == ["train", "test"]
+
+
+def test_too_few_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "all.csv", ["a,x,a", "b,x,b"])
+    source = LabelledSource(dict.fromkeys(("train", "dev"), path), CLASS, Source(source="files"), {"dev": 1e-9})
+    with pytest.raises(BadData, match=r"AB-019 .*2 rows cannot be split: none falls to dev"):
+        list(source.rows("dev"))
 
 
 def test_a_group_in_two_files_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from adaptbert.config.schema.sources import Source
 from adaptbert.data.hub import HubDataset
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.readers.records import Row
 from adaptbert.errors import BadData, BadParams, UserError
 from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS
 
@@ -43,10 +43,10 @@ def train_of(folder: Path, columns: str = "") -> Path:
     return listing(folder.parent, f"name: {folder}\nsplit: train\n{columns}")
 
 
-def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
+def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Row], HubDataset]:
     source = HubDataset(path, layout, Source.model_validate({"source": "hub", **values}), split)
     rows = list(source.rows())
-    return [r for r in rows if isinstance(r, Row)], [r for r in rows if isinstance(r, Unreadable)], source
+    return [r for r in rows if r.problem is None], [r for r in rows if r.problem], source
 
 
 def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_numbers_of_classes(tmp_path: Path, layout: Layout, read: Any, named: An
     })  # fmt: skip
     path = train_of(tmp_path / "made")
 
-    def load_rows(*labels: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
+    def load_rows(*labels: Any) -> tuple[list[Row], list[Row], HubDataset]:
         rows = [{given: ["a"] if layout.is_tagged else "a", label: each} for each in labels]
         plain = pa.Table.from_pylist(rows, features.arrow_schema)  # `datasets` itself would reject them
         pq.write_table(plain, tmp_path / "made/train.parquet")

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from adaptbert.data.demonstration_tasks import LABELS, DemonstrationTask, choose, split_of_module
-from adaptbert.data.docstrings import docstrings
 from adaptbert.data.installed_docs import InstalledDocs, read_names
-from adaptbert.data.prose import is_prose, sentence_key, sentences
+from adaptbert.data.prose import docstrings, is_prose, sentence_key, sentences
 from adaptbert.data.readers.records import Row
 from adaptbert.errors import BadData, Several
 

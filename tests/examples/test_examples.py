@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adaptbert.config import load as params
 from adaptbert.errors import BadParams
+from adaptbert.runtime.stage import checked
 from examples import cross_lingual, dna_control, probes, what_is_learned_when
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
@@ -68,9 +68,7 @@ def test_dna(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(ROOT / "presets/demo.yaml", "demo.yaml")
     dna_control.main(Path("demo.yaml"))
     files = {split: f"data/own/dna.{split}.csv" for split in dna_control.ROWS}
-    document = params.read(Path("params.yaml"))
-    check_all(document, Path("params.yaml"))
-    assert list(document["ladder"]["arms"]) == ["scratch", "general"]
+    assert list(checked().arms) == ["scratch", "general"]
     texts = []
     for split, name in files.items():
         with Path(name).open(encoding="utf-8", newline="") as file:

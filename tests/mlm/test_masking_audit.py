@@ -81,21 +81,6 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
     assert len(classes_seen) > 3
 
 
-@pytest.mark.parametrize("unit", tiny_params.UNITS)
-def test_rates_equal_their_expected_values(unit: str) -> None:
-    dice = np.random.default_rng(2)
-    masker = tiny_params.masker(4, unit=unit, **tiny_params.UNITS[unit])
-    audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
-    counts: Counter[str] = Counter()
-    for number in range(20):
-        counts.update(counted(masker, audit, documents(1_000, 12, dice), number)[0])
-    metrics = audit_metrics(counts)
-    for name in ("documents_without", "documents_whole"):
-        expected = metrics[f"{name}_expected"]
-        assert metrics[name] == pytest.approx(expected, abs=5 * np.sqrt(expected / counts["documents_several"]))
-    assert metrics["rate"] == pytest.approx(0.15, abs=0.005)
-
-
 def test_counts_add_up_whatever_the_batches() -> None:
     """So a run that was stopped, or shared among processes, has the same audit; every batch has the same names."""
     audit = MaskingAudit(0.15, tiny.tokenizer().maskable, token_classes(tiny.tokenizer().tokens))

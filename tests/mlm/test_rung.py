@@ -150,9 +150,9 @@ def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
 
 @pytest.mark.parametrize("objective", ["nsp", "sop"])
 def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> None:
-    """Both parts are reported, a second run gives equal bytes, and the next rung trains without the objective."""
+    """Both parts are reported, and the next rung trains without the objective."""
     ladder.domain_transfer(sentence_objective=objective)
-    metrics, bytes_of = ladder.metrics(DOMAIN), ladder.outputs()
+    metrics = ladder.metrics(DOMAIN)
     assert metrics["sentence"]["objective"] == objective
     assert metrics["sentence"]["pairs"] > metrics["sentence"]["unpaired"]
     last = metrics["curve"][-1]
@@ -161,8 +161,6 @@ def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> Non
         assert last[f"sentence_loss/{text}"] == pytest.approx(np.log(2), abs=0.2), "hardly trained"
         assert 0 <= last[f"sentence_accuracy/{text}"] <= 1
     assert set(metrics["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
-    ladder.domain_transfer(sentence_objective=objective)
-    assert ladder.outputs() == bytes_of
     config = read_json(ladder.root / f"models/{DOMAIN}/config.json")
     assert config["architectures"] == ["BertForPreTraining"]
     ladder.task_transfer()
@@ -171,17 +169,15 @@ def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> Non
 
 
 def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
-    """The budget stays, the pieces are more than the documents, and equal bytes come again."""
+    """The budget stays, and the pieces are more than the documents."""
     schedule = {"short_share": 0.5, "short_length": 16}
     ladder.domain_transfer(steps=20)
     plain = ladder.metrics(DOMAIN)
     ladder.domain_transfer(steps=20, lengths=schedule)
-    metrics, bytes_of = ladder.metrics(DOMAIN), ladder.outputs()
+    metrics = ladder.metrics(DOMAIN)
     assert (metrics["tokens"], metrics["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
     assert metrics["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
     assert metrics["after"] != plain["after"]
-    ladder.domain_transfer(steps=20, lengths=schedule)
-    assert ladder.outputs() == bytes_of
     card = read_json(ladder.root / f"models/{DOMAIN}/card.json")
     assert card["params"]["lengths"] == schedule
 

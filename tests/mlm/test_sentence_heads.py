@@ -17,9 +17,9 @@ from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.token_store import Documents, Flat
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.support import short_runs, tiny, tiny_params
 from tests.support.numbered import Numbered
@@ -48,7 +48,7 @@ def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best:
     pairs = SentencePairs(corpus, objective, 0, 64)
     batches = MaskedBatches(corpus, DocumentStream(pairs.lengths, 0, 512), tiny_params.masker(), 64, pairs=pairs)
     module = MaskedLM(BertForPreTraining(tiny.config(0.0)), tiny_params.optim(), steps)
-    plan = Plan(steps, 1, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
+    plan = TrainingArguments(steps, 1, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
     curve = fit(module, batches, plan, tiny.no_record(), {step: lambda _: {} for step in (50, 250, steps)}).curve
     assert curve[0]["train/sentence_accuracy"] == pytest.approx(0.5, abs=0.06)
     assert curve[-1]["train/sentence_accuracy"] == pytest.approx(best, abs=0.06)

@@ -19,8 +19,8 @@ from adaptbert.mlm.rung import RungRun, is_random, keep_rung, train_rung
 from adaptbert.model import checkpoint, optimizer
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params
 from tests.support.short_runs import Stop, changed, masked_batches, until, weights
@@ -36,7 +36,7 @@ def module(steps: int) -> MaskedLM:
 def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop: int | None = None) -> MaskedLM:
     """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` unless that is None."""
     made, batches = module(steps), ScheduledBatches(masked_batches(corpus, 150), head_count=2 * HEAD)
-    plan = Plan(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
+    plan = TrainingArguments(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
     end = None if stop is None else 2 * stop
     with suppress(Stop):
         fit(made, until(batches, end), plan, tiny.no_record(), {}, folder and Savepoints(folder))

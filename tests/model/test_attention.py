@@ -20,8 +20,8 @@ from adaptbert.model import to_device as batch
 from adaptbert.model.attention import flash_fits
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.model.test_encoder import by_document, documents, model
 from tests.support import tiny
@@ -112,7 +112,7 @@ def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Pat
 
     def attempt(folder: Path, fail_at: int | None = None) -> tuple[MaskedLM, list[dict[str, float]]]:
         module = masked_lm(steps)
-        plan = Plan(steps, 1, 1.0, "bf16-mixed", 0, "train/mlm_loss")
+        plan = TrainingArguments(steps, 1, 1.0, "bf16-mixed", 0, "train/mlm_loss")
         points = dict.fromkeys((5, steps), lambda step: {})
         return module, fit(module, until(batches, fail_at), plan, tiny.no_record(), points, Savepoints(folder)).curve
 

@@ -113,13 +113,11 @@ def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path, monkeyp
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    start = Checkpoint.load(folder)
+    start, before = Checkpoint.load(folder), tiny.folder_bytes(folder)
     monkeypatch.setattr(checkpoint, "write_json", full)
-    with pytest.raises(UserError, match="no space left"):
-        checkpoint.save(tmp_path / "new", start.model(BertForMaskedLM, 0), start.tokenizer, tiny.card("new"))
-    before = tiny.folder_bytes(folder)
-    with pytest.raises(UserError, match="no space left"):
-        checkpoint.save(folder, start.model(BertForMaskedLM, 0), start.tokenizer, tiny.card("new"))
+    for target in (tmp_path / "new", folder):
+        with pytest.raises(UserError, match="no space left"):
+            checkpoint.save(target, start.model(BertForMaskedLM, 0), start.tokenizer, tiny.card("new"))
     assert tiny.folder_bytes(folder) == before, "the old one stays"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -145,23 +143,20 @@ CODE = r"AB-122 .*: config key {} not allowed: it could run code\n  remove the k
 EVIL = {"AutoModel": "evil.Model"}
 
 
-@pytest.mark.parametrize(
-    ("harm", "message"),
-    [
-        (lambda folder: weights(folder, flipped), DIGEST),
-        (lambda folder: (folder / "model.safetensors").unlink(), MISSING),
-        (lambda folder: (without_card(folder) / "model.safetensors").unlink(), MISSING),
-        (only_a_pickle, PICKLE),
-        (lambda folder: weights(without_card(folder), lambda content: content[:-100]), DAMAGED),
-        (lambda folder: weights(without_card(folder), lambda _: b""), DAMAGED),
-        (lambda folder: weights(without_card(folder), lambda _: b"not at all a file of tensors"), DAMAGED),
-        (lambda folder: edit(folder, "config.json", auto_map=EVIL), CODE.format("auto_map")),
-        (
-            lambda folder: edit(folder, "config.json", _attn_implementation_internal=EVIL),
-            CODE.format("_attn_implementation_internal"),
-        ),
-    ],
-)
+REFUSED: list[tuple[Callable[[Path], object], str]] = [
+    (lambda folder: weights(folder, flipped), DIGEST),
+    (lambda folder: (folder / "model.safetensors").unlink(), MISSING),
+    (lambda folder: (without_card(folder) / "model.safetensors").unlink(), MISSING),
+    (only_a_pickle, PICKLE),
+    (lambda folder: weights(without_card(folder), lambda content: content[:-100]), DAMAGED),
+    (lambda folder: weights(without_card(folder), lambda _: b""), DAMAGED),
+    (lambda folder: weights(without_card(folder), lambda _: b"not at all a file of tensors"), DAMAGED),
+    (lambda folder: edit(folder, "config.json", auto_map=EVIL), CODE.format("auto_map")),
+    (lambda folder: edit(folder, "config.json", _attn_implementation_internal=EVIL), CODE.format("_attn_implem.*")),
+]
+
+
+@pytest.mark.parametrize(("harm", "message"), REFUSED)
 def test_what_is_refused(folder: Path, harm: Callable[[Path], object], message: str) -> None:
     harm(folder)
     with pytest.raises(BadData, match=message):

@@ -60,7 +60,8 @@ def deep(dropout: float = 0.0) -> torch.nn.Module:
 def test_two_graphs_for_all_layers_and_batches_on_the_way_of_a_cuda_device(
     graphs: CompileCounterWithBackend, rate: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Forward and backward, with the kernel of flat documents: one graph for whole layers and one for the last."""
+    """Forward and backward, with the kernel of flat documents: one graph for whole layers and one for the last. Their
+    inputs are the sizes of a batch: a compiler can count on heads, rates and epsilons."""
     monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
     meta = torch.device("meta")
     *layers, last = deep(rate).to(meta).bert.encoder.layer  # type: ignore[operator, union-attr, misc]
@@ -74,16 +75,6 @@ def test_two_graphs_for_all_layers_and_batches_on_the_way_of_a_cuda_device(
         layer_of(last, made, torch.bfloat16, hidden, selected, hidden.index_select(0, selected)).sum().backward()
     assert graphs.frame_count == 2
     assert dict(counters["graph_break"]) == {}
-
-
-def test_what_never_changes_is_no_input(graphs: CompileCounterWithBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the sizes of a batch are: a compiler can count on heads, rates and epsilons."""
-    monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
-    meta = torch.device("meta")
-    made = Attention(to(pack(np.array([5, 9]), 24), meta), meta, HEADS, SIZE, torch.bfloat16)
-    layer = deep(0.1).to(meta).bert.encoder.layer[0]  # type: ignore[operator, union-attr, index]
-    hidden = torch.empty(14, HEADS * SIZE, device=meta)
-    compiled.compiled(encoder._layer, "layers")(layer, made, torch.bfloat16, hidden)
     inputs = [node.name for node in graphs.graphs[0].graph.nodes if node.op == "placeholder"]
     values = [name for name in inputs if "parameters" not in name and not name.startswith("s")]
     assert sorted(values) == ["l_attention_bounds", "l_attention_longest", "l_hidden_"]
@@ -117,16 +108,13 @@ def test_evaluation_is_not_compiled(graphs: CompileCounterWithBackend, monkeypat
 
 
 def test_it_is_off_unless_it_is_switched_on_where_there_is_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert compiled.mode() == "off"
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a device")
-    assert compiled.mode() == _environment()["compile"] == "off"
-    for value in ("layers", "graphs"):
-        monkeypatch.setenv(VARIABLE, value)
-        assert compiled.mode() == _environment()["compile"] == value, "other bits, another run"
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert compiled.mode() == _environment()["compile"] == "off"
+    for there in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        for value in ("", "layers", "graphs"):
+            monkeypatch.setenv(VARIABLE, value)
+            expected = value if there and value else "off"
+            assert compiled.mode() == _environment()["compile"] == expected, "other bits, another run"
     monkeypatch.setenv(VARIABLE, "true")
     with pytest.raises(BadParams, match="ADAPTBERT_COMPILE: expected one of off, layers, graphs, found 'true'"):
         compiled.mode()

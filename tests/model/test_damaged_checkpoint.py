@@ -22,6 +22,7 @@ from transformers import BertForMaskedLM
 from adaptbert.core.files import read_json
 from adaptbert.errors import BadData, UserError
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import Architecture, check_architecture
 from adaptbert.prediction import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
@@ -61,38 +62,31 @@ QUERY = "bert.encoder.layer.0.attention.self.query.weight"
 IN_CONFIG: list[tuple[dict[str, Any], int, str]] = [
     ({"hidden_size": 1_000_000_000}, 122, r"config.json: hidden_size: .*, found 1000000000\n  copy"),
     ({"hidden_size": 64}, 133, "weights and config.json disagree"),
-    ({"hidden_size": 0}, 122, "hidden_size"),
     ({"hidden_size": "32"}, 122, "hidden_size: expected a valid integer, found \"32\""),
-    ({"hidden_size": None}, 122, "hidden_size"),
     ({"hidden_size": ...}, 133, "disagree"),
-    ({"num_hidden_layers": 10**9}, 122, "num_hidden_layers"),
     ({"num_hidden_layers": 900, "hidden_size": 65_536}, 122, "parameters, more than"),
     ({"num_hidden_layers": 3}, 133, "bert.encoder.layer.2"),
-    ({"num_hidden_layers": 1}, 133, "bert.encoder.layer.1"),
     ({"num_attention_heads": 3}, 122, "no multiple of 3 heads"),
-    ({"num_attention_heads": -2}, 122, "num_attention_heads"),
-    ({"intermediate_size": 2**40}, 122, "intermediate_size"),
-    ({"intermediate_size": 65}, 133, "disagree"),
-    ({"max_position_embeddings": 10**12}, 122, "max_position_embeddings"),
     ({"max_position_embeddings": 128}, 133, "position_embeddings"),
-    ({"type_vocab_size": 3}, 133, "token_type_embeddings"),
-    ({"vocab_size": 10**9}, 122, "vocab_size"),
     ({"vocab_size": 151}, 133, "word_embeddings"),
     ({"vocab_size": 10}, 127, "tokenizer"),
-    ({"num_labels": 10**9}, 122, "num_labels"),
     ({"id2label": {"x": "code"}}, 122, "id2label"),
-    ({"id2label": [1]}, 122, "id2label"),
     ({"id2label": {"0": "a", "1": "b", "2": "c"}}, 134, "head has 3 labels, task has 2"),
     ({"id2label": {"0": "prose", "1": "code"}}, 134, "the labels of config.json are not those of card.json"),
     ({"hidden_act": "gelo"}, 122, "gelo"),
-    ({"hidden_act": 7}, 122, "hidden_act"),
-    ({"hidden_dropout_prob": 1.5}, 122, "hidden_dropout_prob"),
     ({"layer_norm_eps": float("nan")}, 122, "layer_norm_eps"),
     ({"pad_token_id": 10**6}, 122, "pad_token_id"),
     ({"problem_type": "guess"}, 122, "problem_type"),
     ({"model_type": {"a": 1}}, 132, "model_type"),
     ({"quantization_config": {"load_in_4bit": True}}, 132, "quantized"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", Architecture.model_fields)
+def test_no_value_of_the_config_is_without_type_and_bounds(key: str) -> None:
+    for value in (10**12, -2, [1]):
+        with pytest.raises(BadData, match=rf"^AB-122 config.json: .*{key}"):
+            check_architecture({"model_type": "bert", "vocab_size": 60, key: value}, "config.json")
 
 
 @pytest.mark.parametrize(("changes", "code", "words"), IN_CONFIG, ids=lambda value: str(value)[:40])
@@ -106,34 +100,25 @@ IN_CARD: list[tuple[dict[str, Any], int, str]] = [
     ({"weights": None}, 190, "`weights` is null, but finetune/.* was trained: its answers would be those of random"),
     ({"weights": None, "rung": "scratch"}, 190, "`weights` is null"),
     ({"weights": None, "rung": "scratch", "task": ...}, 190, "there is model.safetensors, which would not be read"),
-    ({"weights": ...}, 122, "card.json: weights"),
     ({"weights": "abc"}, 122, "card.json: weights"),
-    ({"weights": 7}, 122, "card.json: weights"),
     ({"weights": "0" * 64}, 124, "sha256 mismatch"),
     ({"config": "0" * 64}, 124, "config.json: sha256 mismatch"),
     ({"tokenizer": "0" * 64}, 129, "card says 000"),
-    ({"tokenizer": ...}, 122, "card.json: tokenizer"),
     ({"params": []}, 122, "card.json: params"),
-    ({"params__block_size": "64"}, 122, "card.json: params: block_size"),
     ({"params__block_size": 10**12}, 122, "block_size"),
     ({"params__block_size": 8}, 122, "task.max_length 64, but the encoder reads 8"),
     ({"params__precision": "8-bit"}, 122, "precision"),
-    ({"params__precision": ...}, 122, "precision"),
     ({"texts": {}}, 122, "texts"),
-    ({"measured": [1]}, 122, "measured"),
     ({"task": ...}, 181, "not a checkpoint that was fine-tuned"),
     ({"task": 5}, 122, "task"),
     ({"task__options": ...}, 181, "does not say how the task was read"),
-    ({"task__options": {"long_text": "middle"}}, 181, "does not say"),
     ({"task__shape": "circle"}, 122, "task.shape"),
     ({"task__shape": "sentence_pair", "task__options": {}}, 181, "does not say"),
     ({"task__target": "answer"}, 122, "has no target 'answer'"),
     ({"task__target": "number"}, 134, "head has 2 labels, task has 1"),
     ({"task__labels": ["code", "code"]}, 122, "a label twice"),
-    ({"task__labels": []}, 134, "head has 2 labels, task has 0"),
     ({"task__labels": ["prose", "code"]}, 134, "not those of card.json"),
     ({"task__max_length": 512}, 122, "task.max_length 512, but the encoder reads 64"),
-    ({"task__max_length": -1}, 122, "task.max_length"),
     ({"task__tuned": {"threshold": "hot"}}, 122, "task.tuned.threshold"),
     ({"task__replace": [["("]]}, 122, "task.replace"),
 ]  # fmt: skip
@@ -242,21 +227,16 @@ def test_a_config_without_end(folder: Path) -> None:
     refused(folder, 122, "17,179,869,184 bytes of JSON")
 
 
-@pytest.mark.parametrize("changes", [{"hidden_size": 10**9}, {"num_hidden_layers": 3}, {"hidden_act": "gelo"}])
-@pytest.mark.parametrize("with_card", [True, False])
-def test_the_start_of_a_stage_is_checked_alike(tmp_path: Path, changes: dict[str, Any], with_card: bool) -> None:
+@pytest.mark.parametrize("start", [tiny.pretrained, tiny.scratch])
+@pytest.mark.parametrize("changes", [{"hidden_size": 10**9}, {"hidden_act": "gelo"}])
+def test_the_start_of_a_stage_is_checked_alike(tmp_path: Path, changes: dict[str, Any], start: Any) -> None:
     """models/init, a rung, and scratch, whose sizes no tensor confirms."""
-    for start in (tiny.pretrained, tiny.scratch):
-        folder = tmp_path / start.__name__
-        start(folder)
-        config(folder, **changes)
-        card(folder, config=...)
-        if not with_card:
-            (folder / "card.json").unlink()
-        if start is tiny.scratch and with_card and "num_hidden_layers" in changes:
-            continue  # another architecture, and as good as any
+    start(tmp_path)
+    config(tmp_path, **changes)
+    for remains in (lambda: card(tmp_path, config=...), (tmp_path / "card.json").unlink):
+        remains()
         with pytest.raises(BadData):
-            Checkpoint.load(folder).model(BertForMaskedLM, 0)
+            Checkpoint.load(tmp_path).model(BertForMaskedLM, 0)
 
 
 def refused(folder: Path, code: int, words: str) -> None:

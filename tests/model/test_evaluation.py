@@ -35,9 +35,13 @@ class Placed(torch.nn.Linear):
         return self
 
 
-def test_outside_of_training_it_is_moved_there_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "fastest_device", lambda: torch.device("mps"))
-    model = Placed("cpu")
+@pytest.mark.parametrize(("home", "fastest", "moves"), [("cpu", "mps", ["mps", "cpu"]), ("mps", "cpu", ["mps"])])
+def test_outside_of_training_it_is_moved_there_and_back(
+    home: str, fastest: str, moves: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In training it stays: the optimizer has its weights; of several devices it may be on another than the first."""
+    monkeypatch.setattr(evaluation, "fastest_device", lambda: torch.device(fastest))
+    model = Placed(home)
 
     def failing() -> None:
         with evaluating(model, "32-true"):
@@ -46,13 +50,4 @@ def test_outside_of_training_it_is_moved_there_and_back(monkeypatch: pytest.Monk
 
     with pytest.raises(KeyError):
         failing()
-    assert model.moves == ["mps", "cpu"]
-
-
-def test_in_training_it_stays_on_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The optimizer has its weights; of several devices it may be on another than the first."""
-    monkeypatch.setattr(evaluation, "fastest_device", lambda: torch.device("cpu"))
-    model = Placed("mps")
-    with evaluating(model, "32-true"):
-        pass
-    assert set(model.moves) <= {"mps"}
+    assert model.moves == moves

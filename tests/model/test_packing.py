@@ -52,14 +52,6 @@ def test_waste_is_bounded(cut_at: list[set[int]], order: random.Random) -> None:
     assert len(cut_at) <= rows <= len(cut_at) * 11 / 9 + 6 / 9
 
 
-def test_short_texts_leave_hardly_any_padding() -> None:
-    lengths = np.random.default_rng(0).integers(5, 60, 300)
-    rows = pack(lengths, 128)
-    assert (rows.documents == -1).mean() < 0.03
-    padded = 1 - lengths.sum() / (len(lengths) * lengths.max())
-    assert padded > 0.4, "what padding to the longest would waste"
-
-
 def test_the_row_size_with_the_fewest_positions_is_chosen() -> None:
     assert pack(np.array([60, 60, 60]), 128).documents.shape == (3, 64), "not two rows of 128"
     assert pack(np.array([40] * 6), 128).documents.shape == (2, 128), "not six of 64"

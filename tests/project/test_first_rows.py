@@ -11,7 +11,7 @@ from adaptbert.config import load as params
 from adaptbert.config.schema.sources import Limits, Task
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
-from adaptbert.project.first_rows import check as first_rows
+from adaptbert.project import preflight
 from stages.collect_task import read_into
 from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write, write_document
 from tests.support.commands import run
@@ -94,7 +94,7 @@ def test_check_and_the_stages_agree_on_small_files(own: Path, tmp_path: Path, se
         expected = validate_labelled_set(tmp_path / "raw", tmp_path / "kept", tmp_path / "out.parquet", limits).errors
     except UserError as error:
         expected = [error]
-    seen = first_rows.check(document, Path("params.yaml"))
+    seen = preflight.check(document, Path("params.yaml"))
     assert ([error.code for error in expected] != [], seen.unopened) == (seen.errors != [], [])
     assert {error.code for error in expected} <= {error.code for error in seen.errors}
     assert seen.notices == [], "of a set that is read whole nothing is left open"

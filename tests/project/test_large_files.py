@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adaptbert.config import load as params
-from adaptbert.project.first_rows import check as first_rows
+from adaptbert.project import preflight
 from tests.support.checked_files import check_errors, good, lines, mood, words, write
 from tests.support.commands import run
 
@@ -87,7 +87,7 @@ def test_bad_first_rows_of_a_large_labelled_set(own: Path) -> None:
 
 
 def test_what_was_not_opened_is_reported_beside_errors(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_rows, "SECONDS", -1.0)
+    monkeypatch.setattr(preflight, "SECONDS", -1.0)
     write({"general": "data/own/nowhere.txt"}, mood=mood())
     done = run("check")
     assert "AB-050 params.yaml: collect.general.path: " in done.stderr

@@ -1,24 +1,26 @@
 """The pictures of the report: colours, axes, and bars as long as their values."""
 
 import re
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from adaptbert.comparison.questions import ROLES
 from adaptbert.comparison.records import Comparison
-from adaptbert.report import terms as words
 from adaptbert.report.charts import curves
 from adaptbert.report.charts import rows as charts
-from adaptbert.report.charts.svg import style_sheet
+from adaptbert.report.charts.svg import style_sheet, svg_text
+from adaptbert.report.language import same
+from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.verdicts import GAINS, Verdict
+from tests.support.judged_steps import answered
 from tests.support.known import known
 from tests.support.simulated import ARMS
 
 
 def test_colours_follow_the_ladder(comparison: Comparison) -> None:
-    roles = {arm.name: comparison.rung(arm.rung).role for arm in comparison.tasks[0].arms}
-    assert roles == {arm: arm for arm in ARMS}
+    assert {arm.name: arm.role for arm in comparison.tasks[0].arms} == {arm: arm for arm in ARMS}
 
 
 def luminance(colour: str) -> float:
@@ -61,7 +63,7 @@ def test_axes_have_round_numbers(low: float, high: float, ticks: list[float]) ->
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    chart = charts.bars([charts.Bar("a", "domain", 0.3, 0.2, 0.4, [[0.3]])], [charts.Mark(words.same("c"), 0.1)], "id")
+    chart = charts.bars([charts.Bar("a", "domain", 0.3, 0.2, 0.4, [[0.3]])], [(same("c"), 0.1)], "id")
     assert 'width="75.00%"' in chart
     assert 'x1="25.00%"' in chart
 
@@ -84,39 +86,51 @@ def test_a_name_that_is_too_long_for_a_telephone_is_whole_in_its_title() -> None
     name = "an_arm_with_a_name_that_takes_more_room"
     chart = charts.bars([charts.Bar(name, "domain", 0.3, 0.2, 0.4, [[0.3]], marked=True)], [], "id")
     assert f">an_arm_with_a_name_that_t…<title>{name}</title> ✓<" in chart
-    assert words.svg_text("领域文本本身", 11) == "领域文本…<title>领域文本本身</title>"
-    assert words.svg_text("领域文本本身", 12) == "领域文本本身"
+    assert svg_text("领域文本本身", 11) == "领域文本…<title>领域文本本身</title>"
+    assert svg_text("领域文本本身", 12) == "领域文本本身"
 
 
 def ticks_of(chart: str) -> list[str]:
     return re.findall(r'class="tick"[^>]*>([^<]*)<', chart)
 
 
+def whiskers(comparison: Comparison, mean: float, half: float | None, verdict: Verdict, worth: float = 0.01) -> str:
+    """Of one step; without an interval where `half` is None."""
+    step = answered(comparison.tasks[0], "domain_text", mean, half or 1.0, verdict, 0.04)
+    if half is None:
+        step = replace(step, difference=Difference(mean, 2, 1, None, 0.95))
+    return charts.whiskers([step], worth, "id")
+
+
 @pytest.mark.parametrize(
-    ("whisker", "ticks"),
+    ("mean", "half", "ticks"),
     [
-        ((0.004, 0.001, 0.0105), ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]),
-        *(((mean, None, None), ["−1", "−0.5", "0", "+0.5", "+1"]) for mean in (0.0, 0.003, -0.003)),
+        (0.00575, 0.00475, ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]),
+        *((mean, None, ["−1", "−0.5", "0", "+0.5", "+1"]) for mean in (0.0, 0.003, -0.003)),
     ],
 )
 def test_an_axis_of_differences_has_the_digits_of_its_step_and_is_symmetric_where_they_are_hardly_any(
-    whisker: tuple[float, float | None, float | None], ticks: list[str]
+    comparison: Comparison, mean: float, half: float | None, ticks: list[str]
 ) -> None:
-    row = charts.Whisker(words.same("a"), "descriptive", *whisker, None)
-    assert ticks_of(charts.whiskers([row], 0.01, "id")) == ticks
+    assert ticks_of(whiskers(comparison, mean, half, "descriptive")) == ticks
 
 
 @pytest.mark.parametrize(("worth", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
 def test_the_smallest_gain_worth_having_is_a_line_to_both_sides_where_the_axis_reaches_it(
-    worth: float, lines: int
+    comparison: Comparison, worth: float, lines: int
 ) -> None:
-    row = charts.Whisker(words.same("a"), "gain", 0.02, -0.005, 0.045, None)
-    assert charts.whiskers([row], worth, "id").count('class="worth"') == lines
+    assert whiskers(comparison, 0.02, 0.025, "gain", worth).count('class="worth"') == lines
 
 
-def test_nothing_but_a_gain_has_the_colour_of_one() -> None:
+def test_a_band_is_drawn_for_questions_with_a_verdict_alone(comparison: Comparison) -> None:
+    step = answered(comparison.tasks[0], "domain_text", 0.02, 0.03, "undecided", 0.4)
+    for p, drawn in ((0.4, True), (None, False)):
+        assert ('class="unseen"' in charts.whiskers([replace(step, p_holm=p)], 0.01, "id")) == drawn
+
+
+def test_nothing_but_a_gain_has_the_colour_of_one(comparison: Comparison) -> None:
     for verdict in get_args(Verdict):
-        chart = charts.whiskers([charts.Whisker(words.same("a"), verdict, 0.02, 0.01, 0.03, 0.01)], 0.01, "id")
+        chart = whiskers(comparison, 0.02, 0.01, verdict)
         assert f"whisker verdict-{verdict}" in chart
         assert f"mean verdict-{verdict}" in chart
     rules = re.findall(r"([^{}]+){([^{}]*)}", style_sheet())

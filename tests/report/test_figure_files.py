@@ -10,8 +10,8 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.report.charts.figure import WIDTH, Figure, standalone, write_figures
 from adaptbert.report.charts.rows import Bar, bars
 from adaptbert.report.charts.svg import chart_style, plain_style
+from adaptbert.report.language import Text
 from adaptbert.report.page import figures_of, render
-from adaptbert.report.terms import Words
 from tests.support.known import known
 from tests.support.page_reader import CHINESE
 
@@ -60,7 +60,7 @@ def test_the_colours_of_a_file_are_those_of_the_light_page() -> None:
 def test_long_captions_and_legends_wrap() -> None:
     legend = [(f"domain_transfer/corpus_{place}", "domain") for place in range(8)]
     drawn = bars([Bar("a", "domain", 0.5, None, None, [[0.5]])], [], "a")
-    figure = Figure("a", "b", Words("word " * 60, "字" * 150), drawn, legend)
+    figure = Figure("a", "b", Text("word " * 60, "字" * 150), drawn, legend)
     for language, lines in (("en", 3), ("zh", 3)):
         root = ElementTree.fromstring(standalone(figure, language))  # type: ignore[arg-type]
         notes = [each for each in root.iter(f"{SVG}text") if each.attrib["class"] == "note"]

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.config.load import flatten
 from adaptbert.config.schema.comparison import PRIMARY, Compare
 from adaptbert.core.files import read_json
-from adaptbert.report.metrics_json import summary
-from adaptbert.report.text_table import aligned, comparison_table
+from adaptbert.report.metrics_json import headlines, summary
+from adaptbert.report.text_table import NO_TASKS, aligned, comparison_table
 from stages.compare import compare
 from tests.support.known import known
 from tests.support.simulated import ARMS, Simulated, simulate
@@ -115,7 +116,6 @@ def run_stage(simulated: Simulated, folder: Path, params: Compare) -> None:
     ladder.write_text(json.dumps({"plan": simulated.ladder.model_dump(by_alias=True)}))
     compare(
         params,
-        ladder=LadderConfig.model_validate({"draws": 1, "starts": {"small": {}}, "arms": {"general": {}}}),
         plan=ladder,
         **vars(simulated.outputs),
         report=folder / "reports/index.html",
@@ -159,6 +159,36 @@ def test_the_stage_takes_what_is_worth_having_and_what_is_asked_from_its_params(
     assert {name for name, step in steps.items() if step["primary"]} == {"which_text", "pretrain"}
     assert (steps["which_text"]["of"], steps["which_text"]["verdict"]) == (["task", "domain"], "one_draw")
     page = (tmp_path / "out/reports/index.html").read_text(encoding="utf-8")
-    assert "The smallest gain worth having is 2.5 points (compare.worth)" in page
+    assert "The smallest gain worth having is 2.5 points (<code>compare.worth</code>)" in page
     assert "(90 % interval " in page
     assert "which_text: one draw, no verdict (section −" in page
+
+
+def test_headlines_are_scores_and_differences_and_nothing_else() -> None:
+    scratch = {"f1_macro": 0.123456, "low": 0.1, "high": 0.2, "seeds": [[1, 0.1]], "rung": ["scratch"]}
+    steps = {
+        "climb": {"of": ["domain", "scratch"], "verdict": "untested"},
+        "pretrain": {"of": ["general", "scratch"], "verdict": "descriptive", "difference": -0.00001},
+    }
+    small = {"scratch": scratch, "domain": {}, "majority": {"f1_macro": 0.05}, "steps": steps}
+    whole = {
+        "section": {"small": small, "base": {"domain": {"f1_macro": 0.25}, "steps": {}}},
+        "mention": {"small": {"domain": {"f1_span": 0.5}, "steps": {}}},
+        **{key: {"section": {"small": {"ece": 0.1}}} for key in NO_TASKS},
+    }
+    assert headlines(whole) == {
+        "section": {
+            "small": {"scratch": 12.35, "majority": 5.0, "steps": {"pretrain": 0.0}},
+            "base": {"domain": 25.0},
+        },
+        "mention": {"small": {"domain": 50.0}},
+    }
+
+
+def test_headlines_that_are_committed() -> None:
+    """A few dozen columns in `dvc exp show`; and the only file that DVC takes for metrics."""
+    committed = read_json(Path("metrics/metrics.json"))
+    assert committed == headlines(read_json(Path("metrics/comparison.json")))
+    assert len(flatten(committed)) < 50
+    dvc_yaml = Path("dvc.yaml").read_text("utf-8")
+    assert dvc_yaml.count("\n    metrics:\n      - metrics/metrics.json:\n") == dvc_yaml.count("    metrics:") == 1

@@ -16,8 +16,7 @@ from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.validate_corpus import validate_corpus
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.runtime import cluster
-from adaptbert.runtime.cluster_pool import MachineLost
-from adaptbert.runtime.worker_pool import in_order
+from adaptbert.runtime.worker_pool import WorkerLost, in_order
 from adaptbert.text.corpus_writer import write
 from tests.runtime.test_worker_pool import die, refuse, square
 from tests.support import raw, tiny
@@ -126,7 +125,7 @@ def test_maps_on_a_cluster(tmp_path: Path) -> None:
     assert os.getpid() not in {process for _, process in answers}
     with pytest.raises(ValueError, match="not 20"):
         list(in_order(refuse, range(40), 2))
-    with pytest.raises(MachineLost, match="AB-180 workers: a process on the cluster was lost"):
+    with pytest.raises(WorkerLost, match="AB-180 workers: a process on the cluster was lost"):
         list(in_order(die, range(40), 2))
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
     the_bytes_of_validation_and_tokenisation(tmp_path)

@@ -94,13 +94,6 @@ def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert line.endswith(" works on this stage: waiting 1 s for it to end")
 
 
-def test_who_waits_gets_it_when_the_holder_ends() -> None:
-    with holder() as process:
-        process.send_signal(signal.SIGKILL)
-        with stage_lock("pretrain", patience=5):
-            pass
-
-
 def test_a_forked_child_does_not_hold_it_for_its_dead_parent() -> None:
     with holder("fork") as process:
         process.send_signal(signal.SIGKILL)

@@ -12,6 +12,7 @@ from adaptbert.runtime import progress
 from adaptbert.runtime.progress import Progress, StatusLine
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.run import open_run
+from adaptbert.runtime.tracking.store import tracking_uri
 from tests.training.test_loop import LoggedRun
 
 ERASE, SHOWN_CURSOR = "\r\x1b[2K", "\x1b[?25h"
@@ -159,7 +160,7 @@ def test_the_record_says_how_busy_the_machine_is(tmp_path: Path, monkeypatch: py
             for step in steps:
                 run.log_machine(step)
     assert {thread.name for thread in threading.enumerate()} == threads
-    client = MlflowClient(tracking.tracking_uri())
+    client = MlflowClient(tracking_uri())
     for name in ("cpu_utilization_percentage", "system_memory_usage_percentage", "system_memory_usage_megabytes"):
         points = client.get_metric_history(run.id, f"system/{name}")
         assert [point.step for point in points] == [5, 10, 15], name

@@ -4,8 +4,6 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 
-from adaptbert.report.terms import Words
-
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -50,9 +48,3 @@ def seen(page: str) -> str:
     """What a reader sees, without style and script."""
     body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     return unescape(re.sub(r"<[^>]+>", " ", body))
-
-
-def same_numbers(words: Words) -> bool:
-    """Whether both languages have the same ones."""
-    numbers = [re.findall(r"[+−]?\d+(?:[.,]\d+)*", text) for text in (words.en, words.zh)]
-    return sorted(numbers[0]) == sorted(numbers[1])

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from adaptbert.config.schema.sources import Source
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.readers.records import Row, Unreadable
+from adaptbert.data.readers.records import Row
 from adaptbert.data.user_files import Files
 
 MANY = "".join(f"line {number}\n" for number in range(20_000)).encode()
@@ -19,14 +19,12 @@ def config(**values: Any) -> Source:
     return Source.model_validate({"source": "files", **values})
 
 
-def read(
-    path: Path, layout: Layout = CORPUS, split: str = "", **values: Any
-) -> tuple[list[Row], list[Unreadable], Files]:
+def read(path: Path, layout: Layout = CORPUS, split: str = "", **values: Any) -> tuple[list[Row], list[Row], Files]:
     files = Files(path, layout, config(**values), split)
     records = list(files.rows())
     return (
-        [row for row in records if isinstance(row, Row)],
-        [row for row in records if isinstance(row, Unreadable)],
+        [row for row in records if row.problem is None],
+        [row for row in records if row.problem is not None],
         files,
     )
 
@@ -42,7 +40,7 @@ def texts(path: Path, **values: Any) -> list[str]:
 
 
 def codes(path: Path, **values: Any) -> list[int]:
-    return [row.problem.code for row in read(path, **values)[1]]
+    return [row.problem.code for row in read(path, **values)[1] if row.problem]
 
 
 def parquet(path: Path, **columns: Any) -> Path:

@@ -14,8 +14,8 @@ from adaptbert.tasks.module import FineTuning, LabelledBatches
 from adaptbert.tasks.options import freezing
 from adaptbert.tasks.shape import Shape
 from adaptbert.text.token_store import Documents
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
-from adaptbert.training.plan import Plan
 from tests.support import tiny, tiny_params, tiny_tasks
 
 B = TypeVar("B")
@@ -42,8 +42,8 @@ def made(
     return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 3, 8, 64)
 
 
-def plan(steps: int = STEPS) -> Plan:
-    return Plan(steps, 2, 1.0, "32-true", 3, "train/loss")
+def plan(steps: int = STEPS) -> TrainingArguments:
+    return TrainingArguments(steps, 2, 1.0, "32-true", 3, "train/loss")
 
 
 def weights(module: FineTuning | MaskedLM) -> dict[str, torch.Tensor]:

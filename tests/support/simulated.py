@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.plan import Entry, Plan, expand
+from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.comparison import PRIMARY
 from adaptbert.core.files import read_json, write_json
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
@@ -106,8 +107,17 @@ def planned(
     draws: int = 1,
 ) -> Plan:
     """What params.yaml stands for with these names."""
-    ladder = {"draws": draws, "starts": {start: {} for start in starts}, "arms": arms}
-    return expand(LadderConfig.model_validate(ladder), tasks, {}, dict.fromkeys(starts, "words.txt"))
+    sizes = {"layers": 2, "hidden_size": 64, "heads": 2, "intermediate_size": 128, "max_positions": 64}
+    task = {"type": "text-classification", "train": "train.csv", "dev": "dev.csv", "test": "test.csv"}
+    document = {
+        "bases": dict.fromkeys(starts, sizes),
+        "corpora": {name: {"path": f"{name}.txt"} for name in ("general", "domain")},
+        "tasks": dict.fromkeys(tasks, task),
+        "arms": dict(arms),
+        "pretrain": {"tokens": 0},
+        "compare": {"replicates": draws},
+    }
+    return expand(Recipe(document))
 
 
 def simulate(
@@ -144,7 +154,7 @@ def simulate(
             "kept": count - 812,
             "rejected": {"duplicate": 800, "leak": 12},
         }
-    for rung, below in ladder.starts_of_rungs().items():
+    for rung, below in ladder.parents().items():
         if below is not None:
             write_rung(root, rung, below, ladder, dice)
     for task in tasks:
@@ -160,7 +170,7 @@ def simulate(
         for arm, chance in accuracy.items():
             for key, cell in ladder.finetune.items():
                 if (cell.task, cell.arm) == (task, arm):
-                    of_draw = chance + (dice.gauss(0, draw_spread) if draw_spread and cell.draw else 0.0)
+                    of_draw = chance + (dice.gauss(0, draw_spread) if draw_spread and cell.replicate else 0.0)
                     chances = {seed: dice.gauss(of_draw, SEED_SPREAD) for seed in seeds}
                     _cell(root, key, cell, rows["test"], chances, dice)
         validation["tasks"][task] = {
@@ -223,7 +233,7 @@ def _cell(
         {
             "task": cell.task,
             "arm": cell.arm,
-            "from": cell.rung,
+            "from": cell.checkpoint,
             "shape": shape,
             "target": target,
             "metric": metric,

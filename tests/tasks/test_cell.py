@@ -19,7 +19,7 @@ from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks import seed_run
 from adaptbert.tasks.metrics.scores import classification_metrics, span_metrics
 from adaptbert.tasks.seed_run import SeedRun
-from tests.support import tiny, tiny_params
+from tests.support import tiny
 from tests.support.cells import Project
 
 KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
@@ -47,34 +47,23 @@ def fresh(tmp_path: Path) -> Project:
 @pytest.mark.parametrize("task", KINDS)
 def test_what_is_written(project: Project, task: str) -> None:
     folder = project.root / f"models/finetune/{task}-general"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "card.json",
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    ]
+    names = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     card = read_json(folder / "card.json")
     assert card["rung"] == f"finetune/{task}-general"
     assert card["init"] == Checkpoint.load(project.root / "models/pretrain").digest
-    assert card["params"]["epochs"] == EPOCHS
     for name in ("card.json", "config.json"):
         text = (folder / name).read_text(encoding="utf-8")
         assert str(project.root) not in text
         assert not re.search(r"20\d\d-\d\d|\d\d:\d\d|seconds|run_id", text), "no time and no run"
 
-
-@pytest.mark.parametrize("task", KINDS)
-def test_metrics(project: Project, task: str) -> None:
     metrics = read_json(project.root / f"metrics/{task}-general.json")
     metric = {"section": "f1_macro", "mention": "f1_span"}[task]
-    expected = {"task": task, "arm": "general", "from": "pretrain", "metric": metric}
-    expected |= {"shape": KINDS[task][0], "target": KINDS[task][1], "examples": 96}
+    expected = {"task": task, "arm": "general", "from": "pretrain", "metric": metric, "labels": 96, "examples": 96}
+    expected |= {"shape": KINDS[task][0], "target": KINDS[task][1], "steps": 48}  # 8 * 96 / 16
     assert expected.items() <= metrics.items()
-    assert (metrics["labels"], metrics["steps"]) == (96, 48)  # 8 * 96 / 16
     assert [seed["seed"] for seed in metrics["seeds"]] == SEEDS
     for seed in metrics["seeds"]:
-        assert {f"test/{metric}", f"dev/{metric}", "degenerate", "cut", "curve"} <= set(seed)
         assert [point["step"] for point in seed["curve"]] == [6 * epoch for epoch in range(1, 9)]
         assert seed["curve"][-1][f"dev/{metric}"] == seed[f"dev/{metric}"]
         assert seed["curve"][-1]["train/loss"] < seed["curve"][0]["train/loss"]
@@ -118,10 +107,10 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
 
 
 @pytest.mark.parametrize("task", KINDS)
-def test_twice_gives_equal_bytes(fresh: Project, tmp_path_factory: pytest.TempPathFactory, task: str) -> None:
-    other = Project(tmp_path_factory.mktemp("other"), KINDS)
+def test_twice_gives_equal_bytes(tmp_path: Path, task: str) -> None:
     outputs = []
-    for number, project in enumerate((fresh, other)):
+    for number in (0, 1):
+        project = Project(tmp_path / str(number), KINDS)
         torch.manual_seed(number)
         np.random.seed(number)
         project.finetune(task, "general", precision="bf16-mixed")
@@ -138,9 +127,9 @@ def test_a_seed_gives_the_same_whatever_came_before_it(fresh: Project) -> None:
 
 def test_from_scratch_each_seed_has_its_own_weights(fresh: Project) -> None:
     """Without a step worth the name, the saved weights are those that the seed drew."""
-    words, optim = [], tiny_params.optim(learning_rate=1e-12)
+    words = []
     for seed in (1, 2):
-        metrics = fresh.finetune("section", "scratch", seeds=[seed], optim=optim, epochs=0.1)
+        metrics = fresh.finetune("section", "scratch", seeds=[seed], learning_rate=1e-12, epochs=0.1)
         assert metrics["from"] == "scratch"
         assert metrics["steps"] == 1
         weights = load_file(fresh.root / "models/finetune/section-scratch/model.safetensors")
@@ -173,15 +162,10 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
     assert events == [*train, *dev, *["trains"] * 4, "trains", *test, "trains", *["tokenises 32", "trains"] * 2]
 
 
-def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
-    metrics = fresh.finetune("section", "general", seeds=[1], learning_rate=1e-12, epochs=0.1)
-    predicted = {row["predicted"] for row in fresh.predictions("section-general")}
-    assert metrics["seeds"][0]["degenerate"] is (len(predicted) == 1)
-    assert metrics["seeds"][0]["degenerate"], "an untrained head; else this test shows nothing"
-
-
-def test_rows_that_are_cut_are_counted(fresh: Project) -> None:
-    metrics = fresh.finetune("section", "general", seeds=[1], max_length=12, epochs=1.0)
+def test_cut_rows_and_a_seed_that_predicts_one_class_are_counted(fresh: Project) -> None:
+    metrics = fresh.finetune("section", "general", seeds=[1], max_length=12, learning_rate=1e-12, epochs=0.1)
+    assert len({row["predicted"] for row in fresh.predictions("section-general")}) == 1
+    assert metrics["seeds"][0]["degenerate"]
     rows = labelled.split(fresh.root / "data/section", "train")
     lengths = [len(encoding.ids) + 2 for encoding in tiny.tokenizer().encode([row["text"] for row in rows])]
     assert metrics["seeds"][0]["cut"] == sum(length > 12 for length in lengths) > 0

@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-import torch
-from transformers import AutoModelForQuestionAnswering, AutoModelForTokenClassification, AutoTokenizer, pipeline
+from transformers import pipeline
 
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set as labelled
@@ -66,56 +65,3 @@ def test_the_pipeline_of_transformers_answers_alike(project: Project, task: str)
 def fits(row: dict[str, Any], shape: str) -> bool:
     texts = [row["text"]] if shape == "single_sentence" else [row["text_a"], row["text_b"]]
     return sum(len(encoding.ids) + 1 for encoding in tiny.tokenizer().encode(texts)) < 48 and all(texts)
-
-
-def test_the_stock_model_finds_the_same_answers(project: Project) -> None:
-    """Question and context through AutoTokenizer and AutoModel, best span by trying all of them."""
-    folder = project.root / "models/finetune/extractive_answer_answer-general"
-    model = AutoModelForQuestionAnswering.from_pretrained(str(folder)).eval()
-    tokenizer = AutoTokenizer.from_pretrained(str(folder))
-    threshold = read_json(folder / "card.json")["task"]["tuned"]["no_answer_threshold"]
-    rows = {row["id"]: row for row in labelled.split(project.root / "data/extractive_answer_answer", "test")}
-    checked = 0
-    for row in project.predictions("extractive_answer_answer-general"):
-        labelled_row = rows[row["id"]]
-        encoded = tokenizer(
-            labelled_row["question"], labelled_row["context"], return_tensors="pt", return_offsets_mapping=True
-        )
-        offsets = encoded.pop("offset_mapping")[0].tolist()
-        if len(offsets) > 48:
-            continue
-        with torch.no_grad():
-            out = model(**encoded)
-        start, end = out.start_logits[0], out.end_logits[0]
-        context = [n for n, kind in enumerate(encoded["token_type_ids"][0].tolist()) if kind == 1][:-1]
-        spans = [(float(start[a] + end[b]), a, b) for a in context for b in context if a <= b < a + 8]
-        score, first, last = max(spans)
-        best = labelled_row["context"][offsets[first][0] : offsets[last][1]]
-        assert row["predicted"] == ("" if float(start[0] + end[0]) - score > threshold else best)
-        checked += 1
-    assert checked > 20
-
-
-@pytest.mark.parametrize("target", ["spans", "tags"])
-def test_the_stock_model_tags_words_alike(project: Project, target: str) -> None:
-    task = f"sequence_labelling_{target}"
-    folder = str(project.root / f"models/finetune/{task}-general")
-    model, tokenizer = (
-        AutoModelForTokenClassification.from_pretrained(folder).eval(),
-        AutoTokenizer.from_pretrained(folder),
-    )
-    rows = {row["id"]: row for row in labelled.split(project.root / "data" / task, "test")}
-    right = total = 0
-    for row in project.predictions(f"{task}-general"):
-        encoded = tokenizer(rows[row["id"]]["tokens"], is_split_into_words=True, return_tensors="pt")
-        if encoded["input_ids"].shape[1] > 48:
-            continue
-        with torch.no_grad():
-            best = model(**encoded).logits[0].argmax(-1).tolist()
-        words = encoded.word_ids()
-        firsts = [n for n, word in enumerate(words) if word is not None and word != words[n - 1]]
-        tags = [model.config.id2label[best[n]] for n in firsts]
-        right += sum(a == b for a, b in zip(tags, json.loads(row["predicted"]), strict=True))
-        total += len(tags)
-    assert total > 200
-    assert right / total > 0.99, "but for tags that were illegal word by word"

@@ -22,7 +22,7 @@ from adaptbert.model.families.bert import BERT
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks import labelled_batch
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.module import FineTuning, LabelledBatches, logits
+from adaptbert.tasks.module import FineTuning, LabelledBatches
 from adaptbert.tasks.sentences import FOLDED
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import shape_of
@@ -228,15 +228,3 @@ def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkey
         monkeypatch.setattr(module, "pack", leaky)
     loss, expected = head.losses(0)
     assert abs(loss.item() - expected.item()) > 50 * LOSS
-
-
-@pytest.mark.parametrize(("name", "target"), tiny_tasks.KINDS)
-def test_an_answer_does_not_depend_on_its_neighbours(name: str, target: str) -> None:
-    """Each example by itself, and all of them packed into rows: the same scores."""
-    shape, rows = small(name, target, 12)
-    examples = shape.examples(rows, tiny.tokenizer(), LONGEST)
-    assert pack(examples.lengths, BLOCK).documents.shape[0] < len(examples), "some must share a row"
-    net = model(BERT.hugging_face(shape.head), **shape.config())
-    together = logits(net, shape, examples, BLOCK, "32-true")
-    alone = [logits(net, shape, examples.take(np.array([i])), BLOCK, "32-true") for i in range(len(examples))]
-    np.testing.assert_allclose(together, np.concatenate(alone), atol=LOSS)

@@ -26,14 +26,10 @@ def tokens(shape: Shape, rows: list[dict[str, Any]], max_length: int) -> list[li
 
 def test_single_sentences() -> None:
     pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
-    rows = [
-        {"id": "1", "text": "the house", "label": "prose"},
-        {"id": "2", "text": "", "label": "code"},
-        {"id": "3", "text": " ".join(["matrix"] * 50), "label": "code"},
-    ]
+    texts = {"the house": "prose", "": "code", " ".join(["matrix"] * 50): "code"}
+    rows = [{"id": text, "text": text, "label": label} for text, label in texts.items()]
     examples = shape.examples(rows, pieces, 12)
-    assert examples.lengths.tolist() == [4, 2, 12]
-    assert examples.cut == 1
+    assert (examples.lengths.tolist(), examples.cut) == ([4, 2, 12], 1)
     assert (examples.ids[examples.flat_places()] == pieces.cls).all(), "the head looks at [CLS]"
     assert shape.targets(rows, examples).tolist() == [1, 0, 0]
     answers, confidence, _ = shape.decode(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)

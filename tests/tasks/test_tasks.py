@@ -7,12 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptbert.base.task_types import TARGETS
 from adaptbert.tasks.examples import ROW, Examples, gather
-from adaptbert.tasks.metrics.scoring import COMPARED_BY
-from adaptbert.tasks.shapes import SHAPES, ShapeConfig
+from adaptbert.tasks.metrics.scoring import SCORING
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
+METRICS = {
+    **dict.fromkeys(("class", "labels"), "f1_macro"),
+    "number": "pearson",
+    "spans": "f1_span",
+    "tags": "accuracy",
+    "answer": "f1_answer",
+}
 ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
 
 
@@ -36,10 +43,10 @@ def test_take(ids: list[list[int]], paired: bool, data: st.DataObject) -> None:
     assert taken.owners().tolist() == [n for n, i in enumerate(chosen) for _ in places[i]]
     assert taken.targets is not None
     assert taken.targets.shape == (len(taken.places), 2)
-    again = examples.take(np.arange(len(ids)))
-    assert again.targets is not None
+    again = examples.take(np.arange(len(ids))).targets
+    assert again is not None
     assert examples.targets is not None
-    assert np.array_equal(again.targets, examples.targets)
+    assert np.array_equal(again, examples.targets)
 
 
 def test_the_cost_of_some_examples_does_not_depend_on_the_others() -> None:
@@ -75,40 +82,21 @@ def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch:
     assert len(made.examples([], pieces, 40)) == 0
 
 
-def test_long_texts_are_held_as_far_as_they_are_read() -> None:
-    """Of texts that are cut to 16 tokens the rest is gone with the next ones."""
-    rows = [{"text": "the house of values " * 100} for _ in range(400)]
-    pieces, made = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
-    assert peak(lambda: made.examples(rows, pieces, 16)) < 8 * 400 * 400 / 2, "half of a number a token"
-
-
 @pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_examples_do_not_read_labels(shape: str, target: str) -> None:
+def test_examples_do_not_read_labels_and_right_answers_score_full_marks(shape: str, target: str) -> None:
     """Rows without an answer make the same examples: prediction needs none, and none can leak."""
-    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 12, 1, target)
-    bare = [
-        {key: value for key, value in row.items() if key not in ("label", "labels", "value", "answers", "tags")}
-        for row in rows
-    ]
+    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 40, 1, target)
+    column = TARGETS[target].column  # type: ignore[index]
+    bare = [{key: value for key, value in row.items() if key != column} for row in rows]
     one, other = (made.examples(source, tiny.tokenizer(), 40) for source in (rows, bare))
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.spans, other.spans)
     assert len(made.targets(rows, one)) == len(one.places)
-
-
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_right_answers_score_full_marks(shape: str, target: str) -> None:
-    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 40, 1, target)
     gold = made.gold(rows)
     answers = [right[0] if right else "" for right in gold] if target == "answer" else gold
-    assert made.metric == COMPARED_BY[target]
-    assert made.score(gold, answers)[made.metric] == pytest.approx(1)
+    scores, names = made.score(gold, answers), SCORING[target].metrics  # type: ignore[index]
+    assert {*scores} == {*names} - {"f1_positive"}, "names of what is computed; that one where the task names a label"
+    assert scores[made.metric] == pytest.approx(1)
+    assert made.metric == METRICS[target]
     assert not made.is_degenerate(answers)
     assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
-
-
-def test_the_options_of_one_shape_are_set() -> None:
-    assert set(SHAPES) == set(ShapeConfig.model_fields)
-    assert ShapeConfig().task_types == []
-    two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
-    assert two.task_types == ["single_sentence", "sequence_labelling"]

@@ -140,39 +140,39 @@ def test_the_fingerprint_changes_with_the_vocabulary_and_with_the_case_rule(tmp_
     assert Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=True)).fingerprint == trained.fingerprint
 
 
-def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-128 .*: no tokenizer in this folder\n  copy tokenizer.json or vocab.txt"):
-        Tokenizer.load(tmp_path)
+OTHER_KIND = """{"version": "1.0", "model": {"type": "BPE", "vocab": {"<unk>": 0, "a": 1}, "merges": []}, \
+"added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null, \
+"truncation": null, "padding": null}"""
 
 
-def test_a_damaged_tokenizer(tmp_path: Path) -> None:
-    tiny.tokenizer().save(tmp_path)
-    file = tmp_path / "tokenizer.json"
-    file.write_text(file.read_text(encoding="utf-8")[:500], encoding="utf-8")
-    with pytest.raises(BadData, match=r"AB-128 .*: tokenizer cannot be loaded: .*"):
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, r"AB-128 .*: no tokenizer in this folder\n  copy tokenizer.json or vocab.txt"),
+        ({"tokenizer.json": '{"version": "1.0", "trunc'}, r"AB-128 .*: tokenizer cannot be loaded: .*"),
+        (
+            {"tokenizer.json": OTHER_KIND, "tokenizer_config.json": '{"tokenizer_class": "PreTrainedTokenizerFast"}'},
+            r"AB-130 .*has no \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\]",
+        ),
+        *(
+            (
+                {
+                    "vocab.txt": "\n".join(token for token in [*SPECIALS, "a", "b"] if token != missing) + "\n",
+                    "config.json": '{"model_type": "bert"}',
+                },
+                rf"AB-130 .*: the vocabulary has no \[{missing[1:-1]}\]\n.*",
+            )
+            for missing in SPECIALS
+        ),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(BadData, match=message):
         Tokenizer.load(tmp_path)
 
 
 def test_a_name_that_is_not_on_the_hub() -> None:
     with pytest.raises(BadData, match=r"AB-128 nobody/no-such-model: tokenizer cannot be loaded: .*\n  check the name"):
         Tokenizer.load("nobody/no-such-model", "main")
-
-
-@pytest.mark.parametrize("missing", SPECIALS)
-def test_a_vocabulary_without_a_special_token(tmp_path: Path, missing: str) -> None:
-    tokens = [token for token in [*SPECIALS, "a", "b"] if token != missing]
-    (tmp_path / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
-    with pytest.raises(BadData, match=rf"AB-130 .*: the vocabulary has no \[{missing[1:-1]}\]\n.*"):
-        Tokenizer.load(tmp_path)
-
-
-def test_a_tokenizer_of_another_kind(tmp_path: Path) -> None:
-    from tokenizers import Tokenizer as Backend
-    from tokenizers.models import BPE
-    from transformers import PreTrainedTokenizerFast
-
-    other = PreTrainedTokenizerFast(tokenizer_object=Backend(BPE(vocab={"<unk>": 0, "a": 1}, merges=[])))
-    other.save_pretrained(str(tmp_path))
-    with pytest.raises(BadData, match=r"AB-130 .*has no \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\]"):
-        Tokenizer.load(tmp_path)

@@ -25,10 +25,10 @@ from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks import shapes
 from adaptbert.tasks.module import FineTuning
 from adaptbert.training import loop
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.distributed import Ranks
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.monitor import Monitor
-from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.step_metrics import Readings
 from tests.support import pretended, short_runs, tiny, tiny_params, tiny_tasks
@@ -152,7 +152,7 @@ def waits(folder: Path, sabotage: str = "") -> tuple[list[int], list[int]]:
     before (`HostCopy`), so here it gets ones; every other way to a value fails.
     """
     module, batch = short_runs.made()
-    plan = Plan(LAST, 1, 1.0, "bf16-mixed", 0, "train/loss")
+    plan = TrainingArguments(LAST, 1, 1.0, "bf16-mixed", 0, "train/loss")
     waited, run = [], LoggedRun()
 
     def ones(copy: HostCopy) -> list[torch.Tensor]:

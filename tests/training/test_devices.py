@@ -53,17 +53,6 @@ def test_pickled_batches_are_small(tmp_path: Path) -> None:
         assert torch.equal(here.chosen, there.chosen)
 
 
-@pytest.mark.parametrize("world", [1, 2, 3, 6])
-def test_every_world_trains_on_the_same_micro_batches(world: int) -> None:
-    accumulate, first, steps = 6, 4, 9
-    shares = [list(Ranks(rank, world).numbers(first * accumulate, steps * accumulate)) for rank in range(world)]
-    for step in range(steps - first):
-        each = accumulate // world
-        parts = [share[step * each : (step + 1) * each] for share in shares]
-        numbers = sorted(number for part in parts for number in part)
-        assert numbers == list(range((first + step) * accumulate, (first + step + 1) * accumulate))
-
-
 def test_one_device_starts_no_process() -> None:
     with ranks.started(1, fail) as group:
         assert group == Ranks(0, 1)

@@ -18,9 +18,9 @@ from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import distributed as ranks
+from adaptbert.training.arguments import Batches, Fitted, TrainingArguments
 from adaptbert.training.launchers import RankLost
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Batches, Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
 from tests.support import short_runs, tiny, tiny_params
@@ -60,8 +60,8 @@ def masked(corpus: TokenizedCorpus) -> tuple[MaskedLM, MaskedBatches]:
     return masked_lm(STEPS, 0.3), masked_batches(corpus, 150)
 
 
-def plan(accumulate: int, precision: str = "32-true") -> Plan:
-    return Plan(STEPS, accumulate, 1.0, precision, 0, "train/loss")
+def plan(accumulate: int, precision: str = "32-true") -> TrainingArguments:
+    return TrainingArguments(STEPS, accumulate, 1.0, precision, 0, "train/loss")
 
 
 def trained(

@@ -12,8 +12,8 @@ from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import loop as training
+from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from tests.support import tiny, tiny_params
 from tests.support.short_runs import flat_weights, masked_batches, masked_lm
 
@@ -39,11 +39,11 @@ def batches(corpus: TokenizedCorpus) -> MaskedBatches:
     return masked_batches(corpus, 200)
 
 
-def plan(seed: int = 0, steps: int = STEPS, accumulate: int = 1, precision: str = "32-true") -> Plan:
-    return Plan(steps, accumulate, 1.0, precision, seed, "train/mlm_loss")
+def plan(seed: int = 0, steps: int = STEPS, accumulate: int = 1, precision: str = "32-true") -> TrainingArguments:
+    return TrainingArguments(steps, accumulate, 1.0, precision, seed, "train/mlm_loss")
 
 
-def trained(corpus: TokenizedCorpus, how: Plan | None = None, **more: object) -> torch.Tensor:
+def trained(corpus: TokenizedCorpus, how: TrainingArguments | None = None, **more: object) -> torch.Tensor:
     made = module()
     fit(made, batches(corpus), how or plan(), tiny.no_record(), **more)  # type: ignore[arg-type]
     return flat_weights(made)

@@ -88,7 +88,7 @@ def test_a_run_that_diverges_ends_before_anything_is_measured(
         measured.append(step)
         return {}
 
-    end = rf"AB-158 step {STEPS}: {message}, 3 steps in a row\n  lower optim.learning_rate"
+    end = rf"AB-158 step {STEPS}: {message}, 3 steps in a row\n  lower learning_rate"
     made = Sabotaged(module(), spoil, {STEPS - 3, STEPS - 2, STEPS - 1})
     with pytest.raises(Diverged, match=end) as caught:
         fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))

@@ -16,8 +16,8 @@ from adaptbert.runtime.signals import Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import loop as training
 from adaptbert.training import monitor
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny
 from tests.support.short_runs import Stop, flat_weights, masked_batches, masked_lm
@@ -59,7 +59,7 @@ def attempt(
         torch.rand(step)
         return {"domain/loss": float(next(module.parameters()).detach().double().sum())}
 
-    plan = Plan(STEPS, accumulate, 1.0, precision, 0, "train/mlm_loss")
+    plan = TrainingArguments(STEPS, accumulate, 1.0, precision, 0, "train/mlm_loss")
     fitted = None
     with suppress(Stop, Interrupted):
         fitted = fit(module, batch, plan, tiny.no_record(), dict.fromkeys((2, 5, STEPS), measure), savepoints)

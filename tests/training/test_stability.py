@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -31,7 +32,7 @@ def test_two_bad_steps_are_skipped_and_the_third_in_a_row_ends_the_run(loss: flo
     with pytest.raises(Diverged, match=rf"AB-158 step 16: the .*{what}, 3 steps in a row"):
         health.observe(16, loss, norm)
     assert health.skipped == 5
-    assert [step["step"] for step in health.bad_steps] == [11, 12, 14, 15, 16]
+    assert [step["step"] for step in health.bad] == [11, 12, 14, 15, 16]
 
 
 def test_more_than_one_bad_step_in_a_hundred_ends_the_run() -> None:
@@ -64,9 +65,9 @@ def test_the_first_steps_of_a_run_are_no_spikes() -> None:
 def test_a_restored_health_equals_an_uninterrupted_one(steps: list[tuple[float, float]], cut: int) -> None:
     uninterrupted = Health()
     warnings = [uninterrupted.observe(step, *numbers) for step, numbers in enumerate(steps, 1)]
-    first, second = Health(), Health()
+    first = Health()
     begun = [first.observe(step, *numbers) for step, numbers in enumerate(steps[:cut], 1)]
-    second.restore(json.loads(json.dumps(first.values())))
+    second = Health(**json.loads(json.dumps(asdict(first))))
     rest = [second.observe(step, *numbers) for step, numbers in enumerate(steps[cut:], 1 + len(begun))]
     assert begun + rest == warnings
-    assert second.values() == uninterrupted.values()
+    assert second == uninterrupted

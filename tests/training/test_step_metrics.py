@@ -14,27 +14,13 @@ from adaptbert.mlm.masked_lm import MaskedBatch
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
+from adaptbert.training.arguments import Fitted
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Fitted
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.step_metrics import Readings
 from tests.training.test_loop import LoggedRun, batches, module, plan
 
 STEPS = 47
-
-
-def test_an_interval_is_read_when_the_next_one_ends() -> None:
-    readings = Readings()
-    taken = []
-    for step in range(1, 8):
-        readings.add(step, {"tokens": step}, torch.tensor(float(step)), torch.tensor([step * 2.0, step * 3.0]))
-        if step in (2, 5):
-            taken.append([reading.step for reading in readings.end_interval()])
-    assert taken == [[], [1, 2]]
-    (*_, last) = rest = readings.all()
-    assert [reading.step for reading in rest] == [3, 4, 5, 6, 7]
-    assert (last.counts, last.norm, last.losses) == ({"tokens": 7}, 7.0, [14.0, 21.0])
-    assert readings.all() == readings.end_interval() == []
 
 
 def test_later_changes_do_not_reach_what_was_copied() -> None:

@@ -8,17 +8,19 @@ hidden characters at the ends of a span are ignored.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import category
 
 from adaptbert.codes import Code
 from adaptbert.data import scripts
 from adaptbert.data.cleaning import clean, moved_back
-from adaptbert.data.readers.records import Problem
+from adaptbert.data.layout import Layout
+from adaptbert.data.readers.records import BadRow, Row, SourceFile
 from adaptbert.data.tag_schemes import tags
 from adaptbert.errors import BadData
 
@@ -41,18 +43,50 @@ def words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     return [cleaned[first:end] for first, end in ranges], moved_back(text, ranges)
 
 
-def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[str], list[str]] | Problem:
+def annotated(
+    file: SourceFile,
+    row: Row,
+    marks: Any,
+    form: str,
+    spans: Callable[[str, list[Any]], Iterable[CharacterSpan]],
+    place: str,
+) -> Row:
+    """The row with what its text is marked with: its label or labels; or for spans its words and their tags.
+
+    Args:
+        marks: labels, or a list of spans.
+        form: what messages call that list.
+        spans: reads it; raises BadRow.
+        place: of the row, for the message.
+    """
+    layout = file.layout
+    output = file.columns[layout.output.column]
+    try:
+        if not layout.is_tagged:
+            return replace(row, values={**row.values, output: _labels(marks, layout)})
+        tokens = file.columns["tokens"]
+        text = row.values.get(tokens)
+        if not isinstance(text, str) or not isinstance(marks, list):
+            raise BadRow(Code.COLUMN_MISSING, f"no text, or no {form}")
+        words_of_text, tags_of_words = tagged(text, spans(text, marks), place)
+        return replace(row, values={**row.values, tokens: words_of_text, output: tags_of_words})
+    except BadRow as bad:
+        return replace(row, problem=bad.problem)
+
+
+def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[str], list[str]]:
     """The words of the text and their BIO tags; the same span twice counts once.
 
     Args:
         place: of the row, for the message.
 
     Raises:
+        BadRow: a span lies outside of the text, or cuts a word.
         BadData: two spans overlap.
     """
     ordered = sorted(set(spans))
     if any(not 0 <= span.first < span.end <= len(text) for span in ordered):
-        return Problem(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
+        raise BadRow(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
     if any(before.end > after.first for before, after in pairwise(ordered)):
         problem = "spans overlap: flat tagging cannot hold them"
         raise BadData(Code.OVERLAPPING_SPANS, place, problem, "keep one of the two")
@@ -61,11 +95,20 @@ def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[
     for span in ordered:
         inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
         if not inside:
-            return Problem(Code.SPAN_CUTS_WORD, "a span holds no word")
+            raise BadRow(Code.SPAN_CUTS_WORD, "a span holds no word")
         if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
-            return Problem(Code.SPAN_CUTS_WORD, "a span begins or ends inside a word")
+            raise BadRow(Code.SPAN_CUTS_WORD, "a span begins or ends inside a word")
         word_spans.append((inside[0], inside[-1] + 1, span.kind))
     return tokens, tags(word_spans, len(tokens), "bio")
+
+
+def _labels(marks: Any, layout: Layout) -> Any:
+    """A list for the target `labels`, else the only label."""
+    if layout.output.cell == "texts" or not isinstance(marks, list):
+        return marks
+    if len(marks) > 1:
+        raise BadRow(Code.LABEL_TYPE, f"{len(marks)} labels where the target '{layout.target}' takes one")
+    return marks[0] if marks else None
 
 
 def _runs(text: str) -> list[tuple[int, int]]:

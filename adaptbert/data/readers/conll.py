@@ -1,4 +1,4 @@
-"""Reads CoNLL columns: one record a sentence.
+"""Reads CoNLL columns: one row a sentence.
 
 A token a line, its columns separated by tabs or by spaces, as in the first line of the file; a blank line ends a
 sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last (2 columns:
@@ -9,13 +9,12 @@ a group.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.data.readers.lines import Line
-from adaptbert.data.readers.records import CheckColumns, Problem, Record
-from adaptbert.errors import BadData
+from adaptbert.data.readers.lines import Line, read_lines
+from adaptbert.data.readers.records import Problem, Row, SourceFile
 
 BREAK = "-DOCSTART-"
 _LINES = 40
@@ -24,17 +23,11 @@ _ALIKE = 0.75
 _SPACES = re.compile(" +")
 
 
-def records(
-    lines: Iterator[Line], shown: str, stem: str, columns: Mapping[str, str], check: CheckColumns
-) -> Iterator[Record]:
-    """A sentence with an invalid line is one record with a problem.
-
-    Args:
-        stem: prefix of the names of documents, which are numbered from 1 in every file.
-    """
+def records(file: SourceFile) -> Iterator[Row]:
+    """A sentence with an invalid line is one row with a problem. Documents are numbered from 1 in every file."""
     width, tabs = 0, False
     sentences = document = 0
-    for sentence in _sentences(lines):
+    for sentence in _sentences(read_lines(file)):
         if sentence[0].text.startswith(BREAK) and sentence[0].problem is None:
             document += 1
             sentence = sentence[1:]
@@ -43,15 +36,16 @@ def records(
         if not sentences:
             tabs = "\t" in sentence[0].text
             width = len(_cells(sentence[0].text, tabs=tabs))
-            _check(width, shown, sentence[0].number, columns, check)
+            _check(file, width, sentence[0].number)
         sentences += 1
         rows = [_cells(line.text, tabs=tabs) for line in sentence]
         problem = next((line.problem for line in sentence if line.problem), None) or _uneven(rows, width)
         values: dict[str, Any] = {} if problem else _columns(rows)
-        yield Record(sentence[0].number, values | {"document": f"{stem}-{document}"}, problem)
+        yield file.row(sentence[0].number, values | {"document": f"{file.stem}-{document}"}, problem)
     if not sentences:
-        remedy = "write a token and its tag a line, and a blank line after a sentence"
-        raise BadData(Code.NO_ROWS, shown, "0 sentences", remedy)
+        raise file.error(
+            Code.NO_ROWS, "0 sentences", "write a token and its tag a line, and a blank line after a sentence"
+        )
 
 
 def looks_like(text: str) -> bool:
@@ -92,10 +86,10 @@ def _uneven(rows: list[list[str]], width: int) -> Problem | None:
     return None if other == width else Problem(Code.COLUMN_COUNT, f"expected {width} columns, found {other}")
 
 
-def _check(width: int, shown: str, line: int, columns: Mapping[str, str], check: CheckColumns) -> None:
-    if width < 2 and "tags" in columns:
+def _check(file: SourceFile, width: int, line: int) -> None:
+    if width < 2 and "tags" in file.columns:
         problem = "one column found, a token and its tag expected"
-        raise BadData(Code.COLUMN_COUNT, f"{shown}:{line}", problem, "put a tab or a space between token and tag")
+        raise file.error(Code.COLUMN_COUNT, problem, "put a tab or a space between token and tag", line)
     known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]
-    mapped = list(columns.values())
-    check(mapped if set(mapped) <= set(known) else known)
+    mapped = list(file.columns.values())
+    file.check(mapped if set(mapped) <= set(known) else known)

@@ -1,15 +1,16 @@
-"""Reads the fields of a row from one record of a file or data set, or reports the problem."""
+"""Reads the fields of a row from the columns of a file or data set, or says why they cannot be read."""
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.data.layout import Layout, missing_columns
-from adaptbert.data.readers.records import Problem
+from adaptbert.data.readers.records import BadRow, Problem, Row
 from adaptbert.data.readers.replacing import Replacer
 from adaptbert.data.tag_schemes import renamed
 from adaptbert.errors import BadData, raise_all
@@ -23,32 +24,17 @@ _UNMAPPED = {
     "group": "map another column as `group`, or take `group` out of `columns`",
 }
 
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a character: JSON can contain one, UTF-8 and Parquet cannot."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _MOST = 2**63 - 1
 """The largest offset in Parquet; no text is longer."""
-
-
-class Read(NamedTuple):
-    """A record that was read.
-
-    Attributes:
-        identity: the mapped id, if there is one.
-        group: the mapped group, if there is one.
-        values: the fields, or why there are none.
-    """
-
-    identity: str | None
-    group: str | None
-    values: dict[str, Any] | Problem
 
 
 class Labelling(NamedTuple):
     """How a file encodes labels.
 
     Attributes:
-        separator: between multiple labels in one text, as in a cell of CSV; None: they are a list.
+        separator: between several labels in one text, as in a cell of CSV; None: they are a list.
         names: label (of spans: type) in the file -> label in adaptbert; others are unchanged.
         known: the label set, where params.yaml has it.
     """
@@ -99,95 +85,73 @@ class Fields:
             is_first: whether it is the first of several files, which must have the same columns.
         """
         missing = [(name, column) for name, column in self.columns.items() if column not in present]
-        others = [
-            column for column in present if column not in self.columns.values() and column.lower() not in OPTIONAL
-        ]
+        unread = {*present} - {*self.columns.values()}
+        others = [column for column in unread if column.lower() not in OPTIONAL]
         outputs = missing and [column for _, column in missing] == self._outputs
         if outputs and split in ("dev", "test") and not others:
             raise no_labels(split, place)  # a column with another name may hold them
-        mapped = f"rename it or map it in {mapping}"
-        raise_all(
-            [
-                error
-                for name, column in missing
-                for error in missing_columns(
-                    Code.COLUMN_MISSING if is_first else Code.COLUMN_MISSING_IN_PART,
-                    [column],
-                    present,
-                    place,
-                    _UNMAPPED.get(name, mapped),
-                )
-            ]
-        )
+        code = Code.COLUMN_MISSING if is_first else Code.COLUMN_MISSING_IN_PART
+        errors = [
+            missing_columns(code, [column], present, place, _UNMAPPED.get(name, f"rename it or map it in {mapping}"))
+            for name, column in missing
+        ]
+        raise_all([error for of_column in errors for error in of_column])
 
-    def read(self, record: Mapping[str, Any], place: str) -> Read:
-        """One row.
+    def read(self, row: Row, place: str) -> Row:
+        """A row of the file with the fields of its layout, or the reason why it has none.
 
         Args:
-            record: column -> value, or why it cannot be read.
-            place: of the record, for the message.
+            place: of the row, for the message.
 
         Raises:
             BadData: an error of the column, not of the row.
         """
-        names: dict[str, str | None] = dict.fromkeys(OPTIONAL)
+        names: dict[str, str] = {}
         values: dict[str, Any] = {}
-        for name, column in self.columns.items():
-            value = self._cell(name, column, record, place)
-            if isinstance(value, Problem):
-                return Read(names["id"], names["group"], value)
-            (names if name in OPTIONAL else values)[name] = value
-        if "tokens" in values and "tags" in values and len(values["tokens"]) != len(values["tags"]):
-            problem = Problem(
-                Code.TOKENS_AND_TAGS_DIFFER, f"{len(values['tokens'])} tokens, {len(values['tags'])} tags"
-            )
-            return Read(names["id"], names["group"], problem)
-        return Read(names["id"], names["group"], values)
+        try:
+            if row.problem is not None:
+                raise BadRow(*row.problem)
+            for name, column in self.columns.items():
+                (names if name in OPTIONAL else values)[name] = self._cell(name, column, row.values, place)
+            tokens, tags = (len(values.get(name, ())) for name in ("tokens", "tags"))
+            if "tags" in values and tokens != tags:
+                raise BadRow(Code.TOKENS_AND_TAGS_DIFFER, f"{tokens} tokens, {tags} tags")
+        except BadRow as bad:
+            return replace(row, id=names.get("id", row.id), values={}, problem=bad.problem)
+        return replace(row, id=names.get("id", row.id), values=values, group=names.get("group"))
 
     def _cell(self, name: str, column: str, record: Mapping[str, Any], place: str) -> Any:
         if column not in record:
-            return Problem(Code.COLUMN_MISSING, f"column '{column}' missing in this row")
+            raise BadRow(Code.COLUMN_MISSING, f"column '{column}' missing in this row")
         value = record[column]
         if isinstance(value, Problem):
-            return value
+            raise BadRow(*value)
         if name in OPTIONAL:
-            if isinstance(value, str) and name == "group":
-                value = value.strip()
-            if not isinstance(value, str | int) or value == "":
-                instead = "an empty cell" if isinstance(value, str) else kind(value)
-                return Problem(
-                    Code.COLUMN_MISSING, f"column '{column}': expected a name of the {name}, found {instead}"
-                )
-            return half_character(column) if SURROGATE.search(str(value)) else str(value)
+            return _name(value, name, column)
         if name in ("text_a", "text_b") and (value is None or value == ""):
-            return Problem(Code.PAIR_INCOMPLETE, f"{name} missing")
+            raise BadRow(Code.PAIR_INCOMPLETE, f"{name} missing")
         if name in TEXTS:
-            return self._text(value, name, column, place)
+            return self._replace(_text(value, name, column), place)
         return READERS[name](self, value, column, place)
 
-    def _text(self, value: object, name: str, column: str, place: str) -> str | Problem:
-        if value is None:
-            return Problem(Code.TEXT_NULL, f"{name} is null")
-        if not isinstance(value, str):
-            return Problem(Code.NOT_TEXT, f"column '{column}' is {kind(value)}, expected text")
-        if SURROGATE.search(value):
-            return half_character(column)
-        return self._replace(value, place)
+    def _label(self, value: object, column: str, place: str) -> str:
+        self._check_kind(value, column, place)
+        if _is_missing(value):
+            raise BadRow(Code.LABEL_MISSING, "label missing")
+        return whole(self._labelling.names.get(str(value), str(value)), column)
 
-    def _label(self, value: object, column: str, place: str) -> str | Problem:
-        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-            return Problem(Code.LABEL_MISSING, "label missing")
+    def _check_kind(self, value: object, column: str, place: str) -> None:
+        if _is_missing(value):
+            return
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
             raise BadData(Code.LABEL_TYPE, place, problem, "write labels as text or integers")
         self.label_kinds.setdefault(kind(value), place)
-        label = self._labelling.names.get(str(value), str(value))
-        return half_character(column) if SURROGATE.search(label) else label
 
-    def _labels(self, value: object, column: str, place: str) -> list[str] | Problem:
+    def _labels(self, value: object, column: str, place: str) -> list[str]:
         """Sorted and unique; an empty list, or empty text between separators, is no label."""
         if value is None:
-            return Problem(Code.LABEL_MISSING, "labels missing")
+            raise BadRow(Code.LABEL_MISSING, "labels missing")
         if isinstance(value, str):
             separator = self._labelling.separator
             if separator is None:
@@ -198,32 +162,40 @@ class Fields:
         if not isinstance(value, list):
             remedy = "write a list of labels a row"
             raise BadData(Code.LABEL_TYPE, place, f"labels in column '{column}' are {kind(value)}", remedy)
-        labels = [self._label(label, column, place) for label in value]
-        problem = next((label for label in labels if isinstance(label, Problem)), None)
-        return problem or sorted({label for label in labels if isinstance(label, str)})
+        for label in value:
+            self._check_kind(label, column, place)  # an error of the column, before one label is that of the row
+        return sorted({self._label(label, column, place) for label in value})
 
-    def _value(self, value: object, column: str, place: str) -> float | Problem:
+    def _value(self, value: object, column: str, place: str) -> float:
         """A number, or text of one, as in CSV; not `1_000`, which float() would accept."""
-        if value is None or value == "":
-            return Problem(Code.LABEL_MISSING, "value missing")
         try:
-            if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
-                raise ValueError
-            number = float(value)
+            number = math.nan if value is None or value == "" else _number(value)
         except (ValueError, OverflowError):
-            return Problem(Code.BAD_VALUE, "value is not a number")
-        return Problem(Code.LABEL_MISSING, "value missing") if math.isnan(number) else number
+            raise BadRow(Code.BAD_VALUE, "value is not a number") from None
+        if math.isnan(number):
+            raise BadRow(Code.LABEL_MISSING, "value missing")
+        return number
 
-    def _tags(self, value: object, column: str, place: str) -> list[str] | Problem:
+    def _strings(self, value: object, column: str, place: str) -> list[str]:
+        if value is None:
+            raise BadRow(Code.TEXT_NULL, f"column '{column}' is null")
+        if isinstance(value, str):
+            problem = f"column '{column}': text where a list is expected"
+            raise BadData(Code.LIST_EXPECTED, place, problem, "use jsonl, parquet or conll")
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise BadRow(Code.LABEL_TYPE, f"column '{column}' is not a list of text")
+        return [whole(item, column) for item in value]
+
+    def _tags(self, value: object, column: str, place: str) -> list[str]:
         tags, names = self._strings(value, column, place), self._labelling.names
-        if isinstance(tags, Problem) or not names:
+        if not names:
             return tags
         return [renamed(tag, names) if self._has_spans else names.get(tag, tag) for tag in tags]
 
-    def _answers(self, value: object, column: str, place: str) -> list[dict[str, Any]] | Problem:
+    def _answers(self, value: object, column: str, place: str) -> list[dict[str, Any]]:
         """From {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}]; equal ones once."""
         if value is None:
-            return Problem(Code.LABEL_MISSING, "answers missing")
+            raise BadRow(Code.LABEL_MISSING, "answers missing")
         if isinstance(value, str):
             problem = f"column '{column}': text where a list is expected"
             raise BadData(Code.LIST_EXPECTED, place, problem, "use squad, jsonl or parquet, with texts and offsets")
@@ -231,37 +203,24 @@ class Fields:
         if isinstance(value, Mapping):
             texts, starts = value.get("text"), value.get("answer_start", value.get("start"))
             if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
-                return Problem(
-                    Code.LABEL_TYPE, f"column '{column}' is not a list of texts and one of offsets, equally long"
-                )
+                problem = "is not a list of texts and one of offsets, equally long"
+                raise BadRow(Code.LABEL_TYPE, f"column '{column}' {problem}")
             pairs = list(zip(texts, starts, strict=True))
         elif isinstance(value, list) and all(isinstance(answer, Mapping) for answer in value):
             pairs = [(answer.get("text"), answer.get("answer_start", answer.get("start"))) for answer in value]
         else:
-            return Problem(Code.LABEL_TYPE, f"column '{column}' is not a list of answers")
+            raise BadRow(Code.LABEL_TYPE, f"column '{column}' is not a list of answers")
         answers: list[dict[str, Any]] = []
         for text, start in pairs:
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
-                return Problem(Code.LABEL_TYPE, f"column '{column}': an answer is not a text and its offset")
-            if SURROGATE.search(text):
-                return half_character(column)
+                raise BadRow(Code.LABEL_TYPE, f"column '{column}': an answer is not a text and its offset")
+            answer = {"text": whole(text, column), "start": start}
             if abs(start) > _MOST:
-                return Problem(
-                    Code.OFFSET_OUTSIDE_TEXT, f"column '{column}': the offset of an answer is outside its context"
-                )
-            if (answer := {"text": text, "start": start}) not in answers:
+                problem = "the offset of an answer is outside its context"
+                raise BadRow(Code.OFFSET_OUTSIDE_TEXT, f"column '{column}': {problem}")
+            if answer not in answers:
                 answers.append(answer)
         return answers
-
-    def _strings(self, value: object, column: str, place: str) -> list[str] | Problem:
-        if value is None:
-            return Problem(Code.TEXT_NULL, f"column '{column}' is null")
-        if isinstance(value, str):
-            problem = f"column '{column}': text where a list is expected"
-            raise BadData(Code.LIST_EXPECTED, place, problem, "use jsonl, parquet or conll")
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            return Problem(Code.LABEL_TYPE, f"column '{column}' is not a list of text")
-        return half_character(column) if any(map(SURROGATE.search, value)) else value
 
 
 READERS: Mapping[str, Callable[[Fields, object, str, str], Any]] = {
@@ -293,9 +252,38 @@ def no_labels(split: str, place: str | Path) -> BadData:
     return BadData(Code.SPLIT_WITHOUT_LABELS, place, f"{split} has no labels", remedy)
 
 
-def half_character(column: str) -> Problem:
-    """The problem of a text that matches SURROGATE."""
-    return Problem(Code.SURROGATE_ESCAPE, f"lone surrogate escape in field '{column}'")
+def whole(text: str, column: str) -> str:
+    """The text; raises BadRow where it has half a character: JSON can contain one, UTF-8 and Parquet cannot."""
+    if _SURROGATE.search(text):
+        raise BadRow(Code.SURROGATE_ESCAPE, f"lone surrogate escape in field '{column}'")
+    return text
+
+
+def _name(value: object, name: str, column: str) -> str:
+    if isinstance(value, str) and name == "group":
+        value = value.strip()
+    if not isinstance(value, str | int) or value == "":
+        found = "an empty cell" if isinstance(value, str) else kind(value)
+        raise BadRow(Code.COLUMN_MISSING, f"column '{column}': expected a name of the {name}, found {found}")
+    return whole(str(value), column)
+
+
+def _is_missing(label: object) -> bool:
+    return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
+        raise ValueError
+    return float(value)
+
+
+def _text(value: object, name: str, column: str) -> str:
+    if value is None:
+        raise BadRow(Code.TEXT_NULL, f"{name} is null")
+    if not isinstance(value, str):
+        raise BadRow(Code.NOT_TEXT, f"column '{column}' is {kind(value)}, expected text")
+    return whole(value, column)
 
 
 def kind(value: object) -> str:

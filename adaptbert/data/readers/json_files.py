@@ -1,82 +1,87 @@
-"""Reads JSON as records or as one document. A repeated key is an error."""
+"""Reads JSON as rows or as one document. A repeated key is an error."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.data.readers.lines import Line, read_text
-from adaptbert.data.readers.records import CheckColumns, Problem, Record
+from adaptbert.data.readers.lines import read_lines, read_text
+from adaptbert.data.readers.records import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
+_NO_OBJECT = Problem(Code.BAD_JSON, "not a JSON object")
 
-def document(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> Any:
+
+def document(file: SourceFile) -> Any:
     """A file that is one JSON value, read into memory."""
     try:
-        return json.loads(read_text(path, shown, encoding, warnings), object_pairs_hook=_unique, strict=False)
-    except _KeyTwice as error:
-        raise BadData(Code.COLUMN_TWICE, shown, f"key '{error}' twice", "keep one of the two") from None
+        return _parsed(read_text(file))
+    except _KeyTwice as twice:
+        raise _twice(file, twice) from None
     except json.JSONDecodeError as error:
-        place, reason = f"{shown}:{error.lineno}", f"not JSON ({error.msg})"
-        raise BadData(Code.BAD_JSON, place, reason, "give the whole file, or format: jsonl") from None
+        remedy = "give the whole file, or format: jsonl"
+        raise file.error(Code.BAD_JSON, f"not JSON ({error.msg})", remedy, error.lineno) from None
     except RecursionError:
         problem = "not JSON that can be read: too deep"
-        raise BadData(Code.BAD_JSON, shown, problem, "give the file as it was exported") from None
+        raise file.error(Code.BAD_JSON, problem, "give the file as it was exported") from None
+
+
+def lines(file: SourceFile) -> Iterator[Row]:
+    """JSON lines: an object a line."""
+    number = documents = 0
+    checked = False
+    pending: Row | None = None  # a line that is not JSON, until the next line shows that it is not cut
+    for number, text, problem in read_lines(file):
+        if pending:
+            yield pending
+            pending = None
+        if problem is None and not text.strip():
+            continue
+        if not documents and problem is None:
+            _check_first(file, number, text.strip())
+        documents += 1
+        if problem:
+            yield file.row(number, {}, problem)
+            continue
+        try:
+            content = _parsed(text)
+        except _KeyTwice as twice:
+            raise _twice(file, twice, number) from None
+        except (ValueError, RecursionError):
+            pending = file.row(number, {}, _NO_OBJECT)
+            continue
+        if not isinstance(content, dict):
+            yield file.row(number, {}, _NO_OBJECT)
+            continue
+        if not checked:
+            file.check(list(content))
+            checked = True
+        yield file.row(number, content)
+    if pending:
+        yield replace(pending, problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
+    if not documents:
+        raise file.error(Code.NO_ROWS, f"0 documents in {number:,} lines", "write one JSON object a line")
+
+
+def _check_first(file: SourceFile, number: int, text: str) -> None:
+    what = "one JSON array" if text.startswith("[") else "an object over several lines" if text == "{" else None
+    if what is not None:
+        problem = f"{what}; expected one object per line"
+        raise file.error(Code.JSON_NOT_IN_LINES, problem, "write JSON lines, or name the format", number)
 
 
 class _KeyTwice(Exception):
     pass
 
 
-def lines(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Record]:
-    """JSON lines: an object a line."""
-    number = documents = 0
-    checked = False
-    pending: Record | None = (
-        None  # the last line that is not JSON, until the next line shows that it is not the last of the file
-    )
-    for number, text, problem in lines:
-        if pending:
-            yield pending
-            pending = None
-        if problem:
-            documents += 1
-            yield Record(number, {}, problem)
-            continue
-        if not text.strip():
-            continue
-        if not documents and text.lstrip().startswith("["):
-            raise BadData(
-                Code.JSON_NOT_IN_LINES,
-                f"{shown}:{number}",
-                "one JSON array; expected one object per line",
-                "write JSON lines, or name the format",
-            )
-        if not documents and text.strip() == "{":
-            reason = "an object over several lines; expected one object per line"
-            raise BadData(Code.JSON_NOT_IN_LINES, f"{shown}:{number}", reason, "write JSON lines, or name the format")
-        documents += 1
-        try:
-            content = json.loads(text, object_pairs_hook=_unique, strict=False)
-        except _KeyTwice as error:
-            remedy = "keep one of the two"
-            raise BadData(Code.COLUMN_TWICE, f"{shown}:{number}", f"key '{error}' twice", remedy) from None
-        except (ValueError, RecursionError):
-            pending = Record(number, {}, Problem(Code.BAD_JSON, "not a JSON object"))
-            continue
-        if not isinstance(content, dict):
-            yield Record(number, {}, Problem(Code.BAD_JSON, "not a JSON object"))
-            continue
-        if not checked:
-            check(list(content))
-            checked = True
-        yield Record(number, content)
-    if pending:
-        yield pending._replace(problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
-    if not documents:
-        raise BadData(Code.NO_ROWS, shown, f"0 documents in {number:,} lines", "write one JSON object a line")
+def _twice(file: SourceFile, twice: _KeyTwice, line: int | None = None) -> BadData:
+    return file.error(Code.COLUMN_TWICE, f"key '{twice}' twice", "keep one of the two", line)
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique, strict=False)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import gzip
 import os
 import stat
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from io import BufferedReader
@@ -19,7 +18,7 @@ from typing import IO, NamedTuple, cast
 
 from adaptbert.codes import Code
 from adaptbert.data.readers import encodings
-from adaptbert.data.readers.records import Problem
+from adaptbert.data.readers.records import Problem, SourceFile
 from adaptbert.errors import BadData
 
 MAX_LINE = 10 * 1024 * 1024
@@ -74,24 +73,15 @@ def special(mode: int) -> str | None:
     return _SPECIAL.get(stat.S_IFMT(mode))
 
 
-def read_lines(
-    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
-) -> Iterator[Line]:
-    """Every line, empty ones included.
-
-    Args:
-        source: a file, or a stream such as stdin, which is never gzip.
-        shown: the name for messages.
-        encoding: of the file; None: UTF-8.
-    """
-    first, blocks, name = _open(source, shown, encoding, warnings)
+def read_lines(file: SourceFile) -> Iterator[Line]:
+    """Every line, empty ones included."""
+    first, blocks, name = _open(file)
     nuls, hint = 0, cache(lambda: encodings.likely(first, name))
     for number, raw, is_last in _split(blocks):
         if raw is None:
             yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} bytes"))
             continue
-        count = raw.count(b"\0")
-        if count:
+        if count := raw.count(b"\0"):
             nuls += count
             raw = raw.replace(b"\0", b"")
         try:
@@ -101,98 +91,95 @@ def read_lines(
             line = Line(number, raw.decode(name, "replace"), problem)
         yield line
     if nuls:
-        warnings["NUL bytes removed"] += nuls
+        file.warnings["NUL bytes removed"] += nuls
 
 
-def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> str:
+def read_text(file: SourceFile) -> str:
     """The content of a file in a format without lines; checked like lines, but every problem is an error."""
-    first, blocks, name = _open(path, shown, encoding, warnings)
+    first, blocks, name = _open(file)
     content = bytearray()
     for block in blocks:
         content += block
         if len(content) > MAX_TEXT:
             remedy = "write JSON lines, or cut it into several"
-            raise BadData(Code.FIELD_TOO_LARGE, shown, f"larger than {MAX_TEXT:,} bytes", remedy)
+            raise file.error(Code.FIELD_TOO_LARGE, f"larger than {MAX_TEXT:,} bytes", remedy)
     try:
         return content.decode(name)
     except UnicodeDecodeError as error:
         problem = encodings.undecodable(bytes(content), error, name, encodings.likely(first, name), is_last=True)
-        raise BadData(problem.code, shown, problem.reason, encodings.REMEDY) from None
+        raise file.error(problem.code, problem.reason, encodings.REMEDY) from None
 
 
-def head(path: Path, encoding: str | None) -> str:
+def head(file: SourceFile) -> str:
     """About the first block of a file; characters that cannot be decoded are replaced."""
-    first, _, name = _open(path, str(path), encoding, Counter())
+    first, _, name = _open(file)
     return first.decode(name, "replace")
 
 
-def _open(
-    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
-) -> tuple[bytes, Iterator[bytes], str]:
+def _open(file: SourceFile) -> tuple[bytes, Iterator[bytes], str]:
     """The first block, all blocks, and the encoding to decode them with, in which a line feed is one byte."""
-    name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
-    blocks = _blocks(source, shown) if isinstance(source, Path) else _streamed(source, shown)
+    name = codecs.lookup(file.encoding or "utf-8").name.removesuffix("-sig")
+    blocks = _blocks(file, file.source) if isinstance(file.source, Path) else _streamed(file, file.source)
     if name.startswith(("utf-16", "utf-32")):
-        blocks, name = _transcoded(blocks, shown, name), "utf-8"
-    blocks = _text_blocks(blocks, shown, guess=encoding is None, warnings=warnings)
+        blocks, name = _transcoded(file, blocks, name), "utf-8"
+    blocks = _text_blocks(file, blocks)
     first = next(blocks, b"")
     if name != "utf-8" and encodings.is_utf_8(first):
-        warnings[f"{Path(shown).name} is read as {name}, but is UTF-8: leave the encoding out"] += 1
+        file.warnings[f"{Path(file.shown).name} is read as {name}, but is UTF-8: leave the encoding out"] += 1
     return first, chain([first], blocks), name
 
 
-def _blocks(path: Path, shown: str) -> Iterator[bytes]:
+def _blocks(file: SourceFile, path: Path) -> Iterator[bytes]:
     """The file's bytes, unpacked."""
-    check_regular(path, shown)
+    check_regular(path, file.shown)
     with path.open("rb") as raw:
         head = raw.read(512)
-        if not head:
-            raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
         raw.seek(0)
         packed = head.startswith(GZIP)
-        if packed != path.name.lower().endswith(".gz"):
+        if head and packed != path.name.lower().endswith(".gz"):
             problem = "content is gzip, name does not end in .gz" if packed else "name says gzip, content is not"
-            raise BadData(Code.GZIP_NAME, shown, problem, "rename the file")
+            raise file.error(Code.GZIP_NAME, problem, "rename the file")
         archive = next((kind for magic, kind in ARCHIVES.items() if head.startswith(magic)), None)
         if archive or head[257:262] == b"ustar":
-            problem = f"{archive or 'tar'}, not text"
-            raise BadData(Code.ARCHIVE, shown, problem, "unpack it first, or name it after its format")
+            raise file.error(
+                Code.ARCHIVE, f"{archive or 'tar'}, not text", "unpack it first, or name it after its format"
+            )
         size, total = path.stat().st_size, 0
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
-        while block := _read(stream, shown, size):
+        while block := _read(file, stream, size):
             if total == 0 and block[257:262] == b"ustar":
-                raise BadData(Code.ARCHIVE, shown, "a tar archive, not text", "unpack it first")
+                raise file.error(Code.ARCHIVE, "a tar archive, not text", "unpack it first")
             total += len(block)
             if packed and total > max(MAX_LINE, MAX_EXPANSION * size):
                 problem = f"expands more than {MAX_EXPANSION} times"
-                raise BadData(Code.GZIP_EXPANDS, shown, problem, "unpack it first and look inside")
+                raise file.error(Code.GZIP_EXPANDS, problem, "unpack it first and look inside")
             yield block
         if total == 0:
-            raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
+            raise file.error(Code.EMPTY_FILE, "file is empty", "fill it or take it away")
 
 
-def _streamed(stream: BufferedReader, shown: str) -> Iterator[bytes]:
+def _streamed(file: SourceFile, stream: BufferedReader) -> Iterator[bytes]:
     """The bytes of a stream."""
     total = 0
     while block := stream.read1(BLOCK):
         total += len(block)
         yield block
     if total == 0:
-        raise BadData(Code.EMPTY_FILE, shown, "nothing came in", "write one record a line to it")
+        raise file.error(Code.EMPTY_FILE, "nothing came in", "write one record a line to it")
 
 
-def _read(stream: IO[bytes], shown: str, size: int) -> bytes:
+def _read(file: SourceFile, stream: IO[bytes], size: int) -> bytes:
+    again = "copy or download the file again"
     try:
         return stream.read(BLOCK)
     except EOFError:
-        problem = f"gzip ends early at byte {size:,}"
-        raise BadData(Code.GZIP_CUT, shown, problem, "copy or download the file again") from None
+        raise file.error(Code.GZIP_CUT, f"gzip ends early at byte {size:,}", again) from None
     except (gzip.BadGzipFile, zlib.error) as error:
         problem = "gzip checksum wrong" if "CRC" in str(error) else "gzip is damaged"
-        raise BadData(Code.GZIP_DAMAGED, shown, problem, "copy or download the file again") from None
+        raise file.error(Code.GZIP_DAMAGED, problem, again) from None
 
 
-def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[bytes]:
+def _transcoded(file: SourceFile, blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(name)()
     position = 0
     try:
@@ -201,35 +188,35 @@ def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[byte
             position += len(block)
         decoder.decode(b"", final=True)
     except UnicodeError:
-        reason = f"not {name} near byte {position:,}, which is declared"
-        raise BadData(Code.NOT_DECODABLE, shown, reason, encodings.REMEDY) from None
+        problem = f"not {name} near byte {position:,}, which is declared"
+        raise file.error(Code.NOT_DECODABLE, problem, encodings.REMEDY) from None
 
 
-def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: Counter[str]) -> Iterator[bytes]:
+def _text_blocks(file: SourceFile, blocks: Iterator[bytes]) -> Iterator[bytes]:
     """Rejects bytes that are not text, and removes a byte-order mark."""
     total = nuls = 0
     for block in blocks:
         if total == 0:
-            if guess:
-                _check_utf16(block[:4096], shown)
+            if file.encoding is None:
+                _check_utf16(file, block[:4096])
             if block.startswith(codecs.BOM_UTF8):
-                warnings["byte-order marks removed"] += 1
+                file.warnings["byte-order marks removed"] += 1
                 block = block[len(codecs.BOM_UTF8) :]
         total += len(block)
         nuls += block.count(0)
         if nuls > MAX_NULS * total:
             problem = f"{nuls:,} of the first {total:,} bytes are NUL: binary file?"
-            raise BadData(Code.BINARY_FILE, shown, problem, "name a text file")
+            raise file.error(Code.BINARY_FILE, problem, "name a text file")
         yield block
 
 
-def _check_utf16(head: bytes, shown: str) -> None:
+def _check_utf16(file: SourceFile, head: bytes) -> None:
     if head.startswith(UTF16_MARKS):
-        raise BadData(Code.UTF_16, shown, "file is UTF-16", "declare encoding: utf-16")
+        raise file.error(Code.UTF_16, "file is UTF-16", "declare encoding: utf-16")
     half = len(head) // 2
     if half and max(head[0::2].count(0), head[1::2].count(0)) > 0.4 * half:
         problem = "every second byte is NUL: looks like UTF-16"
-        raise BadData(Code.UTF_16_WITHOUT_MARK, shown, problem, "declare the encoding: utf-16-le or utf-16-be")
+        raise file.error(Code.UTF_16_WITHOUT_MARK, problem, "declare the encoding: utf-16-le or utf-16-be")
 
 
 def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:

@@ -1,15 +1,20 @@
-"""The rows that sources yield, and the rows that they cannot read, each with a reason.
+"""One record carries a row from the user's file to data/raw: its place, and its values or why it cannot be read.
 
-A source has `rows()`, and, complete after the last row, `warnings` (counts of repairs and omissions) and `provenance()`
-(versions or digests of what was read; no times, no machine paths).
+A source of rows has `rows()`, and, complete after the last row, `warnings` (counts of repairs and omissions) and
+`provenance()` (versions or digests of what was read; no times, no machine paths).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
+from adaptbert.errors import BadData
 
 
 class Problem(NamedTuple):
@@ -19,49 +24,96 @@ class Problem(NamedTuple):
     reason: str
 
 
-class Record(NamedTuple):
-    """One row of a file, under the column names of the file."""
+class BadRow(Exception):
+    """A row cannot be read; whoever reads it puts the problem on its record."""
 
-    line: int
-    """Its first line, from 1; in a format without lines, its number."""
-    values: Mapping[str, Any]
-    problem: Problem | None = None
-
-
-CheckColumns = Callable[[list[str]], None]
-"""Called with the columns as soon as they are known; raises BadData when one is missing."""
-
-
-def with_labels(record: Record, column: str, marks: Any, layout: Layout) -> Record:
-    """The record with the labels of its text: a list for the target `labels`, else the only label."""
-    if layout.output.cell == "texts" or not isinstance(marks, list):
-        return record._replace(values={**record.values, column: marks})
-    if len(marks) > 1:
-        return record._replace(
-            problem=Problem(Code.LABEL_TYPE, f"{len(marks)} labels where the target '{layout.target}' takes one")
-        )
-    return record._replace(values={**record.values, column: marks[0] if marks else None})
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(reason)
+        self.problem = Problem(code, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One text, labelled or not."""
+    """One row of a file.
+
+    Attributes:
+        id: its own where one is mapped, else after file and line.
+        line: its first line, from 1; in a format without lines, its number.
+        values: from a reader by the columns of the file, then by the fields of its layout; empty where it has a
+            problem.
+        group: of a labelled row, where a column is mapped: rows of one group must be in one split.
+    """
 
     id: str
     file: str
     line: int
-    """1-based line or row in `file`."""
-    values: dict[str, Any]
-    """The fields of its layout."""
+    values: Mapping[str, Any]
     group: str | None = None
-    """Of a labelled row, where a column is mapped: rows of one group must be in one split."""
+    problem: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A row that cannot be read."""
+@dataclass(frozen=True)
+class SourceFile:
+    """A file, and what to read from it.
 
-    id: str
-    file: str
-    line: int
-    problem: Problem
+    Attributes:
+        source: a file; or a stream, of a format that is made of lines.
+        shown: its name for messages.
+        layout: of the rows; its `outputs` are the fields of labels: `label`, `labels`, `value`, `tags`. `predict` asks
+            for inputs only, so there are none. It can be of a task type that the format does not have: `check` refuses
+            it.
+        columns: field -> column in the file (Parquet reads no others). `tokens` has the column of the text where the
+            format marks characters; `predict` may have `text`.
+        check: called with the columns as soon as they are known; raises BadData when one is missing.
+        warnings: counts of repairs and omissions; added to.
+        encoding: of text; None: UTF-8.
+        name: of the file in its rows.
+        stem: prefix of the ids of rows, and of what the file only numbers, such as documents.
+    """
+
+    source: Path | BufferedReader
+    shown: str
+    layout: Layout
+    columns: Mapping[str, str]
+    check: Callable[[list[str]], None]
+    warnings: Counter[str] = field(default_factory=Counter)
+    encoding: str | None = None
+    name: str = ""
+    stem: str = ""
+
+    def row(self, line: int, values: Mapping[str, Any], problem: Problem | None = None) -> Row:
+        return Row(f"{self.stem}-{line}", self.name, line, values, None, problem)
+
+    def error(self, code: Code, problem: str, remedy: str, line: int | None = None) -> BadData:
+        """An error of the file, or of one of its lines."""
+        return BadData(code, self.shown if line is None else f"{self.shown}:{line}", problem, remedy)
+
+    def path(self) -> Path:
+        """The path of a source that is not a stream."""
+        assert isinstance(self.source, Path)
+        return self.source
+
+
+class Head:
+    """The first rows of a file.
+
+    Args:
+        rows: how many at most.
+        characters: after so many of text no further row follows; None: no limit.
+
+    Attributes:
+        is_whole: whether the rows were all.
+    """
+
+    def __init__(self, rows: int, characters: int | None = None) -> None:
+        self._rows, self._characters, self.is_whole = rows, characters, True
+
+    def of(self, rows: Iterator[Row]) -> Iterator[Row]:
+        characters = 0
+        for row in islice(rows, self._rows):
+            if self._characters is not None and characters > self._characters:
+                self.is_whole = False
+                return
+            yield row
+            characters += sum(len(value) for value in row.values.values() if isinstance(value, str))
+        self.is_whole &= next(rows, None) is None

@@ -1,8 +1,8 @@
-"""Reads SQuAD 1.1 and 2.0, and CMRC 2018: one record a question.
+"""Reads SQuAD 1.1 and 2.0, and CMRC 2018: one row a question.
 
 Both forms of CMRC are read: the one like SQuAD, and the flat one (`context_text`, `query_text`), whose answers have no
 offsets: the first occurrence of the answer is taken, and counted. `is_impossible` means no answer, even if the question
-has answers. A record has `context`, `question`, `answers` (a list of {text, answer_start}), and the other keys of the
+has answers. A row has `context`, `question`, `answers` (a list of {text, answer_start}), and the other keys of the
 file: `id`, and the `title` of its article, which can be mapped as a group.
 """
 
@@ -11,26 +11,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.data.readers.records import CheckColumns, Problem, Record
-from adaptbert.errors import BadData
+from adaptbert.data.readers import json_files
+from adaptbert.data.readers.records import Problem, Row, SourceFile
 
 _FIELD_NAMES = {"context_text": "context", "query_text": "question", "query_id": "id"}
 _GUESSED = "answers without an offset, taken at their first place"
 
 
-def records(document: Any, shown: str, check: CheckColumns, warnings: Counter[str]) -> Iterator[Record]:
-    """The line of a record is the number of its question."""
+def records(file: SourceFile) -> Iterator[Row]:
+    """The line of a row is the number of its question."""
+    document = json_files.document(file)
     articles = document.get("data") if isinstance(document, Mapping) else document
     if not isinstance(articles, list):
         problem = "no list of articles below 'data'"
-        raise BadData(Code.COLUMN_MISSING, shown, problem, "give a file in the format of SQuAD or CMRC")
+        raise file.error(Code.COLUMN_MISSING, problem, "give a file in the format of SQuAD or CMRC")
     questions = list(_questions(articles))
     if not questions:
-        raise BadData(Code.NO_ROWS, shown, "0 questions", "fill it or take it away")
+        raise file.error(Code.NO_ROWS, "0 questions", "fill it or take it away")
     if names := dict.fromkeys(name for question in questions for name in question):
-        check(list(names | {"answers": None}))
+        file.check(list(names | {"answers": None}))
     for number, question in enumerate(questions, 1):
-        yield _record(number, question, warnings)
+        answers, wrong = _answers(question, file.warnings)
+        yield file.row(number, {**question, "answers": answers}, wrong)
 
 
 def looks_like(text: str) -> bool:
@@ -56,21 +58,19 @@ def _inner(outer: Any, key: str) -> Iterator[dict[str, Any]]:
 
 
 def _named(mapping: Any) -> dict[str, Any]:
-    return (
-        {_FIELD_NAMES.get(str(name), str(name)): value for name, value in mapping.items()}
-        if isinstance(mapping, Mapping)
-        else {}
-    )
+    if not isinstance(mapping, Mapping):
+        return {}
+    return {_FIELD_NAMES.get(str(name), str(name)): value for name, value in mapping.items()}
 
 
-def _record(number: int, question: dict[str, Any], warnings: Counter[str]) -> Record:
+def _answers(question: Mapping[str, Any], warnings: Counter[str]) -> tuple[Any, Problem | None]:
+    """The answers; plain texts get the offset of their first occurrence."""
     if question.get("is_impossible") is True:
-        return Record(number, {**question, "answers": []})
+        return [], None
     answers, context = question.get("answers"), question.get("context")
-    if isinstance(answers, list) and isinstance(context, str) and any(isinstance(answer, str) for answer in answers):
-        warnings[_GUESSED] += len(answers)
-        placed = [{"text": text, "answer_start": context.find(str(text))} for text in answers]
-        missing = any(answer["answer_start"] < 0 for answer in placed)
-        problem = Problem(Code.ANSWER_NOT_AT_OFFSET, "an answer is not in its context") if missing else None
-        return Record(number, {**question, "answers": placed}, problem)
-    return Record(number, {**question, "answers": answers})
+    if not isinstance(answers, list) or not isinstance(context, str) or not any(isinstance(a, str) for a in answers):
+        return answers, None
+    warnings[_GUESSED] += len(answers)
+    placed = [{"text": text, "answer_start": context.find(str(text))} for text in answers]
+    missing = any(answer["answer_start"] < 0 for answer in placed)
+    return placed, Problem(Code.ANSWER_NOT_AT_OFFSET, "an answer is not in its context") if missing else None

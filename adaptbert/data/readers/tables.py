@@ -1,4 +1,4 @@
-"""Reads plain tables (lines of text, CSV, TSV, Parquet): records with their first line and columns.
+"""Reads plain tables (lines of text, CSV, TSV, Parquet).
 
 txt: a document a line; a blank line is skipped in a corpus, and is a row among rows to predict. csv: a header, commas,
 quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Nothing is converted: `NA` and `007`
@@ -12,37 +12,35 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.data.layout import Layout
 from adaptbert.data.readers.encodings import REMEDY
-from adaptbert.data.readers.lines import MAX_LINE, Line, check_regular
-from adaptbert.data.readers.records import CheckColumns, Problem, Record
+from adaptbert.data.readers.lines import MAX_LINE, check_regular, read_lines
+from adaptbert.data.readers.records import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
 BATCH = 4096
 
 
-def txt(lines: Iterator[Line], shown: str, layout: Layout, check: CheckColumns) -> Iterator[Record]:
+def txt(file: SourceFile) -> Iterator[Row]:
     """A text a line."""
-    check(["text"])
+    file.check(["text"])
     number = documents = 0
-    for number, text, problem in lines:
+    for number, text, problem in read_lines(file):
         has_text = problem is not None or bool(text.strip())
         documents += has_text
-        if has_text or not layout.is_corpus:
-            yield Record(number, {"text": text}, problem)
+        if has_text or not file.layout.is_corpus:
+            yield file.row(number, {"text": text}, problem)
     if not documents:
-        raise BadData(Code.NO_ROWS, shown, f"0 documents in {number:,} lines", "write one document a line")
+        raise file.error(Code.NO_ROWS, f"0 documents in {number:,} lines", "write one document a line")
 
 
-def separated(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: bool) -> Iterator[Record]:
+def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     """CSV, or TSV."""
     problems: list[Problem] = []
-    delimiter = "\t" if tabs else ","
     csv.field_size_limit(MAX_LINE)
     reader = csv.reader(
-        _with_ends(lines, problems, shown),
+        _with_ends(file, problems),
         delimiter=delimiter,
-        quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+        quoting=csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL,
         strict=True,
     )
     header: list[str] | None = None
@@ -51,7 +49,7 @@ def separated(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: b
         try:
             values = next(reader, None)
         except csv.Error as error:
-            raise _csv_error(str(error), shown, begin) from None
+            raise _csv_error(file, str(error), begin) from None
         if values is None:
             break
         line, begin = begin, reader.line_num + 1
@@ -61,45 +59,43 @@ def separated(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: b
             continue  # a blank line
         if header is None:
             header = values
-            _check_header(header, problem, shown, delimiter, check)
+            _check_header(file, header, problem, delimiter)
         elif problem is None and len(values) != len(header):
-            yield Record(line, {}, Problem(Code.COLUMN_COUNT, f"expected {len(header)} columns, found {len(values)}"))
+            problem = Problem(Code.COLUMN_COUNT, f"expected {len(header)} columns, found {len(values)}")
+            yield file.row(line, {}, problem)
         else:
-            yield Record(line, dict(zip(header, values, strict=False)), problem)
+            yield file.row(line, dict(zip(header, values, strict=False)), problem)
     if header is None:
-        remedy = "write a header and one record a line"
-        raise BadData(Code.NO_ROWS, shown, f"0 documents in {begin - 1:,} lines", remedy)
+        raise file.error(Code.NO_ROWS, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
 
 
-def _with_ends(lines: Iterator[Line], problems: list[Problem], shown: str) -> Iterator[str]:
-    for number, text, problem in lines:
+def _with_ends(file: SourceFile, problems: list[Problem]) -> Iterator[str]:
+    """The lines as `csv` expects them; the problems of those that it read last are put into the list."""
+    for number, text, problem in read_lines(file):
         if problem and problem.code == Code.TOO_LONG:
-            remedy = "a quote before it may be left open"
-            raise BadData(Code.FIELD_TOO_LARGE, f"{shown}:{number}", problem.reason, remedy)
+            raise file.error(Code.FIELD_TOO_LARGE, problem.reason, "a quote before it may be left open", number)
         if problem:
             problems.append(problem)
         yield text + "\n"
 
 
-def _csv_error(message: str, shown: str, line: int) -> BadData:
+def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
     if "field larger" in message:
         problem = f"field larger than {MAX_LINE:,} characters"
-        return BadData(Code.FIELD_TOO_LARGE, f"{shown}:{line}", problem, "is a quote left open?")
+        return file.error(Code.FIELD_TOO_LARGE, problem, "is a quote left open?", line)
     if "unexpected end" in message:
-        problem = f"quote opened in line {line} never closes"
-        return BadData(Code.BAD_CSV, f"{shown}:{line}", problem, "close it, or double it")
-    return BadData(Code.BAD_CSV, f"{shown}:{line}", f"not CSV ({message})", "double a quote inside a quoted field")
+        return file.error(Code.BAD_CSV, f"quote opened in line {line} never closes", "close it, or double it", line)
+    return file.error(Code.BAD_CSV, f"not CSV ({message})", "double a quote inside a quoted field", line)
 
 
-def _check_header(header: list[str], problem: Problem | None, shown: str, delimiter: str, check: CheckColumns) -> None:
+def _check_header(file: SourceFile, header: list[str], problem: Problem | None, delimiter: str) -> None:
     if problem:
-        raise BadData(problem.code, f"{shown}:1", f"the header cannot be read: {problem.reason}", REMEDY)
-    check_columns_differ(header, filter(None, header), f"{shown}:1")
+        raise file.error(problem.code, f"the header cannot be read: {problem.reason}", REMEDY, 1)
+    check_columns_differ(header, filter(None, header), f"{file.shown}:1")
     if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
         name = "tab" if other == "\t" else other
-        remedy = "csv has commas, tsv has tabs"
-        raise BadData(Code.BAD_CSV, f"{shown}:1", f"one column found; delimiter '{name}'?", remedy)
-    check(header)
+        raise file.error(Code.BAD_CSV, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
+    file.check(header)
 
 
 def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
@@ -115,35 +111,47 @@ def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str
             raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")
 
 
-def parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:
+def parquet(file: SourceFile) -> Iterator[Row]:
     """Rows of the columns that are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    check_regular(path, shown)
+    path, columns = file.path(), list(file.columns.values())
+    check_regular(path, file.shown)
     if path.stat().st_size == 0:
-        raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
+        raise file.error(Code.EMPTY_FILE, "file is empty", "fill it or take it away")
     try:
-        file = pq.ParquetFile(path)
+        opened = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError):
-        remedy = "copy or write the file again"
-        raise BadData(Code.PARQUET_DAMAGED, shown, "Parquet footer missing: file truncated?", remedy) from None
-    with file:
-        check_columns_differ(file.schema_arrow.names, columns, shown)
-        check(file.schema_arrow.names)
+        problem = "Parquet footer missing: file truncated?"
+        raise file.error(Code.PARQUET_DAMAGED, problem, "copy or write the file again") from None
+    with opened:
+        check_columns_differ(opened.schema_arrow.names, columns, file.shown)
+        file.check(opened.schema_arrow.names)
         row = 0
         try:
-            for batch in file.iter_batches(BATCH, columns=columns):
+            for batch in opened.iter_batches(BATCH, columns=columns):
                 cells = [_cells(batch.column(name)) for name in batch.schema.names]
                 for values in zip(*cells, strict=True):
                     row += 1
-                    problem = next((value for value in values if isinstance(value, Problem)), None)
-                    yield Record(row, dict(zip(batch.schema.names, values, strict=True)), problem)
+                    problem_of_row = next((value for value in values if isinstance(value, Problem)), None)
+                    yield file.row(row, dict(zip(batch.schema.names, values, strict=True)), problem_of_row)
         except (pa.ArrowException, OSError, ValueError) as error:
-            reason = f"damaged after row {row:,} ({type(error).__name__})"
-            raise BadData(Code.PARQUET_DAMAGED, shown, reason, "copy or write the file again") from None
+            problem = f"damaged after row {row:,} ({type(error).__name__})"
+            raise file.error(Code.PARQUET_DAMAGED, problem, "copy or write the file again") from None
         if row == 0:
-            raise BadData(Code.NOTHING_LEFT, shown, "0 documents in the file", "fill it or take it away")
+            raise file.error(Code.NOTHING_LEFT, "0 documents in the file", "fill it or take it away")
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """Columns of a Parquet file; none of a damaged one, whose error is raised when its rows are read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError):
+        return []
 
 
 def _cells(column: Any) -> list[Any]:

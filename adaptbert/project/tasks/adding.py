@@ -12,12 +12,11 @@ from adaptbert.config.recipe import KINDS, Recipe
 from adaptbert.config.schema.section import is_name, why_no_name
 from adaptbert.config.schema.sources import Task
 from adaptbert.errors import BadParams, printable, raise_all
-from adaptbert.project import own_data, rules
+from adaptbert.project import own_data, preflight, rules
 from adaptbert.project.editing import params_text, replacing
-from adaptbert.project.first_rows import check as first_rows
-from adaptbert.project.tasks import conclusion, splits
-from adaptbert.project.tasks.conclusion import Conclusion, Said
+from adaptbert.project.tasks import splits, task_inference
 from adaptbert.project.tasks.splits import Splits
+from adaptbert.project.tasks.task_inference import Inferred, Said
 from adaptbert.runtime.stage import checked
 
 _BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
@@ -116,13 +115,13 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     """
     recipe, read = checked(file), file.read_bytes()
     files = splits.of_files(words)
-    seen = conclusion.of_files(files, said)
+    seen = task_inference.of_files(files, said)
     called = name or splits.name_of(files.files["train"])
     _check_name(called, recipe)
     places: dict[Path, Path] = {}
     for path in files.files.values():
         places[path] = _place(path, called, places.values())
-    values = {**seen.values, **conclusion.paths_of(files, places)}
+    values = {**seen.values, **task_inference.paths_of(files, places)}
     new = Recipe({**recipe.written, "tasks": {**(recipe.written["tasks"] or {}), called: values}}, file)
     rules.check(new)
     cells = sum(cell["task"] == called for cell in new.cells())
@@ -160,11 +159,11 @@ def _is_there(path: Path, place: Path) -> bool:
     return is_recorded or path.resolve() == place.absolute()
 
 
-def _check_rows(name: str, seen: Conclusion, files: Splits, new: Recipe) -> list[str]:
+def _check_rows(name: str, seen: Inferred, files: Splits, new: Recipe) -> list[str]:
     """What `adaptbert check` says of the first rows; the files are read where they lie now."""
-    here = conclusion.paths_of(files, {path: path for path in files.files.values()})
+    here = task_inference.paths_of(files, {path: path for path in files.files.values()})
     task = Task.model_validate({**seen.values, **here})
     task._key = f"tasks.{name}"
-    checked_rows = first_rows.check(new, task=task)
-    raise_all(checked_rows.errors)
-    return checked_rows.notices
+    found = preflight.check(new, task=task)
+    raise_all(found.errors)
+    return found.notices

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from adaptbert.comparison.records import Arm
 from adaptbert.report.charts.svg import Scale, nice_ticks, stretched, svg, tag, text
-from adaptbert.report.terms import millions, points, tick
+from adaptbert.report.language import millions, points, tick
+from adaptbert.statistics.calibration import Bin
 
 GUTTER = 10
 """Percent of the width that is reserved for the numbers of the upward axis."""
@@ -24,15 +26,6 @@ class Curve:
     role: str
     points: Sequence[tuple[int, float]]
     dashed: bool
-
-
-@dataclass(frozen=True)
-class LearningCurve:
-    """One arm's learning curve: (labels, mean, lower and upper end of the interval where there is one)."""
-
-    label: str
-    role: str
-    points: Sequence[tuple[int, float, float | None, float | None]]
 
 
 def curves(lines: Sequence[Curve], described_by: str) -> Markup:
@@ -61,11 +54,13 @@ def curves(lines: Sequence[Curve], described_by: str) -> Markup:
     return _beside(levels, body, height, described_by)
 
 
-def learning(lines: Sequence[LearningCurve], described_by: str) -> Markup:
+def learning(arms: Sequence[Arm], described_by: str) -> Markup:
     """Score over number of labels, which grow by factors; the band is the interval of the mean over seeds."""
-    values = [value for line in lines for _, *ends in line.points for value in ends if value is not None]
+    every = [point for arm in arms for point in arm.learning_curve]
+    ends = [value for point in every for value in (point.interval.mean, point.interval.low, point.interval.high)]
+    values = [value for value in ends if value is not None]
     ticks = nice_ticks(min(values), max(values))
-    counts = sorted({labels for line in lines for labels, *_ in line.points})
+    counts = sorted({point.labels for point in every})
     height = 220
     across = Scale(math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05)
     upward = Scale(ticks[-1], ticks[0])
@@ -77,23 +72,24 @@ def learning(lines: Sequence[LearningCurve], described_by: str) -> Markup:
     def place(labels: int, value: float) -> str:
         return f"{100 * across.share(math.log(labels)):.2f},{100 * upward.share(value):.2f}"
 
-    drawn = []
-    for line in lines:
-        lower = [place(labels, low) for labels, _, low, _ in line.points if low is not None]
-        upper = [place(labels, high) for labels, _, _, high in line.points if high is not None]
-        drawn.append(tag("polygon", f"band role-{line.role}", points=" ".join([*lower, *reversed(upper)])))
-    for line in lines:
-        path = " ".join(place(labels, mean) for labels, mean, _, _ in line.points)
-        drawn.append(tag("polyline", f"curve role-{line.role}", points=path))
-    body.append(stretched(drawn, height))
-    for line in lines:
-        for labels, mean, _, _ in line.points:
-            title, y = f"{line.label}, {labels:,}: {points(mean)}", round(height * upward.share(mean), 1)
-            body.append(_point(title, line.role, across(math.log(labels)), y, 3.5))
+    bands, lines, dots = [], [], []
+    for arm in arms:
+        points_of, css = arm.learning_curve, f"role-{arm.role}"
+        lower = [place(each.labels, each.interval.low) for each in points_of if each.interval.low is not None]
+        upper = [place(each.labels, each.interval.high) for each in points_of if each.interval.high is not None]
+        bands.append(tag("polygon", f"band {css}", points=" ".join([*lower, *reversed(upper)])))
+        path = " ".join(place(each.labels, each.interval.mean) for each in points_of)
+        lines.append(tag("polyline", f"curve {css}", points=path))
+        for each in points_of:
+            mean, labels = each.interval.mean, each.labels
+            y = round(height * upward.share(mean), 1)
+            title = f"{arm.name}, {labels:,}: {points(mean)}"
+            dots.append(_point(title, arm.role, across(math.log(labels)), y, 3.5))
+    body += [stretched([*bands, *lines], height), *dots]
     return _beside(levels, body, height, described_by)
 
 
-def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Markup:
+def reliability(curve: Sequence[Bin], described_by: str) -> Markup:
     """Accuracy (upward) over confidence (across), from 0 to 100 %; on the diagonal they are equal."""
     height = 240
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -102,11 +98,11 @@ def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Mark
         anchor = {0.0: "start", 1.0: "end"}.get(share, "middle")
         body.append(text(tick(100 * share), f"{100 * share:g}%", height + 16, "tick", anchor))
     body.append(tag("line", "control", x1="0%", x2="100%", y1=height, y2=0))
-    path = " ".join(f"{100 * confidence:.2f},{100 * (1 - accuracy):.2f}" for confidence, accuracy in curve)
+    path = " ".join(f"{100 * each.confidence:.2f},{100 * (1 - each.accuracy):.2f}" for each in curve)
     body.append(stretched([tag("polyline", "curve role-class", points=path)], height))
-    for confidence, accuracy in curve:
-        title, y = f"{points(confidence)} → {points(accuracy)}", round(height * (1 - accuracy), 1)
-        body.append(_point(title, "class", f"{100 * confidence:.2f}%", y))
+    for each in curve:
+        title, y = f"{points(each.confidence)} → {points(each.accuracy)}", round(height * (1 - each.accuracy), 1)
+        body.append(_point(title, "class", f"{100 * each.confidence:.2f}%", y))
     return _beside(levels, body, height, described_by)
 
 

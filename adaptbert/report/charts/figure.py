@@ -16,7 +16,7 @@ from rich.cells import cell_len, chop_cells
 
 from adaptbert.core.files import atomic_write
 from adaptbert.report.charts.svg import plain_style, tag, text
-from adaptbert.report.terms import Words
+from adaptbert.report.language import Text
 
 Language = Literal["en", "zh"]
 
@@ -41,8 +41,8 @@ class Figure:
     """
 
     name: str
-    title: Words | str
-    caption: Words
+    title: Text | str
+    caption: Text
     drawn: Markup
     legend: Sequence[tuple[str, str]] = field(default=())
     of: str = ""

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from adaptbert.comparison.questions import ROLES
+from adaptbert.report.language import Text
 
 ROW = 46
 """Height of a row of a chart: its label above, then the band that it is drawn in."""
@@ -144,3 +145,30 @@ def tag(name: str, css: str, content: str = "", **attributes: object) -> Markup:
         Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in attributes.items()
     )
     return Markup('<{0} class="{1}"{2}>{3}</{0}>').format(Markup(name), css, written, content)
+
+
+def svg_text(text: str | Text, most: int | None = None) -> Markup:
+    """As the content of an SVG <text>.
+
+    Args:
+        most: the width in columns (a Chinese character takes two); a longer name ends in an ellipsis, and its title
+            is the full name.
+    """
+    if isinstance(text, str):
+        return _cut(text, most)
+    return Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(
+        _cut(text.en, most), _cut(text.zh, most)
+    )
+
+
+def _cut(text: str, most: int | None) -> Markup:
+    from rich.cells import cell_len
+
+    room = len(text) if most is None else most
+    shown = ""
+    for character in text:
+        room -= cell_len(character)
+        if most is not None and room < 0:
+            return Markup("{}…<title>{}</title>").format(shown[:-1], text)
+        shown += character
+    return escape(shown)

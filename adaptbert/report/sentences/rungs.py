@@ -1,8 +1,10 @@
 """Rungs -> sentences in both languages: bits per character on held-out text, and the masking audit."""
 
+from collections.abc import Iterator
+
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.rungs import Masks, grouped
-from adaptbert.report.terms import Words, points
+from adaptbert.report.language import EMPTY, Text, t
 
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
@@ -10,79 +12,59 @@ MASKING_SHARE_TOLERANCE = 0.005
 MASKED_WHOLE_MOST = 0.01
 
 
-def reading(comparison: Comparison) -> list[Words]:
+def reading(comparison: Comparison) -> list[Text]:
     """What a reader of the bits per character has to know: where they began, and which mean nothing."""
-    sentences, several = [], len(comparison.starts) > 1
-    for start, begun in comparison.began_from.items():
-        of_start = Words(f" of {start}", f"起点 {start} 的") if several else Words("", "")
+    sentences = []
+    for start, checkpoint in comparison.began_from.items():
+        of_start = t(" of {start}", start=start) if len(comparison.starts) > 1 else EMPTY
         sentences.append(
-            Words(
-                f"General pre-training{of_start.en} started from {begun}, whose earlier training is not counted on "
-                "this page.",
-                f"{of_start.zh}通用预训练从 {begun} 开始；它此前在别处的训练不计入本页的任何合计。",
+            t(
+                "General pre-training{of_start} started from {checkpoint}, whose earlier training is not counted here.",
+                of_start=of_start,
+                checkpoint=checkpoint,
             )
         )
     for rung in grouped(comparison.rungs):
-        for draw in rung.rungs:
-            if draw.missing:
-                sentences.append(Words(f"{draw.name} has no measurements.", f"{draw.name} 没有测量结果。"))
+        sentences += [t("{rung} has no measurements.", rung=draw.name) for draw in rung.rungs if draw.missing]
         if rung.first.random_head:
             sentences.append(
-                Words(
-                    f"The masked-LM head of {rung.name} was never trained: its bits per character are meaningless and "
-                    "cannot be compared with those of other rungs.",
-                    f"{rung.name} 的掩码语言模型头从未训练：它的每字符比特数没有意义，不能与其他级比较。",
+                t(
+                    "The masked-LM head of {rung} was never trained: its bits per character mean nothing.",
+                    rung=rung.name,
                 )
             )
     return sentences
 
 
-def masking(comparison: Comparison) -> list[Words]:
+def masking(comparison: Comparison) -> list[Text]:
     """Rungs whose masks differ from the configuration."""
     masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
-    return [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
+    return [t("{name}: {fact}", name=name, fact=each) for name, masks in masked for each in _troubles(masks)]
 
 
-def _mask_troubles(name: str, masks: Masks) -> list[Words]:
-    audit, sentences = masks.audit, []
+def _troubles(masks: Masks) -> Iterator[Text]:
+    audit = masks.audit
     if audit["specials"]:
-        sentences.append(
-            Words(
-                f"{name}: {audit['specials']:,.0f} special tokens were masked; none should be.",
-                f"{name}：有 {audit['specials']:,.0f} 个特殊词元被掩盖，本应一个也没有。",
-            )
-        )
+        yield t("{count:,.0f} special tokens were masked; none should be.", count=audit["specials"])
     if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
-        actual, configured = points(audit["rate"]), points(masks.probability)
-        sentences.append(
-            Words(
-                f"{name}: {actual} % of the tokens were masked (configured: {configured} %).",
-                f"{name}：实际掩盖了 {actual}% 的词元（设定为 {configured}%）。",
-            )
+        yield t(
+            "{actual:points} % of the tokens were masked (configured: {configured:points} %).",
+            actual=audit["rate"],
+            configured=masks.probability,
         )
-    kinds = {
-        "documents_without": Words("have no mask", "完全没有掩码"),
-        "documents_whole": Words("are masked completely", "全部被掩盖"),
-    }
+    kinds = {"documents_without": t("have no mask"), "documents_whole": t("are masked completely")}
     for key, what in kinds.items():
         expected = audit[f"{key}_expected"]
         error = (expected * (1 - expected) / audit["documents"]) ** 0.5
         if abs(audit[key] - expected) > max(MASKING_SHARE_TOLERANCE, 5 * error):
-            actual, due = points(audit[key]), points(expected)
-            sentences.append(
-                Words(
-                    f"{name}: {actual} % of the documents {what.en}; {due} % are expected from their lengths.",
-                    f"{name}：{actual}% 的文档{what.zh}，而按长度应为 {due}%。",
-                )
+            yield t(
+                "{actual:points} % of the documents {what}; {expected:points} % are expected from their lengths.",
+                actual=audit[key],
+                what=what,
+                expected=expected,
             )
     if audit["documents_whole"] > MASKED_WHOLE_MOST:
-        share = points(audit["documents_whole"])
-        sentences.append(
-            Words(
-                f"{name}: {share} % of the documents are masked completely and leave no context to predict from, "
-                "because one masking unit spans the whole document. Use shorter units or longer documents.",
-                f"{name}：{share}% 的文档全部被掩盖，没有可供预测的上下文：一个掩码单位就有整个文档那么长。"
-                "请缩短掩码单位或加长文档。",
-            )
+        yield t(
+            "{share:points} % of the documents are masked completely: use shorter masking units or longer documents.",
+            share=audit["documents_whole"],
         )
-    return sentences

@@ -235,7 +235,7 @@ def open_run(
             run and of its child runs, and parameters of this run.
         params: dotted keys and values.
         params_path: logged as an artifact.
-        seconds: most that the stage waits for MLflow, all calls together.
+        seconds: most that the stage waits for MLflow, at its end.
     """
     store = Store(seconds)
     if store.pauses():
@@ -247,9 +247,6 @@ def open_run(
         run.log_artifact(params_path)
         packages = "\n".join(sorted(f"{package.name}=={package.version}" for package in distributions()))
         store.do(lambda: store.client.log_text(run.id, packages, "environment.txt"))
-        store.wait()  # a record that cannot be is said at once
-        with suppress(Exception):
-            _monitors()  # the load of the processor is counted from here
 
     recipe = Recipe.read(params_path)
     tags = {"mlflow.runName": run_name(stage, labels), "stage": stage, "recipe": recipe.name, **labels, **origin(stage)}

@@ -53,7 +53,7 @@ class Store:
     first that fails, tracking ends: the others are dropped, and stages that begin in the next minutes do not try.
 
     Args:
-        seconds: most that this process waits, all calls of `wait` together.
+        seconds: most that this process waits at its end.
 
     Attributes:
         client, experiment: for calls, in the thread.
@@ -64,12 +64,11 @@ class Store:
     experiment: str
 
     def __init__(self, seconds: float = SECONDS) -> None:
-        self._seconds = self._left = seconds
+        self._seconds, self.failed, self._failing = seconds, False, threading.Lock()
         self._folder = project_root() / ".work" / "mlflow" / sha256(redacted(tracking_uri()).encode()).hexdigest()[:8]
         self._down = self._folder / "down"
-        self._calls: SimpleQueue[tuple[Callable[[], object], threading.Event] | None] = SimpleQueue()
-        self._is_begun = self.failed = False
-        self._failing = threading.Lock()
+        self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
 
     def pauses(self) -> bool:
         """Whether it failed an earlier stage not long ago; says so."""
@@ -81,30 +80,21 @@ class Store:
         print(f"warning: no tracking until {until}, because MLflow did not answer; {again}", file=sys.stderr)
         return True
 
-    def do(self, call: Callable[[], object]) -> threading.Event:
-        """Queue a call; the event is set when it is made or dropped."""
-        if not self._is_begun:
-            self._is_begun = True
+    def do(self, call: Callable[[], object]) -> None:
+        """Queue a call."""
+        if self._thread.ident is None:
             self._make(self._prepare)
-            threading.Thread(target=self._work, name="mlflow", daemon=True).start()
-            self.do(self._connect)
-        made = threading.Event()
-        self._calls.put((call, made))
-        return made
-
-    def wait(self) -> None:
-        """Until every call so far is made, or the time for waiting is used up."""
-        began = time.monotonic()
-        try:
-            if not self.failed and not self.do(lambda: None).wait(self._left):
-                self._give_up(TimeoutError(f"its calls took more than {self._seconds:g} seconds"))
-        finally:
-            self._left = max(0.0, self._left - (time.monotonic() - began))
+            self._calls.put(self._connect)
+            self._thread.start()
+        self._calls.put(call)
 
     def close(self) -> None:
-        """Wait, then end the thread; one that hangs ends with the process."""
-        self.wait()
+        """Wait until every call is made, or the time is over; a thread that hangs ends with the process."""
         self._calls.put(None)
+        if not self.failed:
+            self._thread.join(self._seconds)
+        if self._thread.is_alive():
+            self._give_up(TimeoutError(f"its calls took more than {self._seconds:g} seconds"))
 
     def locked(self, name: str) -> FileLock:
         """A lock among the processes of this project, for what one of them makes for all."""
@@ -128,14 +118,7 @@ class Store:
 
     def is_active(self, run_id: str) -> bool:
         """Whether a run is there; else it was removed, or is in another store."""
-        from mlflow.exceptions import MlflowException
-
-        try:
-            return bool(self.client.get_run(run_id).info.lifecycle_stage == "active")
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise
-            return False
+        return bool(self.client.search_runs([self.experiment], f"attributes.run_id = '{run_id}'", max_results=1))
 
     def _prepare(self) -> None:
         """Slow steps that do not depend on the store, outside of the time limit: imports, and a new mlflow.db.
@@ -155,10 +138,8 @@ class Store:
                     MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
 
     def _work(self) -> None:
-        while (entry := self._calls.get()) is not None:
-            call, made = entry
+        while (call := self._calls.get()) is not None:
             self._make(call)
-            made.set()
 
     def _make(self, call: Callable[[], object]) -> None:
         if not self.failed:

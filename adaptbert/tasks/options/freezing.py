@@ -19,8 +19,9 @@ def layers_below(config: Freeze, layers: int) -> int:
 
 
 def frozen_depths(config: GradualUnfreezing, epoch: int, layers: int) -> int:
-    """The number of the lowest depths (adaptbert.model.families.family.depths) that are frozen in epoch 0, 1 ...; at most
-    `layers` + 1, all but the head.
+    """The number of the lowest depths (adaptbert.model.families.family.depths) that are frozen in epoch 0, 1 ...
+
+    At most `layers` + 1, all but the head.
     """
     return max(0, layers + 1 - epoch * config.layers_per_epoch)
 

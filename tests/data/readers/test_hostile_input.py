@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +22,7 @@ from adaptbert.data.layout import CORPUS
 from adaptbert.data.readers import replacing
 from adaptbert.data.readers.encodings import problem
 from adaptbert.data.readers.fields import Fields
+from adaptbert.data.readers.records import Row
 from adaptbert.data.readers.replacing import Replacer
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.prediction import Predictor, outputs
@@ -208,5 +208,4 @@ def test_replaced_texts_are_collected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "@ann said a thing\n")
     assert texts(path, replace=[[r"@\S+", "@user"]]) == ["@user said a thing"]
     assert collect(path, tmp_path / "out", replace=[["thing", "word"]])["rows"] == 1
-    record: dict[str, Any] = {"text": "a"}
-    assert Fields(CORPUS, {}, [["a", "b"]]).read(record, "x").values == {"text": "b"}
+    assert Fields(CORPUS, {}, [["a", "b"]]).read(Row("1", "x", 1, {"text": "a"}), "x").values == {"text": "b"}

@@ -10,10 +10,10 @@ import pytest
 
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.readers.lines import MAX_LINE, read_lines
-from adaptbert.data.user_files import Files
+from adaptbert.data.readers.records import SourceFile
 from adaptbert.errors import BadData
 from tests.support.labelled_files import CLASS
-from tests.support.reading import codes, collect, config, read, texts, write
+from tests.support.reading import codes, collect, read, texts, write
 
 # --- lines and characters
 
@@ -28,7 +28,7 @@ def test_lf_cr_and_crlf_end_a_line_and_nothing_else_does(tmp_path: Path) -> None
 def test_a_crlf_on_the_border_of_two_blocks_is_one_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptbert.data.readers.lines.BLOCK", 4)
     path = write(tmp_path / "a.txt", b"abc\r\ndef\r\rgh\r\n\nlast line")
-    lines = list(read_lines(path, "a.txt", None, Files(path, CORPUS, config()).warnings))
+    lines = list(read_lines(SourceFile(path, "a.txt", CORPUS, {}, list)))
     assert [line.text for line in lines] == ["abc", "def", "", "gh", "", "last line"]
     assert [line.number for line in lines] == [1, 2, 3, 4, 5, 6]
 

@@ -16,7 +16,7 @@ from adaptbert.errors import BadParams
 from adaptbert.project import own_data
 from adaptbert.project.own_data import open_repository
 from adaptbert.project.tasks.adding import prepare
-from adaptbert.project.tasks.conclusion import Said
+from adaptbert.project.tasks.task_inference import Said
 from tests.project.tasks.conftest import rows
 
 PARAMS, OWN = Path("params.yaml"), Path("data/own")

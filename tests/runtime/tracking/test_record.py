@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.runtime.tracking.run import open_run
-from adaptbert.runtime.tracking.store import Store
+from adaptbert.runtime.tracking.run import Run, open_run
 from tests.support.project import free_port, wait_until
 from tests.support.stores import (
     LINE,
@@ -71,6 +70,13 @@ def test_a_bad_server_costs_limited_time_and_one_line(
         assert capfd.readouterr().err.startswith(LINE), "the store was tried"
 
 
+def made(run: Run) -> None:
+    """Wait until every call so far is made."""
+    done = threading.Event()
+    run._call(lambda _: done.set())
+    assert done.wait(60)
+
+
 def test_another_store_is_used_meanwhile(
     inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,7 +92,7 @@ def test_another_store_is_used_meanwhile(
 def test_training_does_not_wait_for_a_slow_server(
     inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Calls are made while the stage works, however long that takes; only waiting uses up the time for waiting."""
+    """Calls are made while the stage works, however long that takes; only its end waits for a limited time."""
     may_answer = threading.Event()
     may_answer.set()
     answered: list[str] = []
@@ -100,7 +106,7 @@ def test_training_does_not_wait_for_a_slow_server(
     with serving(Held) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         with open_run("pretrain", {}, {}, Path("params.yaml"), 3.0) as run:
-            run.set_tags({})
+            made(run)
             may_answer.clear()
             before = len(answered)
             for step in range(30):
@@ -111,20 +117,6 @@ def test_training_does_not_wait_for_a_slow_server(
             may_answer.set()
             wait_until(lambda: len(answered) >= before + 30, 60)
     assert capfd.readouterr().err == ""
-
-
-def test_all_waiting_together_is_limited(
-    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for step in ("_prepare", "_connect"):
-        monkeypatch.setattr(Store, step, lambda _: None)
-    store, began = Store(seconds=1.0), time.monotonic()
-    for _ in range(3):
-        store.do(lambda: time.sleep(0.7))
-        store.wait()
-    store.close()
-    assert 0.9 < time.monotonic() - began < 1.9
-    assert capfd.readouterr().err.startswith(f"{LINE}its calls took more than 1 seconds)")
 
 
 @pytest.mark.parametrize("kind", [None, Deaf], ids=["Refused", "Deaf"])
@@ -184,12 +176,13 @@ def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: 
     """Another process holds the project's mlflow.db in the middle of a run; the next stage ends the run."""
     (inside / "mlflow.db").write_bytes(mlflow_tables)
     code = (
-        "import sqlite3; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "from tests.runtime.tracking.test_record import made\n"
         "with open_run('finetune', {}, {}, Path('params.yaml'), 10.0) as run:\n"
         "    run.log_metrics({'a': 1.0})\n"
         "    with run.child('seed 1', {}) as child:\n"
         "        child.go_on(Path('work'))\n"
-        "        run._store.wait()\n"
+        "        made(run)\n"
         "        print('begun', flush=True)\n"
         "        input()\n"
     )
@@ -223,8 +216,9 @@ def test_the_run_of_a_killed_process_is_ended_and_a_living_one_is_left(inside: P
     (inside / "mlflow.db").write_bytes(mlflow_tables)
     code = (
         "import sys; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "from tests.runtime.tracking.test_record import made\n"
         "with open_run(sys.argv[1], {}, {}, Path('params.yaml')) as run:\n"
-        "    run.set_tags({'a': 'b'})\n"
+        "    made(run)\n"
         "    print('begun', flush=True)\n"
         "    input()\n"
     )
@@ -245,8 +239,9 @@ def test_a_server_that_comes_back(inside: Path, mlflow_tables: bytes, capfd: pyt
     port = free_port()
     code = (
         "from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "from tests.runtime.tracking.test_record import made\n"
         "with open_run('finetune', {}, {}, Path('params.yaml'), 20.0) as run:\n"
-        "    run.log_metrics({'a': 1.0}); run.set_tags({'a': 'b'}); run._store.wait()\n"
+        "    run.log_metrics({'a': 1.0}); run.set_tags({'a': 'b'}); made(run)\n"
         "    print('begun', flush=True); input()\n"
         "    run.set_tags({'c': 'd'})\n"
     )

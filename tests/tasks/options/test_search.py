@@ -15,7 +15,7 @@ from adaptbert.tasks.module import FineTuning
 from adaptbert.tasks.options.search import Point, Trial, best, search, search_seeds
 from adaptbert.training.resume import Work
 from adaptbert.training.stability import Diverged
-from tests.support import tiny, tiny_params
+from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.short_runs import Stop
 
@@ -36,7 +36,6 @@ def trials(metrics: Mapping[str, Any]) -> list[Any]:
 
 
 def test_the_first_of_the_best_is_chosen_and_never_one_without_a_score() -> None:
-    """Pearson's r of a model that answers one number is none."""
     for scores, chosen in (((0.1, 0.5, 0.5, 0.2), 1), ((nan, 0.1, nan, 0.2), 3)):
         assert best([Trial(USUAL, score) for score in scores]) == chosen
     results = search(config(**MANY), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
@@ -56,30 +55,20 @@ def peak(point: Point) -> float:
     return -abs(log10(point.learning_rate) + 3) - abs(point.epochs - 5) / 10
 
 
-def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
-    """Equal scores give equal points, other scores other points: so an interrupted search can be repeated."""
-    first, again = (search(config(**MANY), USUAL, peak) for _ in range(2))
-    assert first == again
-    other = search(config(**MANY), USUAL, lambda point: -peak(point))
-    assert other[:10] != first[:10], "scores differ"
-    assert [trial.point for trial in other] != [trial.point for trial in first], "it learns from scores"
-    assert len(first) == 14
-    assert all(1e-6 <= trial.point.learning_rate <= 1e-1 for trial in first)
-    assert {trial.point.global_batch_size for trial in first} == {16}
-
-
 @pytest.mark.parametrize("sizes", [None, [8, 16, 32]])
-def test_optuna_spends_as_much_on_every_arm_and_tries_nothing_twice(sizes: list[int] | None) -> None:
-    """An arm that is better the longer it trains gets no more training than one that is worse."""
-    search_config = config(**{**MANY, "trials": 40, "global_batch_size": sizes})
-    spent = []
-    for better in (1, -1):
-        results = search(
-            search_config, USUAL, lambda point, better=better: better * (point.epochs + point.learning_rate)
-        )
-        assert len({trial.point for trial in results}) == len(results) == 40
-        spent.append([trial.point.epochs for trial in results])
-    assert spent[0] == spent[1] == [1.0, 5.0, 9.0] * 13 + [1.0]
+def test_optuna_is_deterministic_and_spends_as_much_on_every_arm(sizes: list[int] | None) -> None:
+    """Equal scores give equal points, so an interrupted search can be repeated; and an arm that is better the longer it
+    trains gets no more training than another."""
+    values = config(**{**MANY, "trials": 40, "global_batch_size": sizes})
+    first, again = (search(values, USUAL, peak) for _ in range(2))
+    other = search(values, USUAL, lambda point: -peak(point))
+    assert first == again
+    assert [trial.point for trial in other] != [trial.point for trial in first], "it learns from scores"
+    for trials_of in (first, other):
+        assert len({trial.point for trial in trials_of}) == len(trials_of) == 40
+        assert [trial.point.epochs for trial in trials_of] == [1.0, 5.0, 9.0] * 13 + [1.0]
+        assert all(1e-6 <= trial.point.learning_rate <= 1e-1 for trial in trials_of)
+        assert {trial.point.global_batch_size for trial in trials_of} <= {*(sizes or [16])}
 
 
 @pytest.fixture(scope="module")
@@ -104,27 +93,25 @@ def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, sea
     assert search_metrics["seeds"] == search_seeds(config())
 
     card = read_json(project.root / "models/finetune/section-general/card.json")
-    assert card["params"]["optim"]["learning_rate"] == chosen["learning_rate"]
+    assert card["params"]["learning_rate"] == chosen["learning_rate"]
     assert card["params"]["epochs"] == searched["epochs"] == chosen["epochs"]
+    rows = search_metrics["trials"]
+    assert search_metrics["tokens"] == sum(row["tokens"] for row in rows)
+    assert searched["cost"]["tokens"] == searched["tokens"] + search_metrics["tokens"]
+    assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + search_metrics["tflop"], abs=2e-3)
+    assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
 
 
 def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched: dict[str, Any]) -> None:
     other = project.finetune("section", "scratch", seeds=[1], search=config())
     assert trials(other) == trials(searched), "every arm is searched alike"
     chosen = other["search"]["trials"][other["search"]["chosen"] - 1]
-    optim = tiny_params.optim(learning_rate=chosen["learning_rate"])
-    alone = project.finetune("section", "scratch", seeds=[1], optim=optim, epochs=chosen["epochs"])
+    alone = project.finetune(
+        "section", "scratch", seeds=[1], learning_rate=chosen["learning_rate"], epochs=chosen["epochs"]
+    )
     assert "search" not in alone
     assert alone["cost"] == {"tokens": alone["tokens"], "tflop": alone["tflop"]}
     assert alone["seeds"] == other["seeds"]
-
-
-def test_cost_counts_trials(searched: dict[str, Any]) -> None:
-    rows = searched["search"]["trials"]
-    assert searched["search"]["tokens"] == sum(row["tokens"] for row in rows)
-    assert searched["cost"]["tokens"] == searched["tokens"] + searched["search"]["tokens"]
-    assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + searched["search"]["tflop"], abs=2e-3)
-    assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
 
 
 def diverge(monkeypatch: pytest.MonkeyPatch, config: Search, number: int) -> None:
@@ -181,18 +168,15 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
     assert experiment is not None
     runs = store.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
     (cell,) = [run for run in runs if run.data.tags.get("stage") == "finetune"]
-    trials = {run.data.tags["trial"]: run for run in runs if "trial" in run.data.tags}
-    assert list(trials) == ["trial 1", "trial 2", "32 labels"]
-    assert trials["trial 1"].info.run_name.startswith("trial 1 section-general seed ")
-    assert {run.data.tags["start"] for run in trials.values()} == {"small"}, "a child has the names of its cell"
+    children = {run.data.tags["trial"]: run for run in runs if "trial" in run.data.tags}
+    assert list(children) == ["trial 1", "trial 2", "32 labels"]
     assert "seed 1 section-general" in {run.info.run_name for run in runs}
-    assert {run.data.tags["mlflow.parentRunId"] for run in trials.values()} == {cell.info.run_id}
-    assert {run.info.status for run in trials.values()} == {"FINISHED"}
+    for run in children.values():
+        assert (run.data.tags["mlflow.parentRunId"], run.data.tags["start"]) == (cell.info.run_id, "small")
     for name, row in zip(["trial 1", "trial 2"], metrics["search"]["trials"], strict=True):
-        assert float(trials[name].data.params["learning_rate"]) == row["learning_rate"]
-        assert trials[name].data.metrics["dev/f1_macro"] == pytest.approx(row["dev/f1_macro"])
-        assert not [metric for metric in trials[name].data.metrics if metric.startswith("test/")]
-    assert "test/f1_macro" in trials["32 labels"].data.metrics
+        assert float(children[name].data.params["learning_rate"]) == row["learning_rate"]
+        assert children[name].data.metrics["dev/f1_macro"] == pytest.approx(row["dev/f1_macro"])
+        assert not [metric for metric in children[name].data.metrics if metric.startswith("test/")]
     assert cell.data.metrics["cost/tokens"] == metrics["cost"]["tokens"]
     assert cell.data.tags["precision"] in ("32-true", "bf16-mixed"), "what auto chose"
 
@@ -228,18 +212,15 @@ def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytes
 
 
 def test_fewer_labels(tmp_path: Path) -> None:
-    project = Project(tmp_path, KINDS)
+    project, counts = Project(tmp_path, KINDS), [16, 48]
     values = {"seeds": [1, 2], "epochs": 2.0, "learning_rate": 1e-2}
-    metrics = project.finetune("section", "general", label_counts=[16, 48], **values)
-    assert [point["labels"] for point in metrics["learning_curve"]] == [16, 48]
+    metrics = project.finetune("section", "scratch", label_counts=counts, **values)
+    assert [point["labels"] for point in metrics["learning_curve"]] == counts
     for point in metrics["learning_curve"]:
         alone = project.finetune("section", "scratch", labels=point["labels"], **values)
-        mine = project.finetune("section", "scratch", label_counts=[16, 48], **values)
-        (same,) = [row for row in mine["learning_curve"] if row["labels"] == point["labels"]]
-        assert [seed["seed"] for seed in same["seeds"]] == [1, 2]
-        for one, other in zip(same["seeds"], alone["seeds"], strict=True):
+        for one, other in zip(point["seeds"], alone["seeds"], strict=True):
             assert one.items() <= other.items(), "what a cell of so many labels would be"
-        assert {"tokens": same["tokens"], "tflop": same["tflop"]} == alone["cost"]
-    plain = project.finetune("section", "general", **values)
+        assert {"tokens": point["tokens"], "tflop": point["tflop"]} == alone["cost"]
+    plain = project.finetune("section", "scratch", **values)
     assert plain["seeds"] == metrics["seeds"], "the cell itself is as it was"
     assert metrics["cost"]["tokens"] == 2 * metrics["tokens"] + sum(row["tokens"] for row in metrics["learning_curve"])

@@ -1,17 +1,17 @@
 """What a file shows before anything is known of it: its format, its columns and its first rows, as they stand there."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers.lines import head
-from adaptbert.data.readers.records import Record
-from adaptbert.data.readers.spec import FORMATS, ReadRequest, format_of, known_suffixes
+from adaptbert.data.readers.lines import head as head_of
+from adaptbert.data.readers.records import Head, SourceFile
+from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
+from adaptbert.data.readers.tables import parquet_columns
 from adaptbert.errors import BadData
 
 ROWS = 100_000
@@ -20,7 +20,7 @@ BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
 _EXPORTS = ("doccano", "label_studio")
 
 
-class Sight(NamedTuple):
+class Preview(NamedTuple):
     """The beginning of a file.
 
     Attributes:
@@ -37,41 +37,50 @@ class Sight(NamedTuple):
     columns: list[str]
     rows: list[Mapping[str, Any]]
 
+    def unclear(self, problem: str, remedy: str) -> BadData:
+        """The error of a file that may be two things."""
+        return BadData(Code.UNCLEAR_FILE, self.path, problem, remedy)
 
-def look(path: Path, declared: Format | None, encoding: str | None, *, whole: bool = False) -> Sight:
+
+def preview(path: Path, declared: Format | None, encoding: str | None, head: int | None = ROWS) -> Preview:
     """The first rows of a file.
 
     Args:
         declared: its format; None: by its name and its beginning.
-        whole: read all rows.
+        head: how many; None: all.
 
     Raises:
         BadData: no known format, or no row can be read.
     """
-    kind, is_named = _format(path, declared, encoding)
+    if not path.is_file():
+        what = "a folder; name its files" if path.is_dir() else "no such file"
+        raise BadData(Code.NO_SUCH_FILE, path, what, "give one file, or one each for train, dev and test")
     columns: list[str] = []
-    rows: list[Mapping[str, Any]] = []
-    problem = None
-    for record in islice(_records(path, kind, encoding, columns), None if whole else ROWS):
-        problem = problem or record.problem
-        if record.problem is None:
-            rows.append(record.values)
+    layout = Layout("single_sentence")
+    file = SourceFile(path, str(path), layout, {}, columns.extend, encoding=encoding, stem=path.stem)
+    kind, is_named = _format(file, path, declared)
+    if kind == "squad":
+        file = replace(file, layout=Layout("extractive_answer"))
+    elif kind == "parquet":
+        file = replace(file, columns={name: name for name in parquet_columns(path)})
+    every = FORMATS[kind].read(file)
+    read = list(every if head is None else Head(head).of(every))
+    rows = [row.values for row in read if row.problem is None]
     if not rows:
+        problem = next((row.problem for row in read if row.problem), None)
         reason = f"no row can be read as {kind}" + (f": {problem.reason}" if problem else "")
         code = problem.code if problem else Code.NOTHING_LEFT
         raise BadData(code, path, reason, "name its format: --format FORMAT, or mend the file")
     names = columns or list(dict.fromkeys(name for row in rows[:50] for name in row))
-    return Sight(path, kind, is_named, names, rows)
+    return Preview(path, kind, is_named, names, rows)
 
 
-def _format(path: Path, declared: Format | None, encoding: str | None) -> tuple[Format, bool]:
-    if not path.is_file():
-        what = "a folder; name its files" if path.is_dir() else "no such file"
-        raise BadData(Code.NO_SUCH_FILE, path, what, "give one file, or one each for train, dev and test")
+def _format(file: SourceFile, path: Path, declared: Format | None) -> tuple[Format, bool]:
+    """The format, and whether the name tells it."""
     by_name = format_of(path)
     kind = declared or by_name
     if declared is None and by_name != "parquet":
-        beginning = head(path, encoding).lstrip()
+        beginning = head_of(file).lstrip()
         looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(beginning))
         kind = next((name for name in looks if name != "doccano"), by_name)  # that may be JSON lines with lists
     if kind in _EXPORTS:
@@ -81,25 +90,3 @@ def _format(path: Path, declared: Format | None, encoding: str | None) -> tuple[
         remedy = f"known: {known_suffixes()}; name it: --format FORMAT ({', '.join(FORMATS)})"
         raise BadData(Code.UNCLEAR_FILE, path, problem, remedy)
     return kind, kind == by_name
-
-
-def _records(path: Path, kind: Format, encoding: str | None, columns: list[str]) -> Iterator[Record]:
-    """All records; the columns of the file are put into the list."""
-
-    def note(names: list[str]) -> None:
-        columns[:] = names
-
-    names = _parquet_columns(path) if kind == "parquet" else []
-    layout = Layout("extractive_answer" if kind == "squad" else "single_sentence")
-    request = ReadRequest(path, str(path), path.stem, encoding, layout, {name: name for name in names}, note, Counter())
-    yield from FORMATS[kind].read(request)
-
-
-def _parquet_columns(path: Path) -> list[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
-        return []  # reading reports it

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from adaptbert.errors import UserError
-from adaptbert.project.tasks import conclusion
-from adaptbert.project.tasks.conclusion import Conclusion, Said
+from adaptbert.project.tasks import task_inference
 from adaptbert.project.tasks.splits import Splits, name_of, of_files
+from adaptbert.project.tasks.task_inference import Inferred, Said
 from tests.project.tasks.conftest import WORDS
 from tests.support.format_examples import Example, examples
 
@@ -19,9 +19,9 @@ NOT_SEEN = ("range", "id", "group")
 """What a user adds: no file tells it."""
 
 
-def seen(path: Path, content: str, **said: Any) -> Conclusion:
+def seen(path: Path, content: str, **said: Any) -> Inferred:
     path.write_text(content, encoding="utf-8")
-    return conclusion.of_files(Splits({"train": path}, {"dev": 0.1, "test": 0.2}), Said(**said))
+    return task_inference.of_files(Splits({"train": path}, {"dev": 0.1, "test": 0.2}), Said(**said))
 
 
 def lines(*rows: dict[str, Any]) -> str:
@@ -189,8 +189,8 @@ def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
     path.write_bytes("文本,标签\n房间很干净,好\n服务很差,坏\n".encode("gb18030"))
     splits = Splits({"train": path}, {"dev": 0.1, "test": 0.2})
     with pytest.raises(UserError, match=r"header cannot be read: byte 0xCE is not UTF-8\n  declare the `encoding`"):
-        conclusion.of_files(splits, Said())
-    values = conclusion.of_files(splits, Said(encoding="gb18030")).values
+        task_inference.of_files(splits, Said())
+    values = task_inference.of_files(splits, Said(encoding="gb18030")).values
     assert (values["encoding"], values["columns"]) == ("gb18030", {"text": "文本", "label": "标签"})
 
 

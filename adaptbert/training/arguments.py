@@ -1,4 +1,4 @@
-"""The plan of a training run, and its results besides the weights."""
+"""The arguments of a training run, and its results besides the weights."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ Batches = Callable[[int], MicroBatch]
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingArguments:
     """Length and settings of a training run.
 
     Attributes:

@@ -1,0 +1,188 @@
+"""Texts in both languages, English as it stands in the code and Chinese from zh.po beside this file, and numbers.
+
+A message has named values in braces, so that a translation may put them in another order, and a value may have a
+format of `FORMATS` or of Python: `t("{rows:,} rows, {low:points} to {high:points}", ...)`. A value that is a `Text`
+itself is put in by language. The page has both languages, and its own selects the one that is shown.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Formatter
+
+from markupsafe import Markup, escape
+
+from adaptbert.comparison.amounts import amount
+
+MINUS = "\N{MINUS SIGN}"
+NOTHING = 1e-9
+"""A difference of scores below this comes from the arithmetic."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text in English and Chinese."""
+
+    en: str
+    zh: str
+
+    def __html__(self) -> str:
+        return Markup('<span lang="en">{}</span><span lang="zh-Hans">{}</span>').format(_code(self.en), _code(self.zh))
+
+    def __add__(self, other: "Text") -> "Text":
+        """Two sentences; Chinese has no blank between them."""
+        return Text(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
+
+
+EMPTY = Text("", "")
+
+
+def t(message: str, **values: object) -> Text:
+    """A message of zh.po with its values.
+
+    Raises:
+        KeyError: it has no translation, or no such value.
+    """
+    return _filled(message, _translations()[message], values)
+
+
+def counted(one: str, several: str, n: int, **values: object) -> Text:
+    """The same with a number `n`, of which English has a message for one and another for several."""
+    return _filled(one if n == 1 else several, _translations()[one], {**values, "n": n})
+
+
+def _filled(en: str, zh: str, values: Mapping[str, object]) -> Text:
+    return Text(*(_Numbers(language).vformat(text, (), values) for language, text in (("en", en), ("zh", zh))))
+
+
+class _Numbers(Formatter):
+    """Puts in the values of one language."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        if isinstance(value, Text):
+            return str(getattr(value, self._language))
+        return FORMATS[format_spec](value) if format_spec in FORMATS else format(value, format_spec)
+
+
+@cache
+def _translations() -> dict[str, str]:
+    """English -> Chinese; of a message with a number, the form for one -> the only form that Chinese has."""
+    from babel.messages.pofile import read_po
+
+    with files("adaptbert.report").joinpath("zh.po").open("rb") as file:
+        messages = list(read_po(file, locale="zh"))
+    return {first(each.id): first(each.string or "") for each in messages}
+
+
+def first(forms: str | Sequence[str]) -> str:
+    """Of a message with or without a number."""
+    return forms if isinstance(forms, str) else forms[0]
+
+
+def same(text: str) -> Text:
+    """A name that is not translated."""
+    return Text(text, text)
+
+
+def joined(items: Sequence[Text], en: str = ", ", zh: str = "、") -> Text:
+    """Side by side, with what stands between them in each language."""
+    return Text(en.join(item.en for item in items), zh.join(item.zh for item in items))
+
+
+def listed(items: Sequence[Text | str]) -> Text:
+    """`a, b and c`."""
+    texts = [same(item) if isinstance(item, str) else item for item in items]
+    if len(texts) < 2:
+        return texts[0] if texts else EMPTY
+    before, last = joined(texts[:-1]), texts[-1]
+    # Between Latin letters and Chinese characters there is a blank.
+    and_ = " " * before.zh[-1].isascii() + "和" + " " * last.zh[0].isascii()
+    return Text(f"{before.en} and {last.en}", f"{before.zh}{and_}{last.zh}")
+
+
+def within(name: Text) -> Text:
+    """A name inside a sentence."""
+    return Text(name.en[0].lower() + name.en[1:], name.zh)
+
+
+def _code(text: str) -> Markup:
+    """Names between backticks are set as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def number(value: float, places: int) -> str:
+    """A number with the typographic minus, which is the only minus of the page; -0.0 becomes 0.0."""
+    rounded = round(value, places)
+    return f"{MINUS if rounded < 0 else ''}{abs(rounded):.{places}f}"
+
+
+def plain(value: float) -> str:
+    """A number with as many places as it has."""
+    return f"{value + 0.0:g}".replace("-", MINUS)
+
+
+def tick(value: float, *, signed: bool = False) -> str:
+    """A number of an axis, with as many places as its step has; those beyond ten digits come from the arithmetic."""
+    return f"{'+' if signed and value > 0 else ''}{value + 0.0:.10g}".replace("-", MINUS)
+
+
+def points(score: float) -> str:
+    """A score times 100."""
+    return number(_hundredfold(score), 1)
+
+
+def change(difference: float) -> str:
+    """A difference of scores times 100, with its sign."""
+    value = _hundredfold(difference)
+    return f"{'+' if round(value, 1) > 0 else ''}{number(value, 1)}"
+
+
+def moved(difference: float) -> Text:
+    """A change inside a sentence: one that rounds to 0.0 is described by its bounds."""
+    if not too_small(difference):
+        return same(change(difference))
+    return t("between 0 and {end}", end="+0.1" if difference > 0 else f"{MINUS}0.1")
+
+
+def too_small(score: float) -> bool:
+    """Whether a score, or a difference of scores, is not 0 and rounds to 0.0."""
+    return abs(score) > NOTHING and round(_hundredfold(abs(score)), 1) == 0
+
+
+def _hundredfold(score: float) -> float:
+    """Of the six decimals of metrics/comparison.json: the table that is made of them has to show the same."""
+    return 100 * round(score, 6)
+
+
+def bits_change(difference: float) -> str:
+    return f"{'+' if round(difference, 2) > 0 else ''}{number(difference, 2)}"
+
+
+def p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def millions(tokens: int) -> str:
+    """Tokens in millions."""
+    return amount(tokens / 1e6).replace("-", MINUS)
+
+
+def percent(share: float) -> str:
+    """A share times 100, e.g. the level of an interval."""
+    return f"{100 * share:g}"
+
+
+FORMATS: Mapping[str, Callable[..., str]] = {
+    "points": points,
+    "change": change,
+    "p": p_value,
+    "millions": millions,
+    "percent": percent,
+    "amount": amount,
+}
+"""Formats of the values of a message."""

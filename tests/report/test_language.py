@@ -1,0 +1,124 @@
+"""Every text of the page has its Chinese, with the same values, and every value that params allow has its words.
+
+What lacks its words fails here, not in `compare` after hours of training.
+"""
+
+import string
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from typing import Any, get_args
+
+import pytest
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po
+
+from adaptbert.comparison.questions import AGAIN, QUESTIONS, ROLES
+from adaptbert.config.schema.mlm import Masking
+from adaptbert.mlm.masking_audit import CLASSES
+from adaptbert.report import language, terms, text_table
+from adaptbert.report.language import Text, counted, first, joined, listed, moved, same, t
+from adaptbert.report.sentences.trust import Standing
+from adaptbert.statistics.verdicts import GAINS, Verdict
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
+from tests.support.page_reader import CHINESE
+
+FOLDER = files("adaptbert.report")
+
+
+def messages() -> dict[str, str]:
+    """Of modules and templates: the message -> where it stands first."""
+    found: dict[str, str] = {}
+    methods = [("**.py", "python"), ("**.j2", "jinja2")]
+    keywords: dict[str, tuple[int, ...] | None] = {"t": None, "counted": (1, 2)}
+    for file, line, message, *_ in extract_from_dir(str(FOLDER), methods, keywords=keywords):
+        for form in (message,) if isinstance(message, str) else message:
+            found.setdefault(form, f"{file}:{line}")
+    return found
+
+
+def translations() -> dict[str, str]:
+    with FOLDER.joinpath("zh.po").open("rb") as file:
+        catalogue = read_po(file, locale="zh", abort_invalid=True)
+    assert not [each.id for each in catalogue if each.fuzzy and each.id]
+    return {form: first(each.string or "") for each in catalogue if each.id for form in forms(each.id)}
+
+
+def forms(message: Any) -> list[str]:
+    return [message] if isinstance(message, str) else list(message)
+
+
+def values(text: str) -> set[tuple[str, str]]:
+    """Name and format of every value."""
+    return {(name, form or "") for _, name, form, _ in string.Formatter().parse(text) if name is not None}
+
+
+def test_every_message_is_translated_with_the_same_values_and_no_translation_is_unused() -> None:
+    used, translated = messages(), translations()
+    assert len(used) > 250
+    assert {used[each]: each for each in used.keys() - translated.keys()} == {}, "zh.po lacks these"
+    assert translated.keys() - used.keys() == set(), "zh.po has these, which nothing says"
+    for en, zh in translated.items():
+        assert values(en) == values(zh), en
+        assert not CHINESE.search(en)
+        words = "".join(part for part, *_ in string.Formatter().parse(en))
+        assert CHINESE.search(zh) or not any(map(str.isalpha, words)), f"{en}: no Chinese"
+
+
+def test_a_message_is_filled_in_both_languages() -> None:
+    assert t("{rows:,} test rows", rows=1234) == Text("1,234 test rows", "1,234 行测试数据")
+    assert counted("{n} seed", "{n} seeds", 1) == Text("1 seed", "1 个种子")
+    assert counted("{n} seed", "{n} seeds", 3) == Text("3 seeds", "3 个种子")
+    inner = t("{name} ({of})", name=t("Steps"), of="{a}")
+    assert inner == Text("Steps ({a})", "步骤（{a}）"), "names from params.yaml are no messages"
+    assert listed(["a"]) == same("a")
+    assert listed(["a", "b", t("Steps")]) == Text("a, b and Steps", "a、b 和步骤")
+    assert joined([t("Steps"), t("Data")]) == Text("Steps, Data", "步骤、数据")
+    with pytest.raises(KeyError):
+        t("What nobody translated.")
+
+
+OF_STARTS = {*get_args(Verdict)} - {"descriptive"}
+"""A start is always compared with the first one; there is no primary start."""
+ALLOWED: dict[str, tuple[Mapping[Any, Any], Iterable[str]]] = {
+    "UNITS: masking.unit": (terms.UNITS, get_args(Masking.model_fields["unit"].annotation)),
+    "TOKEN_CLASSES: classes of the masking audit": (terms.TOKEN_CLASSES, CLASSES),
+    "METRICS: metrics that cells are compared by": (terms.METRICS, COMPARED_BY.values()),
+    "ARMS: roles of rungs": (terms.ARMS, {*ROLES, "other"}),
+    "STEPS: questions": (terms.STEPS, (*QUESTIONS, AGAIN)),
+    "VERDICTS": (terms.VERDICTS, get_args(Verdict)),
+    "STANDINGS": (terms.STANDINGS, get_args(Standing)),
+    "STANDS": (terms.STANDS, OF_STARTS),
+}
+"""Tables of terms.py, and the values that they are for; targets and task types: tests/base/test_task_types.py, names of
+baselines: tests/comparison/evaluation/test_baselines.py."""
+
+
+@pytest.mark.parametrize("place", ALLOWED)
+def test_every_value_has_words(place: str) -> None:
+    words, allowed = ALLOWED[place]
+    assert {*allowed} == {*words}
+
+
+def test_only_gains_are_called_so() -> None:
+    for verdict, text in (*terms.VERDICTS.items(), *terms.STANDS.items()):
+        en, zh = text.en, text.zh
+        for nothing_shown in ("no gain shown", "not shown higher", "未证实提升", "未证实更高"):
+            en, zh = en.replace(nothing_shown, ""), zh.replace(nothing_shown, "")
+        assert any(word in en for word in ("gain", "worth it", "higher")) == (verdict in GAINS), text
+        assert any(word in zh for word in ("提升", "值得", "高")) == (verdict in GAINS), text
+
+
+@pytest.mark.parametrize("score", [0.1785, 0.17849999999999996, 0.17850000000000002, -0.0005, 0.00049999999999, 0.3135])
+def test_the_page_rounds_as_the_table_does(score: float) -> None:
+    """The table reads six decimals of metrics/comparison.json; 17.85 was 17.9 on the page and 17.8 in the table."""
+    recorded = round(score, 6)
+    assert language.points(score).replace(language.MINUS, "-") == text_table._points(recorded)
+    assert language.change(score).replace(language.MINUS, "-") == text_table._points(recorded, signed=True)
+
+
+def test_numbers_are_written_alike_everywhere() -> None:
+    assert language.change(-0.0004) == language.change(0.0004) == "0.0"
+    assert (language.change(0.012), language.change(-0.012)) == ("+1.2", "−1.2")
+    assert (moved(0.0004).en, moved(-0.0004).en, moved(0.0).en) == ("between 0 and +0.1", "between 0 and −0.1", "0.0")
+    assert (language.p_value(0.0004), language.p_value(0.0123)) == ("< 0.001", "= 0.012")
+    assert (language.millions(250_000), language.millions(-2_048), language.millions(0)) == ("0.250", "−0.00205", "0")
