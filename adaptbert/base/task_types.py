@@ -65,7 +65,7 @@ class TargetSpec:
         answer, answer_cell: name and type of a predicted answer.
         classes: what is classified, with a probability for each class: a row or each of its words; None: there are no
             classes.
-        takes: keys of collect_task.<name> that belong to the target.
+        takes: keys of tasks.<name> that belong to the target.
         needs: those of them that are required.
         labels: the labels of a cell.
         fewest_labels: that the training rows must have.

@@ -238,11 +238,17 @@ def _fields(cls: type[Section], path: list[str]) -> list[str]:
         else:
             field = here.model_fields.get(part) if _is_model(here) else None
             here = field.annotation if field is not None else None
-        if get_origin(here) not in (dict, list):
-            here = next((inside for inside in get_args(here) if _is_model(inside)), here)  # what may be left out
+        here = _holding(here)
     if not _is_model(here):
         return []
     return sorted(here.model_fields)
+
+
+def _holding(annotation: Any) -> Any:
+    """The class, mapping or list in an annotation, without what is said of it or may stand in its place."""
+    if get_origin(annotation) in (dict, list) or _is_model(annotation):
+        return annotation
+    return next((inside for part in get_args(annotation) if (inside := _holding(part)) is not None), None)
 
 
 def _is_model(annotation: Any) -> bool:

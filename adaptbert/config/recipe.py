@@ -94,7 +94,6 @@ class Document(Section):
         if (self.base is None) == (self.bases is None) or self.bases == {}:
             remedy = "write one of them, e.g. `base: google-bert/bert-base-uncased`"
             raise contradiction("neither base nor bases" if self.base is None else "base and bases", remedy)
-        arms_of(self.arms, self.corpora)  # raises
         return self
 
 

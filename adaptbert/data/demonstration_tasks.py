@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -82,10 +83,10 @@ def _once(
         values = example(passage.sentence)
         if values is None:
             continue
-        key, split = sentence_key(passage.text), split_of_module(passage.module)
+        key, split = sentence_key(passage.row.values["text"]), split_of_module(passage.module)
         labels[key].add(str(values.get("label")))
         if key not in entries or SPLITS.index(split) > SPLITS.index(entries[key][0]):
-            entries[key] = split, Row(passage.id, passage.file, passage.line, values)
+            entries[key] = split, replace(passage.row, values=values)
     return [entry for key, entry in entries.items() if len(labels[key]) == 1]
 
 

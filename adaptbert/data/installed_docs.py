@@ -31,14 +31,11 @@ SKIPPED_FOLDERS = {
 
 
 class Passage(NamedTuple):
-    """A sentence and its place."""
+    """A sentence as a row of text, and with its markup."""
 
-    id: str
-    file: str
-    line: int
+    row: Row
     module: str
     sentence: Sentence
-    text: str
 
 
 class InstalledDocs:
@@ -53,12 +50,13 @@ class InstalledDocs:
         """Raises BadData after the last row when there is less text than MIN_CHARACTERS."""
         seen: set[bytes] = set()
         for passage in self.passages():
-            key = hashlib.blake2b(sentence_key(passage.text).encode(), digest_size=16).digest()
+            text = passage.row.values["text"]
+            key = hashlib.blake2b(sentence_key(text).encode(), digest_size=16).digest()
             if key in seen:
                 self.warnings["sentences met before"] += 1
                 continue
             seen.add(key)
-            yield Row(passage.id, passage.file, passage.line, {"text": passage.text})
+            yield passage.row
 
     def passages(self) -> Iterator[Passage]:
         """Every sentence of every package, including repetitions."""
@@ -78,9 +76,10 @@ class InstalledDocs:
                     continue
                 seen.add(docstring.text)
                 for number, sentence in enumerate(cut, 1):
-                    characters += len(sentence.text)
-                    identity = f"{name}:{docstring.line}:{number}"
-                    yield Passage(identity, name, docstring.line, module, sentence, sentence.text)
+                    text = sentence.text
+                    characters += len(text)
+                    row = Row(f"{name}:{docstring.line}:{number}", name, docstring.line, {"text": text})
+                    yield Passage(row, module, sentence)
         if characters < MIN_CHARACTERS:
             problem = f"{characters:,} characters of docstrings in {', '.join(versions)}, expected {MIN_CHARACTERS:,}"
             remedy = "name packages with docstrings; a Python built with docstrings stripped has none"

@@ -111,7 +111,7 @@ def _one_spelling(
 
 def _section(place: str | Path) -> str:
     """The section of params.yaml of a set, whose folder has its name."""
-    return f"collect_task.{Path(place).name}"
+    return f"tasks.{Path(place).name}"
 
 
 def _series(parts: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from adaptbert.data.readers.records import Row
 from adaptbert.data.user_files import Files
 from adaptbert.errors import BadData
 
-_SECTION = "params.yaml: collect_task"
+_SECTION = "params.yaml: tasks"
 
 
 class LabelledSource:

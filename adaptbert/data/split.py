@@ -3,15 +3,17 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ConfigDict, Field
 
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
+from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.sources import Limits, Scheme
 from adaptbert.data import tag_schemes
 from adaptbert.data.accounts import TOO_LONG, Account, table
@@ -27,46 +29,38 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class TaskRules:
-    """Constraints on the set, from params.yaml.
+class TaskRules(Section):
+    """What params.yaml says of the set, from the manifest of `collect_task`, which has only the keys of its target."""
 
-    Attributes:
-        labels: the allowed labels; None: those of the training rows.
-        scheme: tag scheme of the file, for spans.
-        repair: whether tags that break the scheme are repaired.
-        no_answer: whether a question may have no answer.
-        range: of regression values.
-        replace: patterns and replacements that were applied to the texts; prediction applies them too.
-        positive: the class whose own F1 is reported.
-        renamed: label in the files -> label in adaptbert.
-    """
+    model_config = ConfigDict(strict=False)  # a range is a list in JSON
 
-    layout: Layout
-    labels: list[str] | None
-    scheme: Scheme
-    repair: bool
-    no_answer: bool
-    range: tuple[float, float]
-    replace: list[list[str]] | None
-    positive: str | None
-    renamed: dict[str, str]
+    shape: TaskType
+    target: Target
+    labels: list[str] | None = None
+    """The allowed labels; None: those of the training rows."""
+    tag_scheme: Scheme = "bio"
+    """Of the file, for spans."""
+    repair_tags: bool = False
+    """Whether tags that break the scheme are repaired."""
+    no_answer: bool = False
+    """Whether a question may have no answer."""
+    range: tuple[float, float] = ANY_NUMBER
+    """Of regression values."""
+    replace: list[list[str]] | None = None
+    """Patterns and replacements that were applied to the texts; prediction applies them too."""
+    positive: str | None = None
+    """The class whose own F1 is reported."""
+    map_labels: dict[str, str] = Field(default_factory=dict)
+    """Label in the files -> label in adaptbert."""
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> "TaskRules":
-        """From a manifest, which has only the keys of the target of the set."""
-        low, high = manifest.get("range", ANY_NUMBER)
-        return cls(
-            layout=Layout(manifest["shape"], manifest["target"]),
-            labels=manifest.get("labels"),
-            scheme=manifest.get("tag_scheme", "bio"),
-            repair=manifest.get("repair_tags", False),
-            no_answer=manifest.get("no_answer", False),
-            range=(low, high),
-            replace=manifest.get("replace"),
-            positive=manifest.get("positive"),
-            renamed=manifest.get("map_labels", {}),
-        )
+        """From a manifest, which has other keys as well."""
+        return cls.model_validate({name: value for name, value in manifest.items() if name in cls.model_fields})
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.shape, self.target)
 
     def describe(self, labels: Sequence[str], rows: Mapping[str, int], numbers: Sequence[float]) -> TaskDescription:
         """The content of task.json.
@@ -76,12 +70,10 @@ class TaskRules:
             rows: split -> rows kept.
             numbers: the training values of regression.
         """
-        assert self.layout.task_type is not None
-        assert self.layout.target is not None
         cell = self.layout.output.cell
         return TaskDescription(
-            task_type=self.layout.task_type,
-            target=self.layout.target,
+            task_type=self.shape,
+            target=self.target,
             labels=list(labels),
             rows=dict(rows),
             range=[min(numbers, default=None), max(numbers, default=None)] if cell == "number" else None,
@@ -108,9 +100,9 @@ class Split:
         self.misfits = 0
         if rules.layout.output.marks_spans and "tags" in self.frame:
             self.frame["tags"] = [self._in_scheme(tags) for tags in self.frame["tags"]]
-            if rules.repair and self.misfits:
+            if rules.repair_tags and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
-        reasons = faulty(self.frame, rules.layout, source, rules.scheme, rules.range)
+        reasons = faulty(self.frame, rules.layout, source, rules.tag_scheme, rules.range)
         self.invalid = {row: self._with_value(row, reason) for row, reason in reasons.items()}
         self._texts: list[tuple[str, ...]] = []
         self._clean()
@@ -172,11 +164,11 @@ class Split:
             return []
         rows = pq.read_table(self.source, columns=["tags"])["tags"].to_pylist()
         looks = tag_schemes.looks_like([[str(tag) for tag in row] for row in rows if row is not None])
-        problem = f"{self.misfits} of {total} rows are not {rules.scheme}"
-        if looks != rules.scheme:
+        problem = f"{self.misfits} of {total} rows are not {rules.tag_scheme}"
+        if looks != rules.tag_scheme:
             problem = f"{problem}; they look like {looks}"
             return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, f"write tag_scheme: {looks}")]
-        if rules.repair:
+        if rules.repair_tags:
             return []
         problem = f"{problem}, and no other scheme fits more: a mixture?"
         return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, "repair_tags: true")]
@@ -204,13 +196,13 @@ class Split:
 
     def _in_scheme(self, tags: Any) -> Any:
         """The tags of a row, repaired where the rules say so and it is possible; counts those that break the scheme."""
-        if tags is None or tag_schemes.fits([str(tag) for tag in tags], self.rules.scheme):
+        if tags is None or tag_schemes.fits([str(tag) for tag in tags], self.rules.tag_scheme):
             return tags
         self.misfits += 1
-        if not self.rules.repair:
+        if not self.rules.repair_tags:
             return tags
         try:
-            return tag_schemes.legal([str(tag) for tag in tags], self.rules.scheme)
+            return tag_schemes.legal([str(tag) for tag in tags], self.rules.tag_scheme)
         except ValueError:
             return tags  # not of a known scheme: the row is rejected later
 
@@ -232,7 +224,7 @@ class Split:
             self._texts.append(tuple(as_text(cells[name][row]) for name in layout.inputs))
             if layout.output.marks_spans:
                 tags = cells["tags"][row]
-                cells["tags"][row] = tag_schemes.tags(tag_schemes.spans(tags, self.rules.scheme), len(tags), "bio")
+                cells["tags"][row] = tag_schemes.tags(tag_schemes.spans(tags, self.rules.tag_scheme), len(tags), "bio")
         for name, column in cells.items():
             self.frame[name] = column
 

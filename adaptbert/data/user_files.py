@@ -13,9 +13,8 @@ from adaptbert.core.files import file_digest
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling
 from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import Head, Row, SourceFile
+from adaptbert.data.readers.records import Head, Row, SourceFile, changed, check_columns_differ, unchanged
 from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
-from adaptbert.data.readers.tables import check_columns_differ
 from adaptbert.data.source_config import names
 from adaptbert.errors import BadData, UserError, raise_all
 
@@ -166,7 +165,6 @@ class Files:
 
     def _rows(self, name: str, *, is_first: bool) -> Iterator[Row]:
         place = self._place(name)
-        before = _stamp(place)
         kind = format_of(place, self.config.format)
         assert kind is not None, "survey rejects files without a format"
         file = SourceFile(
@@ -181,12 +179,12 @@ class Files:
             self._stem(name),
         )
         rows, head = FORMATS[kind].read(file), Head(self.head or 0, MOST_CHARACTERS)
-        for row in rows if self.head is None else head.of(rows):
-            yield self.fields.read(row, f"{place}:{row.line}")
+        with unchanged(file):
+            for row in rows if self.head is None else head.of(rows):
+                yield self.fields.read(row, f"{place}:{row.line}")
         self.is_whole &= head.is_whole
-        if _stamp(place) != before or self._digest(name) != self.digests[name]:
-            problem = "changed while reading"
-            raise file.error(Code.FILE_CHANGED, problem, "run again when nothing writes to it")
+        if self._digest(name) != self.digests[name]:
+            raise changed(file)
 
     def _digest(self, name: str) -> str:
         """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""
@@ -224,8 +222,3 @@ def _type(arrow: Any) -> str:
         arrow = arrow.value_type
     is_text = types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow)
     return "string" if is_text else str(arrow)
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns, status.st_ino

@@ -65,14 +65,11 @@ def validate_corpus(
     repeated: set[str] = set()
     unjudged: deque[pa.RecordBatch] = deque()
     with ExitStack() as stack:
-        reject_file, output_file = (
-            stack.enter_context(RejectFile(rejected)),
-            stack.enter_context(writer(output, CORPUS)),
-        )
+        reject_file = stack.enter_context(RejectFile(rejected))
+        output_file = stack.enter_context(writer(output, CORPUS))
         reject_file.write(unreadable(raw, {"": account}))
-        looks = in_order(
-            partial(_look, source=source, forbidden=forbidden, limits=limits), _batches(source, unjudged), workers
-        )
+        look = partial(_look, source=source, forbidden=forbidden, limits=limits)
+        looks = in_order(look, _batches(source, unjudged), workers)
         for seen_rows in stack.enter_context(closing(looks)):
             batch = unjudged.popleft()
             account.rows_in += len(batch)

@@ -65,16 +65,16 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     for rows in splits.values():
         rows.account.keep(rows.shown())
         rows.account.balance()
-    # A file that was misread as a whole: other errors of the split follow from these.
-    misread = {split: [*rows.in_another_scheme(limits), *rows.unanswered()] for split, rows in splits.items()}
-    errors += [error for split, rows in splits.items() for error in misread[split] or _useless(rows, limits)]
+    # A file that was read in a wrong way as a whole: other errors of the split follow from these.
+    file_checks = {split: [*rows.in_another_scheme(limits), *rows.unanswered()] for split, rows in splits.items()}
+    errors += [error for split, rows in splits.items() for error in file_checks[split] or _useless(rows, limits)]
 
     labels = {split: rows.labels() for split, rows in splits.items()}
     trained = labels["train"].counts
     if accounts["train"].kept and not any(
-        misread.values()
+        file_checks.values()
     ):  # label errors of the remaining rows would repeat the cause
-        errors += label_errors(labels, rules.labels, rules.renamed, raw)
+        errors += label_errors(labels, rules.labels, rules.map_labels, raw)
         errors += target_errors(trained, splits["train"].numbers(), rules, raw)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other], protected)

@@ -61,7 +61,7 @@ class Provenance(CardRecord):
 
     stage: str
     rung: str
-    """Its folder below models/, which names start and draw: `finetune/section-domain-small-1`."""
+    """Its folder below models/, which names base and replicate: `finetune/section-domain-small-1`."""
     params: dict[str, Any]
     task: TaskCard | None = None
     """Of a cell."""

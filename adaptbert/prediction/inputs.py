@@ -14,11 +14,10 @@ from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers import encodings
+from adaptbert.data.readers import encodings, parquet_files
 from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import SourceFile
+from adaptbert.data.readers.records import SourceFile, unchanged
 from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
-from adaptbert.data.readers.tables import parquet_columns
 from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.prediction.request_rows import Reader, RequestRow
 
@@ -61,24 +60,22 @@ class Input:
             BadData: the whole file is unusable, or it changed while it was read.
         """
         self.warnings.clear()
-        before = self._stamp()
         source: Path | BufferedReader = self.path
         if self.path == STDIN:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
         if FORMATS[self._kind].made_of == "columns":
-            self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
+            self._check(parquet_files.columns(self.path) or list(self._reader.columns.values()))
         file = SourceFile(
             source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
         )
-        for row in FORMATS[self._kind].read(file):
-            # A wrong answer is no problem here: prediction reads no answers.
-            if row.problem and row.problem.code != Code.ANSWER_NOT_AT_OFFSET:
-                yield RequestRow(str(row.line), row.line, {}, row.problem)
-            else:
-                yield self._reader.read(row.values, row.line, f"{self.shown}:{row.line}")
-        if self._stamp() != before:
-            raise BadData(Code.FILE_CHANGED, self.shown, "changed while reading", "run again when nothing writes to it")
+        with unchanged(file):
+            for row in FORMATS[self._kind].read(file):
+                # A wrong answer is no problem here: prediction reads no answers.
+                if row.problem and row.problem.code != Code.ANSWER_NOT_AT_OFFSET:
+                    yield RequestRow(str(row.line), row.line, {}, row.problem)
+                else:
+                    yield self._reader.read(row.values, row.line, f"{self.shown}:{row.line}")
 
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))
@@ -109,12 +106,6 @@ class Input:
         if FORMATS[kind].made_of == "columns":
             check_name(self.path)
         return kind
-
-    def _stamp(self) -> tuple[int, int, int]:
-        if self.path == STDIN:
-            return 0, 0, 0
-        status = self.path.stat()
-        return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _mapping(name: str, columns: list[str]) -> str:

@@ -12,7 +12,7 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -189,25 +189,37 @@ class _Preview:
     head: int = ROWS
     extents: dict[str, Extent] = field(default_factory=dict)
 
-    def read(self) -> tuple[Path, list[Finding]]:
-        """Read each of `own` by itself, so that an error of one does not hide those of the next.
+    def read(self) -> Generator[Finding, None, Path | None]:
+        """Read each of `own` by itself, so that an error of one does not hide those of the next; of a list of packages
+        and a data set of the hub, only what names them.
+
+        Yields:
+            The errors; that no row can be read is a notice where only a few were tried.
 
         Returns:
-            The raw folder, and the errors; that no row can be read is a notice where only a few were tried.
+            The raw folder; None where there is nothing to validate.
         """
         self.head = sys.maxsize if _is_small(self.own.values()) else ROWS
-        folder, findings = self.new_folder(), list[Finding]()
-        labelling = labelling_of(self.config) if isinstance(self.config, Task) else AS_IT_IS
+        folder, has_failed = self.new_folder(), self.config.source != "files"
         with RawWriter(folder, self.layout) as writer:
             for name, path in self.own.items():
-                split = "" if self.layout.is_corpus else name
+                split, labelling = "", AS_IT_IS
+                if isinstance(self.config, Task):
+                    split, labelling = name, labelling_of(self.config)
+                if self.config.source == "installed_docs":
+                    InstalledDocs(path).provenance()
+                    continue
+                if self.config.source == "hub":
+                    HubDataset(path, self.layout, self.config, split)
+                    continue
                 files = Files(path, self.layout, self.config, split, labelling, self.head)
                 failed = _raised(partial(writer.write, files.rows(), name, path))
                 extent = self.extents[name] = Extent(writer.rows_in.get(name, 0), files.is_whole)
+                has_failed |= bool(failed)
                 for error in failed:
                     few = error.code == Code.NOTHING_LEFT and not extent.is_enough
-                    findings.append(self._open(error, error.place, extent) if few else error)
-        return folder, findings
+                    yield self._open(error, error.place, extent) if few else error
+        return None if has_failed else folder
 
     @property
     def is_whole(self) -> bool:
@@ -278,19 +290,13 @@ def _of_corpus(preview: _Preview) -> Iterator[Finding]:
     """Text without labels."""
     from adaptbert.data.validate_corpus import validate_corpus
 
-    (path,) = preview.own.values()
-    if preview.config.source == "installed_docs":
-        InstalledDocs(path).provenance()
-    elif preview.config.source == "hub":
-        HubDataset(path, CORPUS, preview.config)
-    else:
-        raw, failed = preview.read()
-        yield from failed
-        if not failed:
-            kept, rejected = raw / "kept.parquet", raw / "rejected.parquet"
-            validated = validate_corpus(raw, kept, rejected, ForbiddenText(()), preview.validation_limits())
-            yield from preview.decided(validated.errors, lambda _: str(path))
-            yield from preview.bad_rows({"text": [validated.account]})
+    raw = yield from preview.read()
+    if raw is None:
+        return
+    kept, rejected = raw / "kept.parquet", raw / "rejected.parquet"
+    validated = validate_corpus(raw, kept, rejected, ForbiddenText(()), preview.validation_limits())
+    yield from preview.decided(validated.errors, lambda _: str(preview.own["text"]))
+    yield from preview.bad_rows({"text": [validated.account]})
 
 
 @dataclass
@@ -311,22 +317,13 @@ class _Labelled:
         return self.task.key.partition(".")[2]
 
     def findings(self) -> Iterator[Finding]:
-        preview, config = self.preview, self.preview.config
-        for split, path in preview.own.items():
-            if config.source == "installed_docs":
-                InstalledDocs(path).provenance()
-            elif config.source == "hub":
-                HubDataset(path, preview.layout, config, split)
-        if config.source != "files":
-            return
-        _, failed = preview.read()
-        yield from failed
-        if failed:
+        preview = self.preview
+        if (yield from preview.read()) is None:
             return
         raw = preview.new_folder() / self.name
         raw.mkdir()
         read_into = import_module("stages.collect_task").read_into  # by name: no module of the library imports a stage
-        if errors := _raised(partial(read_into, raw, config, self.paths, preview.head)):
+        if errors := _raised(partial(read_into, raw, preview.config, self.paths, preview.head)):
             yield from preview.decided(errors, str)
         else:
             yield from self._validated(raw)

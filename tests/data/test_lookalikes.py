@@ -84,7 +84,7 @@ def test_all_that_look_equal_are_one_error_with_one_block() -> None:
     assert error.problem.startswith(
         "'Neg', 'neg' and 'ＮＥＧ' (\"\\uff2e\\uff25\\uff27\") are 3 labels, first in train"
     )
-    assert error.remedy.endswith(" below collect_task.mood")
+    assert error.remedy.endswith(" below tasks.mood")
     first, second = label_errors(labels(train=["neg", "pos", "pos"]), ["neg", "ｐｏｓ", "Neg"], {"1": "pos"}, "set")
     assert (first.code, second.code) == (66, 59)
     assert pasted(first.remedy) == {"1": "ｐｏｓ", "pos": "ｐｏｓ", "Neg": "neg"}
@@ -110,7 +110,7 @@ def test_equal_whatever_the_form(name: str) -> None:
 
 
 def pasted(remedy: str) -> dict[str, str]:
-    match = re.search(r"map_labels: (\{.*\}) below collect_task\.\w+", remedy)
+    match = re.search(r"map_labels: (\{.*\}) below tasks\.\w+", remedy)
     assert match is not None, remedy
     mapping: dict[str, str] = YAML(typ="safe", pure=True).load(match[1])
     return mapping

@@ -2,16 +2,20 @@
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.config.schema.sources import Source
 from adaptbert.data.labelled_source import LabelledSource
-from adaptbert.errors import BadData
-from tests.support.labelled_files import CLASS, SPANS
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.user_files import Files
+from adaptbert.errors import BadData, Several
+from tests.support.labelled_files import ANSWER, CLASS, PAIR, SPANS
 from tests.support.reading import MANY, collect, config, parquet, read, texts, write
 
 # --- formats
@@ -63,27 +67,6 @@ def test_an_id_that_is_not_mapped_is_reported(tmp_path: Path, *, mapped: bool) -
     assert ("`columns: {id: id}`" in warning) is not mapped
 
 
-def test_integer_labels_become_text_and_missing_ones_are_rejected(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": null}\n')
-    rows, bad, _ = read(path, CLASS)
-    assert rows[0].values == {"text": "a", "label": "1"}
-    assert [row.problem.code for row in bad] == [62]
-
-
-def test_tokens_and_tags(tmp_path: Path) -> None:
-    lines = [
-        {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
-        {"tokens": ["a", "b"], "tags": ["O"]},
-        {"tokens": ["a", 1], "tags": ["O", "O"]},
-    ]
-    path = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines)))
-    rows, bad, _ = read(path, SPANS)
-    assert rows[0].values == lines[0]
-    assert [row.problem.code for row in bad] == [88, 65]
-    with pytest.raises(BadData, match=r"AB-080 .*text where a list is expected"):
-        read(write(tmp_path / "b.csv", "tokens,tags\na b,O O\n"), SPANS)
-
-
 def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     write(tmp_path / "d" / "b.txt", "two\n")
     write(tmp_path / "d" / "a" / "x.txt", "one\n")
@@ -110,21 +93,6 @@ def test_equal_bytes_under_two_names_are_read_once(tmp_path: Path) -> None:
 # --- Parquet
 
 
-def test_parquet_nulls_dictionaries_and_large_strings(tmp_path: Path) -> None:
-    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
-        column = pa.array(["a", None, "b"], pa.string()).cast(kind)
-        rows, bad, _ = read(parquet(tmp_path / "a.parquet", text=column))
-        assert [row.values["text"] for row in rows] == ["a", "b"], kind
-        assert [(row.line, row.problem.code) for row in bad] == [(2, 41)]
-
-
-def test_parquet_string_that_is_not_utf8(tmp_path: Path) -> None:
-    column = pa.array([b"good", b"b\xffd"], pa.binary()).view(pa.string())
-    rows, bad, _ = read(parquet(tmp_path / "a.parquet", text=column))
-    assert [row.values["text"] for row in rows] == ["good"]
-    assert [(row.line, row.problem.code) for row in bad] == [(2, 1)]
-
-
 def test_parquet_parts_that_do_not_agree(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     parquet(tmp_path / "d" / "a.parquet", text=["x"], label=["1"])
@@ -136,7 +104,85 @@ def test_parquet_parts_that_do_not_agree(tmp_path: Path) -> None:
         read(tmp_path / "d", CLASS)
 
 
+# --- paths
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(BadData, match=r"AB-049 .*not a readable regular file"):
+        read(tmp_path / "pipe.txt")
+    with pytest.raises(BadData, match=r"AB-050 .*no such file"):
+        read(tmp_path / "absent.txt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadData, match=r"AB-050 .*no file in this folder"):
+        read(tmp_path / "empty")
+    with pytest.raises(BadData, match=r"AB-153 .*\n  write the path out"):
+        read(Path("~/posts.txt"))
+
+
+def test_one_file_under_two_links_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path / "d" / "a.txt", "text\n")
+    (tmp_path / "d" / "b.txt").symlink_to("a.txt")
+    with pytest.raises(BadData, match=r"AB-051 .*listed twice"):
+        read(tmp_path / "d")
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "one\ntwo\n")
+    rows = Files(path, CORPUS, config()).rows()
+    next(rows)
+    write(path, "one\ntwo\nthree\n")
+    with pytest.raises(BadData, match=r"AB-048 .*changed while reading"):
+        list(rows)
+
+
+def test_all_missing_columns_are_reported_together(tmp_path: Path) -> None:
+    with pytest.raises(Several) as raised:
+        read(write(tmp_path / "a.csv", "a,b\n1,2\n"), CLASS)
+    assert [failure.code for failure in raised.value.failures] == [56, 56]
+
+
 # --- labelled sets
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "layout", "options", "expected"),
+    [
+        ("a.csv", "text_a,text_b,value,by\nA,B,1,x\n", PAIR, {"columns": {"group": "by"}}, [("train-2", 2, "x")]),
+        (
+            "a.conll",
+            "-DOCSTART- O\n\nEU B-X\n\n-DOCSTART- O\n\nA O\n",
+            SPANS,
+            {"columns": {"group": "document"}},
+            [("train-3", 3, "train-1"), ("train-7", 7, "train-2")],
+        ),
+        (
+            "a.json",
+            '{"data": [{"title": "T", "qas": [{"id": "q", "context": "c", "question": "?", "answers": []}]}]}',
+            ANSWER,
+            {"format": "squad", "columns": {"id": "id", "group": "title"}},
+            [("q", 1, "T")],
+        ),
+    ],
+)
+def test_ids_and_groups(
+    tmp_path: Path, name: str, content: str, layout: Layout, options: dict[str, Any], expected: list[Any]
+) -> None:
+    rows, _, _ = read(write(tmp_path / name, content), layout, "train", **options)
+    assert [(row.id, row.line, row.group) for row in rows] == expected
+
+
+def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
+    """Each file counts from 1: neither two splits nor two files of a folder share a group."""
+    folders = {split: tmp_path / split for split in ("train", "dev", "test")}
+    for split, folder in folders.items():
+        folder.mkdir()
+        for name in ("a", "b"):
+            (folder / f"{name}.conll").write_text(f"-DOCSTART- O\n\n{name} O\n\n{split} B-X\n", encoding="utf-8")
+    config = Source.model_validate({"source": "files", "columns": {"group": "document"}})
+    source = LabelledSource(folders, SPANS, config, {})
+    groups = [row.group for split in folders for row in source.rows(split) if row.problem is None]
+    assert (len(groups), len(set(groups))) == (12, 6)
 
 
 def splits(folder: Path, **contents: str) -> dict[str, Path]:

@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -85,6 +86,12 @@ def test_a_cuda_device_is_not_measured(monkeypatch: pytest.MonkeyPatch, supporte
 # ---- what a stage prints
 
 
+WARNING = (
+    "  warning: params.yaml: pretrain.precision is bf16-mixed, float32 3.3 times as fast as bf16 here; write auto, or"
+    " 32-true\n"
+)
+
+
 @ON_CPU
 @pytest.mark.parametrize(
     ("measurement", "value", "name", "line"),
@@ -94,22 +101,11 @@ def test_a_cuda_device_is_not_measured(monkeypatch: pytest.MonkeyPatch, supporte
         (FAST, BF16, BF16, ""),
         (FAST, FLOAT32, FLOAT32, ""),
         (SLOW, FLOAT32, FLOAT32, ""),
-        (
-            SLOW,
-            BF16,
-            BF16,
-            "  warning: params.yaml: pretrain.precision is bf16-mixed, float32 3.3 times as fast as bf16 here; write"
-            " auto, or 32-true\n",
-        ),
+        (SLOW, BF16, BF16, WARNING),
     ],
 )
 def test_the_printed_line(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    measurement: Speeds,
-    value: str,
-    name: str,
-    line: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, measurement: Speeds, value: str, name: str, line: str
 ) -> None:
     processor(monkeypatch, measurement)
     assert named_precision("pretrain.precision", value, lambda _: False) == name
@@ -140,12 +136,10 @@ def test_a_cell_is_the_one_of_the_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert by_itself.outputs() == by_name.outputs()
 
     processor(monkeypatch, FAST)
-    rows = [{"text": "one two three"}]
 
     def confidence(precision: str | None) -> float:
-        (answer,) = Predictor.load(tmp_path / "a/models/finetune/section-general", precision).answers(rows)
-        confidence: float = answer["confidence"]
-        return confidence
+        predictor = Predictor.load(tmp_path / "a/models/finetune/section-general", precision)
+        return float(next(predictor.answers([{"text": "one two three"}]))["confidence"])
 
     assert confidence(None) == confidence(FLOAT32)
     assert confidence("auto") == confidence(BF16) != confidence(None)

@@ -68,21 +68,20 @@ def test_check_looks_for_the_files(project: Path) -> None:
     (project / "sets").mkdir()
     (project / "sets/mood.train.csv").touch()
     document = params.read(project / "params.yaml")
-    document["collect"]["domain"] |= {"source": "files", "path": "~/posts"}
+    document["corpora"]["domain"] |= {"source": "files", "path": "~/posts"}
     task = {"source": "files", "shape": "single_sentence", "target": "class", "split": {"dev": 0.1}}
     train = "sets/mood_train.csv"
-    document["collect_task"]["mood"] = {**task, "train": train, "dev": train, "test": "sets/my test.csv"}
+    document["tasks"]["mood"] = {**task, "train": train, "dev": train, "test": "sets/my test.csv"}
     document["finetune"]["mood"] = {"single_sentence": {"long_text": "head"}}
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     run("plan")
     done = run("check")
     assert done.exit_code == 65
     assert messages_in(done.stderr) == [
-        "error: AB-153 params.yaml: collect.domain.path: ~/posts: ~ is not expanded\n  write the path out",
-        "AB-050 params.yaml: collect_task.mood.train: sets/mood_train.csv: no such file "
+        "error: AB-153 params.yaml: corpora.domain.path: ~/posts: ~ is not expanded\n  write the path out",
+        "AB-050 params.yaml: tasks.mood.train: sets/mood_train.csv: no such file "
         "(did you mean 'mood.train.csv'?)\n  put it there, or write where it is",
-        "AB-050 params.yaml: collect_task.mood.test: sets/my test.csv: no such file\n  "
-        "put it there, or write where it is",
+        "AB-050 params.yaml: tasks.mood.test: sets/my test.csv: no such file\n  put it there, or write where it is",
     ]
 
 
@@ -98,9 +97,9 @@ def test_check_looks_for_the_checkpoint(project: Path) -> None:
     assert (done.exit_code, messages_in(done.stderr)) == (
         65,
         [
-            "error: AB-050 params.yaml: ladder.starts.small.init: models/init/small/config.json: no such file\n  "
+            "error: AB-050 params.yaml: bases.small.init: models/init/small/config.json: no such file\n  "
             "put a checkpoint there: `adaptbert import SOURCE --start small`",
-            "AB-050 params.yaml: ladder.starts.small.init: models/init/small/model.safetensors: no such file\n  "
+            "AB-050 params.yaml: bases.small.init: models/init/small/model.safetensors: no such file\n  "
             "get it from the remote: dvc pull models/init/small/model.safetensors; or from this clone's cache: "
             "dvc checkout models/init/small/model.safetensors",
         ],

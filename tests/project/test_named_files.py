@@ -11,7 +11,7 @@ from adaptbert.data.installed_docs import read_names
 from adaptbert.errors import BadData
 from adaptbert.project import named_files
 from adaptbert.text.words import read_dictionary
-from tests.support.rules import FILE, changed
+from tests.support.rules import recipe
 
 
 @pytest.fixture
@@ -38,10 +38,10 @@ SPECIAL = [
 ]
 
 
-@pytest.mark.parametrize("key", ["collect.general.path", "collect_task.section.train", "tokenize.all.words.dictionary"])
+@pytest.mark.parametrize("key", ["corpora.general.path", "tasks.section.train", "tokenize.words.dictionary"])
 @pytest.mark.parametrize(("name", "problem"), SPECIAL)
 def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem: str) -> None:
-    ((path, error),) = [each for each in named_files.check(changed(**{key: name}), FILE) if each[1].code == 49]
+    ((path, error),) = [each for each in named_files.check(recipe(**{key: name})) if each[1].code == 49]
     assert path == name
     assert str(error).startswith(f"AB-049 params.yaml: {key}: {problem}")
     assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(error)

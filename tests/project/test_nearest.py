@@ -6,6 +6,7 @@ import pytest
 
 from adaptbert.errors import closest, nearest
 from adaptbert.project.named_files import check
+from tests.support.rules import recipe
 
 
 @pytest.mark.parametrize(
@@ -27,12 +28,10 @@ def test_closest(name: str, known: list[str], expected: str | None) -> None:
 
 
 def missing(corpora: dict[str, str], train: str, test: str) -> list[str]:
-    document = {
-        "collect": {name: {"path": path} for name, path in corpora.items()},
-        "collect_task": {"set": {"train": train, "dev": train, "test": test}},
-        "ladder": {"starts": {}},
-    }
-    return [str(error) for _, error in check(document, Path("params.yaml"))]
+    task = {"type": "text-classification", "train": train, "dev": train, "test": test}
+    named = {"corpora": {name: {"path": path} for name, path in corpora.items()}, "tasks": {"set": task}}
+    errors = [str(error) for _, error in check(recipe(**named, tokenize={"words": {"dictionary": test}}))]
+    return errors
 
 
 @pytest.mark.parametrize(
@@ -53,7 +52,7 @@ def test_a_file_that_is_offered_is_like_it(
         Path(other).touch()
     (error,) = missing({"general": name, "domain": "text.txt"}, "text.txt", "set.test.csv")
     assert error == (
-        f"AB-050 params.yaml: collect.general.path: {name}: no such file{expected}\n  "
+        f"AB-050 params.yaml: corpora.general.path: {name}: no such file{expected}\n  "
         "put it there, or write where it is"
     )
 

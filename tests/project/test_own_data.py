@@ -69,7 +69,7 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path, i
     done = use(text)
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
-        "params.yaml is now the preset 'weibo', and plan.json has its rungs and cells",
+        "params.yaml is now the preset 'weibo', and plan.json has its checkpoints and cells",
         "data/own: 5 files, 142 bytes, 5 of them copied now",
         "left out (a folder, or a name that tells no known format): notes.md, posts/",
         "now correct the names of files and columns in params.yaml, and run: adaptbert check",

@@ -10,7 +10,7 @@ from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
-IS_NOW = "params.yaml is now the preset '{}', and plan.json has its rungs and cells\n"
+IS_NOW = "params.yaml is now the preset '{}', and plan.json has its checkpoints and cells\n"
 
 
 def test_use_writes_the_preset(project: Path) -> None:
@@ -26,7 +26,7 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
     done = run("use", "weibo")
     assert done.exit_code == 0
     assert messages_in(done.output)[1] == (
-        "still missing: AB-050 params.yaml: collect.general.path: data/own/zh_general.jsonl.gz: no such file\n  "
+        "still missing: AB-050 params.yaml: corpora.general.path: data/own/zh_general.jsonl.gz: no such file\n  "
         "put it there, or write where it is"
     )
     assert done.output.count("still missing") == 5

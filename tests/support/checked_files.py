@@ -6,18 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.config import load as params
-from adaptbert.config import plan_file
+from adaptbert.config import load, plan_file
+from adaptbert.config.recipe import Recipe
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
-
-BLOCKS: dict[str, Any] = {
-    "single_sentence": {"long_text": "head"},
-    "sentence_pair": {"long_text": "head"},
-    "sequence_labelling": {"stride": 32},
-    "extractive_answer": {"max_question": 16, "stride": 16, "max_answer": 16},
-}
 
 
 def lines(name: str, *rows: Any) -> str:
@@ -40,35 +33,31 @@ def good(name: str, count: int, seed: int = 0) -> str:
 
 def mood(**changes: Any) -> dict[str, Any]:
     """A labelled set of files that are all right but for what a test changes."""
-    values = {"source": "files", "shape": "single_sentence", "target": "class"}
     splits = {split: changes.pop(split, None) or good(f"{split}.jsonl", 20, seed) for split, seed in SEEDS.items()}
-    return {**values, **splits, **changes}
+    return {"type": "text-classification", **splits, **changes}
 
 
 SEEDS = {"train": 0, "dev": 1000, "test": 2000}
 
 
-def write(collect: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, **tasks: Any) -> None:
+def write(corpora: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None, **tasks: Any) -> None:
     """A params.yaml with these sets beside those of the smoke recipe, and its plan.json.
 
     Args:
-        collect: corpora and their paths.
+        corpora: their paths.
         options: of `finetune`, for all of the tasks.
     """
-    document = params.read(ROOT / "presets/smoke.yaml")
-    for name, values in (collect or {}).items():
-        document["collect"][name] = {"source": "files", "path": values}
-    for name, values in tasks.items():
-        document["collect_task"][name] = values
-        shape = values["shape"]
-        document["finetune"][name] = {shape: BLOCKS[shape], **(options or {})}
+    document = load.read(ROOT / "presets/smoke.yaml")
+    document["corpora"] |= {name: {"path": path} for name, path in (corpora or {}).items()}
+    document["tasks"] |= tasks
+    document["overrides"] = {name: {"finetune": dict(options)} for name in tasks} if options else {}
     write_document(document)
 
 
 def write_document(document: Mapping[str, Any]) -> None:
     """A params.yaml, and the plan.json that belongs to it."""
     Path("params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    plan_file.write(plan_file.plan(document, Path("params.yaml")))
+    plan_file.write(plan_file.plan(Recipe(document)))
 
 
 def check_errors() -> list[str]:

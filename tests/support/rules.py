@@ -1,29 +1,29 @@
-"""params.yaml with some values changed, and what the checks of values and rules say of it."""
+"""The demonstration with some values changed, and what the checks of values and rules say of it."""
 
 import copy
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adaptbert.config import load as params
+from adaptbert.config import load
+from adaptbert.config.recipe import Recipe
 from adaptbert.errors import UserError
+from adaptbert.project import rules
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")
 REMOVED = object()
-DEMO = params.read(ROOT / "presets/demo.yaml")
+DEMO = load.read(ROOT / "presets/demo.yaml")
 
 
-def changed(**changes: Any) -> dict[str, Any]:
+def changed(changes: dict[str, Any]) -> dict[str, Any]:
     """The demo with other values at these dotted keys; `REMOVED` takes a key away."""
     document = copy.deepcopy(DEMO)
     for key, value in changes.items():
         *path, last = key.split(".")
         here = document
         for part in path:
-            here = here[part]
+            here = here.setdefault(part, {})
         if value is REMOVED:
             del here[last]
         else:
@@ -31,19 +31,24 @@ def changed(**changes: Any) -> dict[str, Any]:
     return document
 
 
+def recipe(**changes: Any) -> Recipe:
+    return Recipe(changed(changes), FILE)
+
+
 def errors(**changes: Any) -> list[str]:
-    """The messages of all checks, each with its exit code."""
-    return _messages(partial(check_all, changed(**changes), FILE))
+    """The messages of all checks."""
+    return refusals(changed(changes))
 
 
-def rule_errors(**changes: Any) -> list[str]:
-    """Only those of the rules between sections."""
-    return _messages(partial(section_rules.check, changed(**changes), FILE))
-
-
-def _messages(check: Callable[[], None]) -> list[str]:
+def refusals(document: dict[str, Any], file: Path = FILE) -> list[str]:
+    """The messages of all checks of a document."""
     try:
-        check()
+        rules.check(Recipe(document, file))
     except UserError as error:
-        return [f"{line} ({error.exit_code})" for line in messages_in(str(error))]
+        assert error.exit_code == 78
+        return messages_in(str(error))
     return []
+
+
+def notices(**changes: Any) -> list[str]:
+    return rules.notices(recipe(**changes))

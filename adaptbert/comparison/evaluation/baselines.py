@@ -153,9 +153,9 @@ def _texts(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings
     if len({json.dumps(answer) for answer in gold}) < 2:
         return baselines
     if (terms := Terms.of(columns(train))) is not None:
-        baselines[model.on_terms] = fitted(terms, terms(columns(train)))
+        baselines[f"tfidf_{model.kind}"] = fitted(terms, terms(columns(train)))
     if embeddings is not None and (features := embeddings.features(columns(train))).any():
-        baselines[model.on_embeddings] = fitted(embeddings.features, features)
+        baselines[f"embeddings_{model.kind}"] = fitted(embeddings.features, features)
     return baselines
 
 
@@ -165,13 +165,12 @@ class TextModel:
 
     Attributes:
         always: gold answers of the training rows -> the one answer to every row.
-        on_terms, on_embeddings: names of the baselines that are fitted.
+        kind: of the models that are fitted; their baselines are called `tfidf_<kind>` and `embeddings_<kind>`.
         fit: features, gold answers, labels, strength and seed -> a trained model: features -> answers.
     """
 
     always: Callable[[Sequence[Any]], Any]
-    on_terms: str
-    on_embeddings: str
+    kind: str
     fit: Callable[[Any, list[Any], Sequence[str], float, int], Answers]
 
 
@@ -251,9 +250,9 @@ def _characters(row: Row) -> int:
 
 
 TEXT_MODELS: Mapping[Target, TextModel] = {
-    "class": TextModel(_most_frequent, "tfidf_logistic", "embeddings_logistic", one_label),
-    "labels": TextModel(_most_frequent, "tfidf_logistic", "embeddings_logistic", multi_label),
-    "number": TextModel(_mean, "tfidf_ridge", "embeddings_ridge", ridge),
+    "class": TextModel(_most_frequent, "logistic", one_label),
+    "labels": TextModel(_most_frequent, "logistic", multi_label),
+    "number": TextModel(_mean, "ridge", ridge),
 }
 """By target, for sentences and pairs; the baselines of the other task types handle their targets themselves."""
 

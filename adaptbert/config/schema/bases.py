@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
@@ -184,26 +184,26 @@ def _resolved(arms: dict[str, Arm]) -> dict[str, Arm]:
         if arm.again is None:
             continue
         if (other := arms.get(arm.again)) is None or arm.again == name:
-            problem = f"arms.{name}.again names '{arm.again}', which is no other arm"
+            problem = f"{name}.again names '{arm.again}', which is no other arm"
             raise contradiction(problem, f"known: {', '.join(each for each in arms if each != name) or 'none'}")
         if other.again is not None:
-            problem = f"arms.{name}.again names '{arm.again}', which repeats another arm itself"
+            problem = f"{name}.again names '{arm.again}', which repeats another arm itself"
             raise contradiction(problem, f"write again: {other.again}, and leave one of the two out")
         if not (other.climb.corpora or other.climb.with_task_text):
-            problem = f"arms.{name}.again names '{arm.again}', which has no step that is trained for each replicate"
+            problem = f"{name}.again names '{arm.again}', which has no step that is trained for each replicate"
             raise contradiction(problem, "name an arm with domain_transfer or task_transfer, which says so itself")
         own = {key: values for key in ("tasks", "bases") if (values := getattr(arm, key)) is not None}
         resolved[name] = other.model_copy(update={"again": arm.again, **own})
     return resolved
 
 
-Arms = Annotated[dict[Name, Arm], BeforeValidator(_spelled_out)]
+Arms = Annotated[dict[Name, Arm], BeforeValidator(_spelled_out), AfterValidator(_resolved)]
 
 
 def arms_of(written: dict[str, Arm] | None, corpora: Mapping[str, Any]) -> dict[str, Arm]:
     """The arms in force: those written, else all that the corpora allow, with the control on general text."""
     if written is not None:
-        return _resolved(written)
+        return written
     names = ["general", "general_long", "domain", "task", "domain_task"] if DOMAIN in corpora else ["general", "task"]
     return {name: Arm.model_validate(ARMS[name]) for name in names}
 

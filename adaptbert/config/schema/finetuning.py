@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.base.task_types import Target, TaskType
+from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import FromWeights, Section, Seed, contradiction
 from adaptbert.config.schema.training import Rate, Training
@@ -146,8 +147,12 @@ ONLY_SOME = ("long_text", "stride", "max_question", "max_answer", "decoder")
 
 def _counted(value: object) -> object:
     """A number of seeds as these seeds."""
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= bounds.RUNS
-    return list(range(1, value + 1)) if is_count else value  # type: ignore[operator]
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    if not 0 < value <= bounds.RUNS:
+        remedy = f"write how many, from 1 to {bounds.RUNS}, or a list"
+        raise contradiction(f"{value} is out of range", remedy, Code.OUT_OF_RANGE)
+    return list(range(1, value + 1))
 
 
 class Finetune(Training):

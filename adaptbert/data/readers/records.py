@@ -5,7 +5,8 @@ A source of rows has `rows()`, and, complete after the last row, `warnings` (cou
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import islice
@@ -94,6 +95,26 @@ class SourceFile:
         return self.source
 
 
+@contextmanager
+def unchanged(file: SourceFile) -> Iterator[None]:
+    """Raises BadData where something has written to the file while this block read it to its end."""
+    before = _stamp(file.source)
+    yield
+    if _stamp(file.source) != before:
+        raise changed(file)
+
+
+def changed(file: SourceFile) -> BadData:
+    return file.error(Code.FILE_CHANGED, "changed while reading", "run again when nothing writes to it")
+
+
+def _stamp(source: Path | BufferedReader) -> tuple[int, ...]:
+    if not isinstance(source, Path):
+        return ()
+    status = source.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
 class Head:
     """The first rows of a file.
 
@@ -117,3 +138,16 @@ class Head:
             yield row
             characters += sum(len(value) for value in row.values.values() if isinstance(value, str))
         self.is_whole &= next(rows, None) is None
+
+
+def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
+    """Reject two columns with one name.
+
+    Args:
+        columns: the columns of a file.
+        read: the columns that are read.
+    """
+    counts = Counter(columns)
+    for name in read:
+        if counts[name] > 1:
+            raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")

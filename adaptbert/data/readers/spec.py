@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from adaptbert.base.task_types import TaskType
-from adaptbert.data.readers import conll, doccano, json_files, label_studio, squad, tables
+from adaptbert.data.readers import conll, doccano, json_files, label_studio, parquet_files, squad, tables
 from adaptbert.data.readers.records import Row, SourceFile
 
 Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
@@ -56,7 +56,7 @@ FORMATS: Mapping[Format, FormatSpec] = {
     "csv": FormatSpec(partial(tables.separated, delimiter=","), (".csv",)),
     "tsv": FormatSpec(partial(tables.separated, delimiter="\t"), (".tsv",)),
     "jsonl": FormatSpec(json_files.lines, (".jsonl", ".ndjson", ".json")),
-    "parquet": FormatSpec(tables.parquet, (".parquet",), made_of="columns"),
+    "parquet": FormatSpec(parquet_files.records, (".parquet",), made_of="columns"),
     "conll": FormatSpec(
         conll.records, (".conll",),
         title="CoNLL", task_type="sequence_labelling", is_labelled=True, looks_like=conll.looks_like,

@@ -1,23 +1,17 @@
-"""Reads plain tables (lines of text, CSV, TSV, Parquet).
+"""Reads lines of text, CSV and TSV.
 
 txt: a document a line; a blank line is skipped in a corpus, and is a row among rows to predict. csv: a header, commas,
-quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Nothing is converted: `NA` and `007`
-stay text.
+quotes doubled inside quotes. tsv: a header, tabs, no quoting. Nothing is converted: `NA` and `007` stay text.
 """
 
 import csv
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 from adaptbert.codes import Code
 from adaptbert.data.readers.encodings import REMEDY
-from adaptbert.data.readers.lines import MAX_LINE, check_regular, read_lines
-from adaptbert.data.readers.records import Problem, Row, SourceFile
+from adaptbert.data.readers.lines import MAX_LINE, read_lines
+from adaptbert.data.readers.records import Problem, Row, SourceFile, check_columns_differ
 from adaptbert.errors import BadData
-
-BATCH = 4096
 
 
 def txt(file: SourceFile) -> Iterator[Row]:
@@ -96,76 +90,3 @@ def _check_header(file: SourceFile, header: list[str], problem: Problem | None, 
         name = "tab" if other == "\t" else other
         raise file.error(Code.BAD_CSV, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
     file.check(header)
-
-
-def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
-    """Reject two columns with one name.
-
-    Args:
-        columns: the columns of a file.
-        read: the columns that are read.
-    """
-    counts = Counter(columns)
-    for name in read:
-        if counts[name] > 1:
-            raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")
-
-
-def parquet(file: SourceFile) -> Iterator[Row]:
-    """Rows of the columns that are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path, columns = file.path(), list(file.columns.values())
-    check_regular(path, file.shown)
-    if path.stat().st_size == 0:
-        raise file.error(Code.EMPTY_FILE, "file is empty", "fill it or take it away")
-    try:
-        opened = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError):
-        problem = "Parquet footer missing: file truncated?"
-        raise file.error(Code.PARQUET_DAMAGED, problem, "copy or write the file again") from None
-    with opened:
-        check_columns_differ(opened.schema_arrow.names, columns, file.shown)
-        file.check(opened.schema_arrow.names)
-        row = 0
-        try:
-            for batch in opened.iter_batches(BATCH, columns=columns):
-                cells = [_cells(batch.column(name)) for name in batch.schema.names]
-                for values in zip(*cells, strict=True):
-                    row += 1
-                    problem_of_row = next((value for value in values if isinstance(value, Problem)), None)
-                    yield file.row(row, dict(zip(batch.schema.names, values, strict=True)), problem_of_row)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            problem = f"damaged after row {row:,} ({type(error).__name__})"
-            raise file.error(Code.PARQUET_DAMAGED, problem, "copy or write the file again") from None
-        if row == 0:
-            raise file.error(Code.NOTHING_LEFT, "0 documents in the file", "fill it or take it away")
-
-
-def parquet_columns(path: Path) -> list[str]:
-    """Columns of a Parquet file; none of a damaged one, whose error is raised when its rows are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
-        return []
-
-
-def _cells(column: Any) -> list[Any]:
-    """Values as Python objects; a string that is not UTF-8 becomes a problem."""
-    import pyarrow as pa
-
-    try:
-        return list(column.to_pylist())
-    except UnicodeDecodeError:
-        return [_decoded(value) for value in column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()]
-
-
-def _decoded(value: bytes | None) -> str | Problem | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError as error:
-        return Problem(Code.NOT_DECODABLE, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.data.layout import Layout
+from adaptbert.data.readers import parquet_files
 from adaptbert.data.readers.lines import head as head_of
 from adaptbert.data.readers.records import Head, SourceFile
 from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
-from adaptbert.data.readers.tables import parquet_columns
 from adaptbert.errors import BadData
 
 ROWS = 100_000
@@ -62,7 +62,7 @@ def preview(path: Path, declared: Format | None, encoding: str | None, head: int
     if kind == "squad":
         file = replace(file, layout=Layout("extractive_answer"))
     elif kind == "parquet":
-        file = replace(file, columns={name: name for name in parquet_columns(path)})
+        file = replace(file, columns={name: name for name in parquet_files.columns(path)})
     every = FORMATS[kind].read(file)
     read = list(every if head is None else Head(head).of(every))
     rows = [row.values for row in read if row.problem is None]

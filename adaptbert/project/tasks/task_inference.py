@@ -1,4 +1,4 @@
-"""What `add-task` concludes of the user's files: the section of `collect_task`, and what it saw.
+"""What `add-task` concludes of the user's files: the section of `tasks`, and what it saw.
 
 Nothing is guessed where two answers would do: the error names the option that decides.
 """
@@ -147,7 +147,7 @@ def of_files(splits: Splits, said: Said) -> Inferred:
 
 
 def paths_of(splits: Splits, places: Mapping[Path, Path]) -> dict[str, Any]:
-    """The keys of the files in `collect_task`; a split that is cut off names the file of train.
+    """The keys of the files in `tasks`; a split that is cut off names the file of train.
 
     Args:
         places: file -> where it lies in the project.
@@ -256,7 +256,7 @@ class Labels(NamedTuple):
 
     Attributes:
         target: what is to be predicted.
-        keys: further ones of `collect_task` that it needs.
+        keys: further ones of `tasks` that it needs.
         shown: what was seen, for the user.
     """
 

@@ -5,7 +5,7 @@ import io
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +24,7 @@ from adaptbert.prediction.inputs import Input
 from adaptbert.prediction.request_rows import Reader
 from tests.support.format_examples import examples
 from tests.support.harming import harmed
-from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS
+from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS, load
 
 LAYOUTS = (CORPUS, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS, ANSWER)
 FORMATS = get_args(Format)
@@ -119,3 +119,44 @@ def test_any_bytes(
     folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject, content: bytes
 ) -> None:
     rows_or_why(folder, kind, layout, content, encoding, pack)
+
+
+# --- any JSON, any lines
+
+KEYS = ["data", "paragraphs", "qas", "context", "question", "answers", "text", "answer_start", "is_impossible", "label",
+        "entities", "start_offset", "end_offset", "annotations", "result", "value", "labels", "choices", "from_name",
+        "start", "end", "was_cancelled", "context_text", "query_text"]  # fmt: skip
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 9), st.floats(), st.sampled_from(["", "a b", "b", "label"])
+)
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)),
+    max_leaves=25,
+)
+
+FILES = st.one_of(
+    JSON,
+    JSON.map(lambda content: [{"data": {"text": "a b"}, "annotations": [{"result": content}]}]),
+    JSON.map(lambda content: {"data": [{"context": "a b", "qas": content}]}),
+    JSON.map(lambda content: {"text": "a b", "label": content}),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(FILES, st.sampled_from(["squad", "doccano", "label_studio"]), st.sampled_from([CLASS, LABELS, SPANS, ANSWER]))
+def test_any_json_gives_rows_or_one_of_our_errors(
+    tmp_path_factory: pytest.TempPathFactory, content: Any, kind: str, layout: Layout
+) -> None:
+    with suppress(UserError):
+        load(tmp_path_factory.getbasetemp() / "any.json", layout, content, format=kind)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(["a", "O", "-DOCSTART-", "\t", " ", "\n", "\n\n", "\r", "B-X", "\x85"]), max_size=20))
+def test_any_lines_are_conll_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.conll"
+    with suppress(UserError):
+        rows, bad, _ = load(path, SPANS, "".join(parts))
+        assert rows or bad
+        assert all(len(row.values["tokens"]) == len(row.values["tags"]) for row in rows)

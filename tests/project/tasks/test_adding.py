@@ -1,6 +1,7 @@
 """`adaptbert add-task`: one block, its options, its files and plan.json, all of it or nothing."""
 
 import os
+import re
 from collections.abc import Callable
 from difflib import ndiff
 from pathlib import Path
@@ -12,6 +13,7 @@ from adaptbert.cli import app
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
 from adaptbert.config import plan_file
+from adaptbert.config import recipe as recipes
 from adaptbert.errors import BadParams
 from adaptbert.project import own_data
 from adaptbert.project.own_data import open_repository
@@ -39,17 +41,13 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
     lines = [line for line in ndiff(before.splitlines(), PARAMS.read_text().splitlines()) if line[0] in "+-"]
     assert lines == [
         "+   reviews:",
-        "+     source: files",
-        "+     shape: single_sentence",
-        "+     target: class",
+        "+     type: text-classification",
         "+     columns: {text: sentence}",
         "+     train: data/own/Reviews.train.jsonl",
         "+     dev: data/own/Reviews.dev.jsonl",
         "+     test: data/own/Reviews.test.jsonl",
-        "+   reviews:",
-        "+     single_sentence: {long_text: head}",
     ]
-    plan_file.check(params.read(PARAMS), PARAMS)
+    plan_file.check(recipes.read())
     assert sum(cell.task == "reviews" for cell in planning.read().finetune.values()) == 10
     with open_repository() as repo:
         assert [out.status() for out in repo.index.outs] == [{}] * 3, "DVC has their bytes"
@@ -66,7 +64,7 @@ def test_one_file_of_the_project_is_split_where_it_lies(project: Path) -> None:
     path.write_text(rows(100))
     done = add("data/all.jsonl", "--name", "rooms")
     assert done.exit_code == 0, done.output
-    section = params.read(PARAMS)["collect_task"]["rooms"]
+    section = params.read(PARAMS)["tasks"]["rooms"]
     assert {section[split] for split in ("train", "dev", "test")} == {"data/all.jsonl"}
     assert section["split"] == {"dev": 0.1, "test": 0.2}
     assert not OWN.exists()
@@ -91,7 +89,7 @@ def test_the_place_of_a_file_is_in_the_project(path: str, place: Path, project: 
     Path("data/link.jsonl").symlink_to(outside / "a.jsonl")
     done = add(path, "--name", "rooms")
     assert done.exit_code == 0, done.output
-    assert params.read(PARAMS)["collect_task"]["rooms"]["train"] == str(place)
+    assert params.read(PARAMS)["tasks"]["rooms"]["train"] == str(place)
     assert not place.is_symlink()
     assert place.read_text() == rows(100)
 
@@ -104,7 +102,7 @@ def test_a_link_that_dvc_has_put_there_is_its_file(project: Path) -> None:
     (OWN / "a.jsonl").symlink_to(cached)
     (OWN / "a.jsonl.dvc").touch()
     assert add(str(OWN / "a.jsonl"), "--name", "rooms").exit_code == 0
-    assert params.read(PARAMS)["collect_task"]["rooms"]["train"] == str(OWN / "a.jsonl")
+    assert params.read(PARAMS)["tasks"]["rooms"]["train"] == str(OWN / "a.jsonl")
     assert (OWN / "a.jsonl").is_symlink()
 
 
@@ -130,7 +128,7 @@ def test_sets_whose_files_have_one_name(missing: bool, project: Path) -> None:
     with open_repository() as repo:
         repo.checkout()
     for (task, split), content in contents.items():
-        assert Path(params.read(PARAMS)["collect_task"][task][split]).read_text() == content
+        assert Path(params.read(PARAMS)["tasks"][task][split]).read_text() == content
 
 
 @pytest.mark.parametrize(
@@ -139,9 +137,9 @@ def test_sets_whose_files_have_one_name(missing: bool, project: Path) -> None:
         (
             ["--name", "section"],
             78,
-            "error: AB-112 params.yaml: collect_task.section: the name is taken\n  choose another",
+            "error: AB-112 params.yaml: tasks.section: the name is taken\n  choose another",
         ),
-        (["--name", "small"], 78, "error: AB-112 params.yaml: ladder.starts.small: the name is taken\n"),
+        (["--name", "small"], 78, "error: AB-112 params.yaml: bases.small: the name is taken\n"),
         (
             ["--name", "My-Task"],
             78,
@@ -208,15 +206,10 @@ def test_a_failure_at_the_end_leaves_nothing(
 
 def test_a_project_whose_arms_all_name_their_tasks(project: Path, reviews: list[str]) -> None:
     text = PARAMS.read_text()
-    begin, end = text.index("    scratch: {pretrain"), text.index("\n\ncollect:")
-    text = (
-        text[:begin]
-        + "    general: {tasks: [section]}\n    domain: {domain_transfer: domain, tasks: [mention]}"
-        + text[end:]
-    )
-    PARAMS.write_text(text)
+    arms = "arms: {general: {tasks: [section]}, domain: {domain_transfer: domain, tasks: [mention]}}"
+    PARAMS.write_text(re.sub(r"^arms: .*$", arms, text, flags=re.MULTILINE))
     done = add(*reviews)
-    assert "no arm is for this task: add reviews to `tasks` of an arm in ladder.arms\n" in done.output
+    assert "no arm is for this task: add reviews to `tasks` of an arm\n" in done.output
     assert done.exit_code == 0, done.output
 
 
@@ -239,7 +232,7 @@ def test_an_edit_meanwhile_is_kept(
     moment: str, project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = prepare(reviews, None, Said(), PARAMS)
-    edited = PARAMS.read_text().replace("seed: ", "# mine\nseed: ")
+    edited = PARAMS.read_text().replace("seed: ", "# mine\nseed: ", 1)
     if moment == "at the prompt":
         PARAMS.write_text(edited)
     else:

@@ -43,7 +43,7 @@ SEVERAL = lines(
 """More columns than a task has."""
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda example: example.format + str(example.section["target"]))
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.format + example.section["type"])
 def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
     path = tmp_path / f"set.{SUFFIXES.get(example.format, example.suffix)}"
     if example.format in ("doccano", "label_studio"):
@@ -56,39 +56,40 @@ def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
     expected = {key: value for key, value in example.section.items() if key not in (*NOT_SEEN, "columns")}
     if example.suffix == expected.get("format"):
         del expected["format"]
-    assert concluded == {"source": "files", **expected, **({"columns": columns} if columns else {})}
+    assert concluded == {**expected, **({"columns": columns} if columns else {})}
 
 
-SINGLE, TAGS = {"shape": "single_sentence"}, {"shape": "sequence_labelling", "columns": {"tags": "ner_tags"}}
+CLASS, NUMBER = {"type": "text-classification"}, {"type": "regression"}
+TAGS = {"type": "token-classification", "columns": {"tags": "ner_tags"}}
 SCORE = {"columns": {"value": "score"}}
 
 
 @pytest.mark.parametrize(
     ("content", "said", "values"),
     [
-        (labelled(["good", "bad"] * 10), {}, {**SINGLE, "target": "class"}),
-        (labelled([0, 1] * 10), {}, {**SINGLE, "target": "class"}),
-        (labelled([0.5, 1.5] * 10, "score"), {}, {**SINGLE, "target": "number", **SCORE}),
-        (labelled(["0.5", "1"] * 10, "score"), {}, {**SINGLE, "target": "number", **SCORE}),
-        (labelled([["a"], []] * 10, "labels"), {}, {**SINGLE, "target": "labels"}),
-        (labelled(["好", "坏"] * 10, "情感"), {}, {**SINGLE, "target": "class", "columns": {"label": "情感"}}),
-        (tagged("B-PER", "I-PER", "O"), {}, {**TAGS, "target": "spans", "tag_scheme": "bio"}),
-        (tagged("I-PER", "I-PER", "O"), {}, {**TAGS, "target": "spans", "tag_scheme": "iob1"}),
-        (tagged("B-PER", "E-PER", "S-LOC"), {}, {**TAGS, "target": "spans", "tag_scheme": "iobes"}),
-        (tagged("NOUN", "VERB", "DET"), {}, {**TAGS, "target": "tags"}),
-        (SEVERAL, {"label": "kind"}, {**SINGLE, "target": "class", "columns": {"label": "kind"}}),
-        (SEVERAL, {"value": "kind"}, {**SINGLE, "target": "number", "columns": {"value": "kind"}}),
+        (labelled(["good", "bad"] * 10), {}, CLASS),
+        (labelled([0, 1] * 10), {}, CLASS),
+        (labelled([0.5, 1.5] * 10, "score"), {}, {**NUMBER, **SCORE}),
+        (labelled(["0.5", "1"] * 10, "score"), {}, {**NUMBER, **SCORE}),
+        (labelled([["a"], []] * 10, "labels"), {}, {"type": "multi-label"}),
+        (labelled(["好", "坏"] * 10, "情感"), {}, {**CLASS, "columns": {"label": "情感"}}),
+        (tagged("B-PER", "I-PER", "O"), {}, {**TAGS, "tag_scheme": "bio"}),
+        (tagged("I-PER", "I-PER", "O"), {}, {**TAGS, "tag_scheme": "iob1"}),
+        (tagged("B-PER", "E-PER", "S-LOC"), {}, {**TAGS, "tag_scheme": "iobes"}),
+        (tagged("NOUN", "VERB", "DET"), {}, {**TAGS, "tag_scheme": "none"}),
+        (SEVERAL, {"label": "kind"}, {**CLASS, "columns": {"label": "kind"}}),
+        (SEVERAL, {"value": "kind"}, {**NUMBER, "columns": {"value": "kind"}}),
         (
             SEVERAL,
             {"text": "title", "group": "kind"},
-            {**SINGLE, "target": "number", "columns": {"text": "title", "value": "stars", "group": "kind"}},
+            {**NUMBER, "columns": {"text": "title", "value": "stars", "group": "kind"}},
         ),
         (
             SEVERAL,
             {"text_a": "text", "text_b": "title"},
             {
-                "shape": "sentence_pair",
-                "target": "number",
+                "type": "regression",
+                "pair": True,
                 "columns": {"text_a": "text", "text_b": "title", "value": "stars"},
             },
         ),
@@ -98,7 +99,7 @@ def test_what_the_rows_and_the_user_tell(
     content: str, said: dict[str, str], values: dict[str, Any], tmp_path: Path
 ) -> None:
     """Where several columns would do, the user decides."""
-    assert seen(tmp_path / "x.jsonl", content, columns=said).values == {"source": "files", **values}
+    assert seen(tmp_path / "x.jsonl", content, columns=said).values == values
 
 
 def test_one_question_without_an_answer(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """adaptbert check reads the first rows of a large file: what it says of them, and in which time."""
 
 import gzip
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.project import preflight
-from tests.support.checked_files import check_errors, good, lines, mood, words, write
+from tests.support.checked_files import check_errors, good, lines, mood, words, write, write_document
 from tests.support.commands import run
 
 
@@ -31,9 +30,7 @@ def with_limit(bad: int, limit: float) -> str:
     rows = [{"text": words(n)} for n in range(10_000)]
     path = lines("posts.jsonl", *rows[:2], *["not json"] * bad, *rows[2:])
     write({"general": path})
-    document = params.read(Path("params.yaml"))
-    document["validate"]["max_bad_fraction"] = limit
-    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    write_document(params.read(Path("params.yaml")) | {"validate": {"max_bad_fraction": limit}})
     done = run("check")
     lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
     return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: "))
@@ -48,7 +45,7 @@ def test_bad_first_rows_of_a_large_file_are_reported(own: Path, bad: int, limit:
     assert ("notice:" in printed, "error" in printed) == (stops is not None, False), printed
     if stops is not None:
         assert (
-            f"notice: collect.general: data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not "
+            f"notice: corpora.general: data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not "
             f"valid (not a JSON object: {bad}), the first at posts.jsonl:3: not a JSON object; if as many of all rows "
             f"are, the set is refused before training: validate.max_bad_fraction is {stops}\n"
         ) in printed
@@ -71,7 +68,7 @@ def test_bad_first_rows_of_a_large_labelled_set(own: Path) -> None:
     write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
     done = run("check")
     assert (
-        "notice: collect_task.mood: data/own/train.jsonl: 1 of the first 200 rows cannot be read or are not valid"
+        "notice: tasks.mood: data/own/train.jsonl: 1 of the first 200 rows cannot be read or are not valid"
     ) not in done.stdout, "half a percent"
     rows[30]["text"] = ""
     del rows[40]["label"]
@@ -90,8 +87,8 @@ def test_what_was_not_opened_is_reported_beside_errors(own: Path, monkeypatch: p
     monkeypatch.setattr(preflight, "SECONDS", -1.0)
     write({"general": "data/own/nowhere.txt"}, mood=mood())
     done = run("check")
-    assert "AB-050 params.yaml: collect.general.path: " in done.stderr
-    assert "not checked, because it would take long: collect_task.mood\n" in done.stdout
+    assert "AB-050 params.yaml: corpora.general.path: " in done.stderr
+    assert "not checked, because it would take long: tasks.mood\n" in done.stdout
 
 
 def test_many_large_files_cost_seconds(own: Path) -> None:
@@ -131,12 +128,10 @@ def test_first_rows_of_another_length_refuse_no_set(
     """A long one ends the look, and of the others it says nothing; what is too short was read as it is meant."""
     path = lines("set.jsonl", *first, *ROWS)
     write(None if is_labelled else {"general": path}, None, **({"mood": mood(train=path)} if is_labelled else {}))
-    document = params.read(Path("params.yaml"))
-    document["validate"]["min_characters"] = 10
-    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    write_document(params.read(Path("params.yaml")) | {"validate": {"min_characters": 10}})
     done = run("check")
     assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert f"notice: {'collect_task.mood' if is_labelled else 'collect.general'}: {path}: {notice}" in done.stdout
+    assert f"notice: {'tasks.mood' if is_labelled else 'corpora.general'}: {path}: {notice}" in done.stdout
 
 
 def test_a_long_first_row_of_a_set_that_is_cut(own: Path) -> None:

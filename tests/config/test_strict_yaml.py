@@ -8,25 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from adaptbert.codes import Code
 from adaptbert.config import load as params
+from adaptbert.config.recipe import Recipe
 from adaptbert.config.strict_yaml import load
 from adaptbert.errors import BAD_PARAMS, UserError
+from adaptbert.project import rules
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")
 SMOKE_TEXT = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 SMOKE = load(SMOKE_TEXT, FILE)
-
-
-@pytest.fixture(autouse=True)
-def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
 
 
 def messages(text: str) -> list[str]:
@@ -48,8 +45,8 @@ def messages(text: str) -> list[str]:
 )
 def test_a_key_that_yaml_reads_as_something_else(key: str, kind: str) -> None:
     expected = f'AB-187 params.yaml:3: YAML reads the key {key} as {kind}\n  write "{key}"'
-    assert messages(f"collect:\n  a: 1\n  {key}: {{source: files}}\n") == [expected]
-    assert load(f'collect:\n  a: 1\n  "{key}": 2\n', FILE) == {"collect": {"a": 1, key: 2}}
+    assert messages(f"corpora:\n  a: 1\n  {key}: {{source: files}}\n") == [expected]
+    assert load(f'corpora:\n  a: 1\n  "{key}": 2\n', FILE) == {"corpora": {"a": 1, key: 2}}
 
 
 def test_all_such_keys_are_reported_together() -> None:
@@ -65,13 +62,13 @@ def test_all_such_keys_are_reported_together() -> None:
     ("text", "expected"),
     [
         pytest.param(
-            "seed：1\nladder:\n  a: 1\n",
+            "seed：1\nbases:\n  a: 1\n",
             "AB-114 params.yaml:2: not YAML: mapping values are not allowed here\n  a full-width colon \\(U\\+FF1A\\) "
             "stands in it: write ':' and a blank",
             id="a full-width colon in the line above",
         ),
         pytest.param(
-            "seed：1  # 种子：一\n\nladder:\n  a: 1\n",
+            "seed：1  # 种子：一\n\nbases:\n  a: 1\n",
             "AB-114 params.yaml:3: not YAML: .*\n  a full-width colon \\(U\\+FF1A\\) "
             "stands in it: write ':' and a blank",
             id="a full-width colon above a blank line and a comment",
@@ -184,26 +181,26 @@ def places(values: Any, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 @given(st.sampled_from(places(SMOKE)), VALUES, st.booleans())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None)
 def test_any_value_anywhere_is_right_or_an_error(path: tuple[str, ...], value: Any, is_key: bool) -> None:
     document = copy.deepcopy(SMOKE)
     here = document
     for part in path[:-1]:
         here = here[part]
     here[str(value) if is_key else path[-1]] = here[path[-1]] if is_key else value
-    message_of(lambda: check_all(document, FILE))
+    message_of(lambda: rules.check(Recipe(document, FILE)))
 
 
 @pytest.mark.nightly
 @given(st.data())
-@settings(max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20_000, deadline=None)
 def test_any_edit_of_a_good_file_is_right_or_an_error(data: st.DataObject) -> None:
     text = SMOKE_TEXT
     for _ in range(data.draw(st.integers(1, 4))):
         first = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(first, min(len(text), first + 30)))
         text = text[:first] + data.draw(TEXTS) + text[end:]
-    message_of(lambda: check_all(load(text, FILE) or {}, FILE))
+    message_of(lambda: rules.check(Recipe(load(text, FILE) or {}, FILE)))
 
 
 def test_a_name_that_is_not_utf8_is_printed_as_bytes() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.config import load as params
-from adaptbert.config.schema.sources import Limits, Task
+from adaptbert.config import recipe as recipes
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from adaptbert.project import preflight
@@ -31,20 +31,20 @@ def test_six_files_with_six_faults_are_reported_in_one_run(own: Path) -> None:
     write(
         {"general": lines("posts.csv", "content,id", "hello,1"), "domain": "data/own/gbk.txt"},
         mood=mood(dev=odd),
-        grade=mood(**grades, target="number"),
-        people=mood(**people, format="jsonl", shape="sequence_labelling", target="spans", tag_scheme="bio"),
-        answers=mood(train=qa, **cut, shape="extractive_answer", target="answer", no_answer=False),
+        grade=mood(**grades, type="regression"),
+        people=mood(**people, format="jsonl", type="token-classification", tag_scheme="bio"),
+        answers=mood(train=qa, **cut, type="question-answering", no_answer=False),
     )
     messages = check_errors()
     for start in (
-        "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id\n  rename it or map it in collect.g",
+        "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id\n  rename it or map it in corpora.g",
         "AB-018 data/own/gbk.txt: 0 of 3 documents left: 3 x byte 0xCC is not UTF-8: gb18030?"
         "\n  declare the `encoding`",
-        "AB-060 params.yaml: collect_task.mood: labels of dev that train never shows: 1 x 'neutral', first in odd.",
+        "AB-060 params.yaml: tasks.mood: labels of dev that train never shows: 1 x 'neutral', first in odd.",
         "AB-018 data/own/train.tsv: 0 of 2 documents left: 2 x value is not a number\n  mend them",
         "AB-018 data/own/dev.tsv: 0 of 2 documents left",
         "AB-090 data/own/train.json: 4 of 4 rows are not bio; they look like io\n  write tag_scheme: io",
-        "AB-019 params.yaml: collect_task: 9 rows cannot be split: none falls to dev",
+        "AB-019 params.yaml: tasks: 9 rows cannot be split: none falls to dev",
     ):
         assert sum(line.startswith(start) for line in messages) == 1, (start, messages)
     assert not any("/tmp" in line for line in messages), "the folder that is thrown away"
@@ -60,7 +60,7 @@ def test_what_is_right_passes(own: Path) -> None:
 def test_class_weights_of_other_labels(own: Path) -> None:
     write(None, {"class_weights": {"a": 1.0, "c": 2.0}}, mood=mood())
     assert check_errors() == [
-        "AB-111 params.yaml: finetune.mood.class_weights: class_weights of 'a', 'c', but the labels are 'a', 'b'\n  "
+        "AB-111 params.yaml: overrides.mood.finetune.class_weights: class_weights of 'a', 'c', but the labels are 'a', 'b'\n  "
         "give `balanced`, or each label its weight"
     ]
 
@@ -82,11 +82,10 @@ def test_check_and_the_stages_agree_on_small_files(own: Path, tmp_path: Path, se
         rows = [{**row, "text": f"{row['text']} {words(n + SEEDS[split])}"} for n, row in enumerate(rows)]
         faulty = [draw.choice(ROWS) for _ in range(draw.choice((0, 0, 1)))]
         paths[split] = lines(f"{split}.jsonl", *rows, *faulty)
-    values = mood(**paths)
-    write(None, {"labels": 0}, mood=values)
-    document = params.read(Path("params.yaml"))
-    config = params.parse(Task, values, "collect_task.mood", Path("params.yaml"))
-    limits = params.parse(Limits, document["validate"], "validate", Path("params.yaml"))
+    write(None, {"labels": 0}, mood=mood(**paths))
+    recipe = recipes.read()
+    config = recipe.tasks["mood"]
+    limits = recipe.limits
     (tmp_path / "raw").mkdir()
     expected: list[UserError] = []
     try:
@@ -94,7 +93,7 @@ def test_check_and_the_stages_agree_on_small_files(own: Path, tmp_path: Path, se
         expected = validate_labelled_set(tmp_path / "raw", tmp_path / "kept", tmp_path / "out.parquet", limits).errors
     except UserError as error:
         expected = [error]
-    seen = preflight.check(document, Path("params.yaml"))
+    seen = preflight.check(recipe)
     assert ([error.code for error in expected] != [], seen.unopened) == (seen.errors != [], [])
     assert {error.code for error in expected} <= {error.code for error in seen.errors}
     assert seen.notices == [], "of a set that is read whole nothing is left open"
@@ -104,7 +103,7 @@ def test_a_label_of_another_name_is_a_missing_column_in_every_split(own: Path) -
     """A split without labels is one that has nothing else that they could be."""
     rows = [{"id": n, "text": words(n), "mood": "ab"[n % 2]} for n in range(20)]
     write(None, None, mood=mood(**{split: lines(f"{split}.jsonl", *rows[n:]) for n, split in enumerate(SEEDS)}))
-    remedy = "rename it or map it in collect_task.mood.columns"
+    remedy = "rename it or map it in tasks.mood.columns"
     assert check_errors() == [
         f"AB-056 data/own/{split}.jsonl:1: column 'label' missing; found id, text, mood\n  {remedy}" for split in SEEDS
     ]
@@ -121,13 +120,13 @@ def test_every_bad_file_of_a_folder_is_reported_up_to_ten(own: Path) -> None:
     messages = check_errors()
     codes = ["AB-056", *["AB-040"] * 9]
     assert [line.split(":")[0] for line in messages[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
-    assert messages[10:] == ["AB-040 collect.domain: and 5 more errors\n  mend these first, then check again"]
+    assert messages[10:] == ["AB-040 corpora.domain: and 5 more errors\n  mend these first, then check again"]
 
 
 def test_a_list_of_packages(own: Path) -> None:
     (own / "packages.txt").write_text("numpyy\n", encoding="utf-8")
     document = params.read(ROOT / "presets/smoke.yaml")
-    document["collect"]["domain"]["path"] = "data/own/packages.txt"
+    document["corpora"]["domain"]["path"] = "data/own/packages.txt"
     write_document(document)
     assert [line[:60] for line in check_errors()] == ["AB-154 data/own/packages.txt: package 'numpyy' is not instal"]
 
@@ -153,7 +152,7 @@ def test_more_labels_than_there_are_rows(own: Path, labels: int, is_reported: bo
     write(None, {"labels": labels}, mood=mood())
     done = run("check")
     few = f"{labels:,}, but train of mood has 20 rows that are kept: all of them are used"
-    notice = f"params.yaml: finetune.mood.labels: {few}"
+    notice = f"params.yaml: overrides.mood.finetune.labels: {few}"
     assert (done.exit_code, notice in done.stdout) == (0, is_reported), done.output
 
 
@@ -168,7 +167,7 @@ def test_links_in_a_circle_inside_a_folder(own: Path) -> None:
     write({"domain": "data/own/parts", "general": "data/own/parts/c.txt"})
     problem = "cannot be read: Too many levels of symbolic links\n  check the path and its permissions"
     assert check_errors() == [
-        "AB-050 params.yaml: collect.general.path: data/own/parts/c.txt: no such file\n  put it there, "
+        "AB-050 params.yaml: corpora.general.path: data/own/parts/c.txt: no such file\n  put it there, "
         "or write where it is",
         *(f"AB-049 data/own/parts/{name}.txt: {problem}" for name in "bcd"),
     ]

@@ -1,0 +1,207 @@
+"""Which values are in force: those of a section, of overrides by name, and defaults by the weights of the base."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.config import load
+from adaptbert.config.recipe import SECTIONS, Recipe
+from adaptbert.errors import UserError
+from tests.support.rules import DEMO, changed, errors, recipe, refusals
+
+NAMES = {"base": "small", "corpus": "domain", "task": "section", "arm": "domain"}
+
+
+def differing(**overrides: dict[str, Any]) -> Recipe:
+    """With a dropout for all, and other values under these names."""
+    section = {"tokens": 1000, "dropout": 0.1, "masking": {"unit": "word"}}
+    return recipe(domain_transfer=section, finetune={"dropout": 0.1}, overrides=overrides)
+
+
+def test_without_an_override_the_section_is_in_force() -> None:
+    values = differing(general={"domain_transfer": {"dropout": 0.3}}).values("domain_transfer", NAMES)
+    assert (values.dropout, values.tokens, values.masking.unit) == (0.1, 1000, "word")
+
+
+def test_the_later_kind_of_name_wins() -> None:
+    """Arm over task over base, and corpus over base, whatever the order in the file."""
+    own = {name: {"finetune": {"dropout": rate}} for name, rate in (("domain", 0.4), ("section", 0.3), ("small", 0.2))}
+    for names, rate in (
+        (NAMES, 0.4),
+        (NAMES | {"arm": "general"}, 0.3),
+        (NAMES | {"arm": "general", "task": "mention"}, 0.2),
+    ):
+        assert differing(**own).values("finetune", names).dropout == rate
+    of_corpus = {"domain": {"domain_transfer": {"dropout": 0.4}}, "small": {"domain_transfer": {"dropout": 0.2}}}
+    assert differing(**of_corpus).values("domain_transfer", NAMES).dropout == 0.4
+
+
+def test_mappings_are_merged_key_by_key_and_nothing_is_changed_in_place() -> None:
+    own = differing(small={"domain_transfer": {"masking": {"probability": 0.2}}})
+    before = copy.deepcopy(own.written)
+    masking = own.values("domain_transfer", NAMES).masking
+    assert (masking.unit, masking.probability, masking.keep_share) == ("word", 0.2, 0.1)
+    assert own.written == before
+
+
+@pytest.mark.parametrize("budget", [{"passes": 3.0}, {"steps": 7}, {"tokens": 9}])
+def test_one_budget_takes_the_place_of_another(budget: dict[str, Any]) -> None:
+    values = differing(domain={"domain_transfer": budget}).values("domain_transfer", NAMES)
+    assert {key: getattr(values, key) for key in ("tokens", "passes", "steps") if getattr(values, key)} == budget
+
+
+def test_null_is_no_value() -> None:
+    """An override says so that it has not what all have."""
+    own = differing(section={"finetune": {"class_weights": None}}).written | {"finetune": {"class_weights": "balanced"}}
+    assert Recipe(own).values("finetune", NAMES).class_weights is None
+    assert Recipe(own).values("finetune", NAMES | {"task": "mention"}).class_weights == "balanced"
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "random", "trained"),
+    [
+        ("pretrain", "learning_rate", 1e-3, 1e-4),
+        ("pretrain", "tokens", 600_000, 600_000),
+        ("domain_transfer", "dropout", 0.0, 0.1),
+        ("domain_transfer", "masking.probability", 0.3, 0.15),
+        ("domain_transfer", "betas", [0.9, 0.98], [0.9, 0.999]),
+        ("finetune", "learning_rate", 4e-4, 3e-5),
+        ("measure", "max_tokens", 20_000, 200_000),
+    ],
+)
+def test_defaults_follow_the_weights_of_the_base(section: str, key: str, random: Any, trained: Any) -> None:
+    two = recipe(**{"bases.public": "hfl/rbt3", "measure": {}})
+    for base, expected in (("small", random), ("public", trained)):
+        values = load.flatten(two.values(section, NAMES | {"base": base}).model_dump())
+        assert values[key] == expected
+
+
+def test_the_usual_budgets() -> None:
+    """A checkpoint is taken as it is, and random weights need a budget: nobody can guess one."""
+    public = recipe(bases={"small": "hfl/rbt3"}, pretrain={}, domain_transfer={}, task_transfer={})
+    assert public.values("pretrain", NAMES).tokens == 0
+    assert public.values("domain_transfer", NAMES).passes == 1
+    assert public.values("task_transfer", NAMES).passes == 50
+    (line,) = errors(pretrain={})
+    assert line.startswith("AB-111 params.yaml: pretrain: give one of tokens, passes, steps, found none")
+
+
+def test_one_base_has_the_name_of_its_folder() -> None:
+    for base, name in (("hfl/rbt3", "base"), ("models/init/bert", "bert"), ({**DEMO["bases"]["small"]}, "base")):
+        assert list(Recipe({**{key: DEMO[key] for key in DEMO if key != "bases"}, "base": base}).bases) == [name]
+
+
+def test_seeds_are_a_number_or_a_list() -> None:
+    for written, seeds in ((3, [1, 2, 3]), ([7, 9], [7, 9]), (1, [1])):
+        assert recipe(**{"finetune.seeds": written}).values("finetune", NAMES).seeds == seeds
+
+
+def test_arms_that_are_left_out_are_all_that_the_text_allows() -> None:
+    usual = recipe(arms=None)
+    assert list(usual.arms) == ["general", "general_long", "domain", "task", "domain_task"]
+    alone = {key: value for key, value in DEMO.items() if key != "arms"}
+    alone["corpora"] = {"general": DEMO["corpora"]["general"]}
+    assert list(Recipe(alone).arms) == ["general", "task"]
+
+
+# --- where an error is
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ({"probability": 3.0}, "AB-109 params.yaml: overrides.domain.domain_transfer.masking.probability: 3.0 is out"),
+        ({"probabilty": 0.3}, "AB-099 params.yaml: overrides.domain.domain_transfer.masking.probabilty: unknown key"),
+        ({"unit": "words"}, "AB-100 params.yaml: overrides.domain.domain_transfer.masking.unit: expected 'token'"),
+        (
+            {"mask_share": 0.9},
+            "AB-111 params.yaml: overrides.domain.domain_transfer.masking: mask_share 0.9 + random_share 0.1 + "
+            "keep_share 0.1 is 1.1, not 1",
+        ),
+    ],
+)
+def test_an_error_names_the_override_in_which_the_value_stands(overrides: dict[str, Any], expected: str) -> None:
+    own = {"small": {"domain_transfer": {"dropout": 0.2}}, "domain": {"domain_transfer": {"masking": overrides}}}
+    (line,) = errors(overrides=own)
+    assert line.startswith(expected)
+    (line,) = errors(
+        overrides={"small": {"domain_transfer": {"dropout": 0.2}}}, **{"domain_transfer.masking": overrides}
+    )
+    assert line.startswith(expected.replace("overrides.domain.", ""))
+
+
+def test_an_error_is_reported_once_for_all_entries_that_share_it() -> None:
+    (line,) = errors(**{"overrides.domain.domain_transfer.dropout": 2.0, "compare.replicates": 3})
+    assert line.startswith("AB-109 params.yaml: overrides.domain.domain_transfer.dropout: 2.0 is out of range")
+
+
+def test_a_value_that_no_entry_has_is_looked_at_all_the_same() -> None:
+    """No arm has domain transfer; DVC reads its section for none, and a later arm would find it wrong."""
+    (line,) = errors(arms=["general", "task"], **{"domain_transfer.dropout": 2.0})
+    assert line.startswith("AB-109 params.yaml: domain_transfer.dropout: ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"overrides": {"sectoin": {"finetune": {"epochs": 6}}}},
+            "AB-099 params.yaml: overrides.sectoin: 'sectoin' is no base, corpus, task or arm (did you mean 'section'?)"
+            "\n  known: small, general, domain, section, mention, scratch, general_long, task, domain_task",
+        ),
+        (
+            {"overrides": {"section": {"domain_transfer": {"dropout": 0.1}}}},
+            "AB-111 params.yaml: overrides.section.domain_transfer: 'section' is a name in tasks, and domain_transfer "
+            "differs by base or corpus\n  write it into domain_transfer, for all",
+        ),
+        (
+            {"overrides": {"section": {"compare": {"confidence": 0.9}}}},
+            "AB-099 params.yaml: overrides.section.compare: unknown key 'compare'\n  known: domain_transfer, finetune, "
+            "measure, pretrain, task_transfer, tokenize, tokenizer",
+        ),
+    ],
+)
+def test_overrides_that_nothing_has(changes: dict[str, Any], expected: str) -> None:
+    assert errors(**changes) == [expected]
+
+
+@pytest.mark.parametrize("wrong", [3, [], "x"])
+@pytest.mark.parametrize(
+    "place", [*SECTIONS, "compare", "validate", "overrides", "overrides.section", "corpora", "arms.x"]
+)
+def test_what_is_no_mapping(place: str, wrong: object) -> None:
+    changes = {"arms": {"x": wrong}} if place == "arms.x" else {place: wrong}
+    messages = errors(**changes)
+    assert [line.partition(": expected a mapping, found ")[0] for line in messages] == [f"AB-100 params.yaml: {place}"]
+
+
+@pytest.mark.parametrize("section", ["tokenizer", "tokenize", "measure", "compare", "validate", "overrides"])
+def test_a_section_without_a_value_is_an_empty_one(section: str) -> None:
+    assert errors(**{section: None}) == errors(**{section: {}}) == []
+
+
+@pytest.mark.parametrize("section", ["pretrain", "domain_transfer", "task_transfer", "finetune", "compare"])
+def test_dvc_needs_the_sections_that_its_stages_compare(section: str) -> None:
+    document = {key: value for key, value in changed({}).items() if key != section}
+    document["bases"] = {"small": "hfl/rbt3"}
+    (line,) = refusals(document)
+    assert line == (
+        f"AB-099 params.yaml: {section}: is missing\n  add `{section}: {{}}`, or values that differ from the defaults"
+    )
+    assert refusals(document | {section: {}}) == refusals(document | {section: None}) == []
+    if section.endswith("transfer"):
+        assert refusals(document | {"arms": ["general"]}) == [], "no arm has it"
+
+
+def test_the_place_of_a_value_is_where_it_is_written() -> None:
+    own = differing(section={"finetune": {"dropout": 0.3}})
+    assert own.place("finetune", NAMES, "dropout") == "overrides.section.finetune.dropout"
+    assert own.place("finetune", NAMES | {"task": "mention"}, "dropout") == "finetune.dropout"
+    assert own.place("finetune", NAMES, "epochs") == "finetune.epochs"
+
+
+def test_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"AB-100 {tmp_path}/p.yaml: seed: expected an integer, found text 'x'"):
+        Recipe(changed({"seed": "x"}), tmp_path / "p.yaml")
