@@ -41,7 +41,7 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
     (inside / "folder").mkdir()
     (inside / "folder/a.txt").write_text("a")
     params = {"finetune.section.optim.learning_rate": 4e-4, "seed": 1}
-    labels = {"task": "section", "arm": "domain", "start": "small", "draw": "2"}
+    labels = {"task": "section", "arm": "domain", "base": "small", "replicate": "2"}
     with open_run("finetune", labels, params, inside / "params.yaml") as run:
         for step in (1, 5, 9):
             run.log_metrics({"train/loss": 1 / step, "train/learning_rate": 0.1}, step)
@@ -214,17 +214,17 @@ def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
     assert [item.path for item in client(inside).list_artifacts(own[12])] == ["params-12.yaml"]
 
 
-CELL = {"task": "section", "arm": "domain_task", "start": "small", "draw": "1"}
-RUNG = {"task": "section", "start": "small", "draw": "1"}
+CELL = {"task": "section", "arm": "domain_task", "base": "small", "replicate": "1"}
+RUNG = {"task": "section", "base": "small", "replicate": "1"}
 
 
 @pytest.mark.parametrize(
     ("stage", "labels", "dvc_stage", "expected"),
     [
         ("finetune", CELL, "finetune@section-domain_task-small-1", "domain_task section small-1"),
-        ("finetune", CELL | {"draw": "0"}, "finetune@section-domain_task-small", "domain_task section small"),
+        ("finetune", CELL | {"replicate": "0"}, "finetune@section-domain_task-small", "domain_task section small"),
         ("task_transfer", RUNG, "task_transfer@section-domain-small-1", "task_transfer section-domain-small-1"),
-        ("domain_transfer", {"corpus": "domain", "start": "small"}, "", "domain_transfer domain small"),
+        ("domain_transfer", {"corpus": "domain", "base": "small"}, "", "domain_transfer domain small"),
         ("compare", {}, "compare", "compare"),
     ],
 )
