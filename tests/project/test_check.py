@@ -98,7 +98,7 @@ def test_check_looks_for_the_checkpoint(project: Path) -> None:
         65,
         [
             "error: AB-050 params.yaml: bases.small.init: models/init/small/config.json: no such file\n  "
-            "put a checkpoint there: `adaptbert import SOURCE --start small`",
+            "put a checkpoint there: `adaptbert import SOURCE --base small`",
             "AB-050 params.yaml: bases.small.init: models/init/small/model.safetensors: no such file\n  "
             "get it from the remote: dvc pull models/init/small/model.safetensors; or from this clone's cache: "
             "dvc checkout models/init/small/model.safetensors",

@@ -50,7 +50,7 @@ def test_what_is_there_is_not_replaced() -> None:
         65,
         [
             "error: AB-202 models/init/source: is there already, and is not replaced\n"
-            "  remove it to import again, or give the start another name: --start NAME"
+            "  remove it to import again, or give the base another name: --base NAME"
         ],
     )
     assert {path.name: path.read_bytes() for path in INIT.iterdir()} == before
@@ -179,7 +179,7 @@ def test_something_else_in_place_of_a_file(name: str) -> None:
             "AB-128 https://huggingface.co/a/b: no such folder, and no name of a model",
         ),
         ([""], 65, "AB-128 SOURCE: the name is empty\n  name a folder, or a model as the hub does: "),
-        (["source", "--start", ""], 78, "AB-112 --start : '' cannot be the name of a"),
+        (["source", "--base", ""], 78, "AB-112 --base : '' cannot be the name of a"),
         ([BIN], 65, f"AB-128 {BIN}: is a file, and a checkpoint is a folder\n  unpack it, or name its folder: source"),
         (
             ["source", "--revision", "main"],
@@ -187,9 +187,9 @@ def test_something_else_in_place_of_a_file(name: str) -> None:
             "AB-111 --revision: main is the revision of a model on the hub, and source",
         ),
         (
-            ["source", "--start", "My-Bert"],
+            ["source", "--base", "My-Bert"],
             78,
-            "AB-112 --start My-Bert: 'My-Bert' cannot be the name of a",
+            "AB-112 --base My-Bert: 'My-Bert' cannot be the name of a",
         ),
     ],
 )

@@ -85,8 +85,7 @@ def test_what_is_said() -> None:
         "in the weights but not used: classifier.bias, classifier.weight",
         "files left out: flax_model.msgpack, tf_model.h5",
         "to train from it, write into params.yaml, then run `adaptbert plan` and `adaptbert check`:",
-        "  below ladder.starts:  source: {init: models/init/source}",
-        "  below pretrain:       source: {budget: {tokens: 0}}",
+        "  base: models/init/source    (beside other bases: source: models/init/source below `bases`)",
     ]
 
 
