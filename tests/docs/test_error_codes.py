@@ -10,7 +10,7 @@ from adaptbert import errors
 from adaptbert.codes import Code
 from tests.support.imports import ROOT
 
-PUT_ASIDE = {"Problem", "Reason"}
+PUT_ASIDE = {"Problem", "BadRow", "Reason", "_replace"}
 """Why a single row is rejected: the number is written into data/raw and data/rejected."""
 WRITTEN = {
     "NOT_DECODABLE": 1, "CUT_CHARACTER": 6, "SURROGATE_ESCAPE": 9, "REPEATED_TEXT": 20, "TOO_LONG": 22,
@@ -30,11 +30,12 @@ def sources() -> dict[Path, str]:
 
 
 def given_to(*callables: str) -> Iterator[str]:
-    """The codes that stand in the first argument of these."""
+    """The codes that stand in the first argument of these, or in `code`."""
     for text in sources().values():
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).split(".")[-1] in callables:
-                yield from re.findall(r"\bCode\.([A-Z]\w*)", ast.unparse(node.args[0]))
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in callables:
+                codes = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "code")]
+                yield from re.findall(r"\bCode\.([A-Z]\w*)", " ".join(map(ast.unparse, codes)))
 
 
 def test_every_code_is_used_and_every_name_is_one() -> None:
