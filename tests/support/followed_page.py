@@ -13,7 +13,6 @@ from ruamel.yaml import YAML
 from transformers import BertForMaskedLM
 
 from adaptbert.config import load as params
-from adaptbert.config import plan
 from adaptbert.config.plan import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.task_types import TARGETS, Target
-from adaptbert.tasks.metrics.scoring import SCORING
-from adaptbert.base.task_types import Target
 from adaptbert.data.targets import TARGETS
 
 
