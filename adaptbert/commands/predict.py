@@ -22,7 +22,7 @@ _Model = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help="A fine-tuned checkpoint: models/finetune/<task>-<arm>-<base>-<replicate>; no replicate if the arm has none.",
+        help="A fine-tuned checkpoint: models/finetune/<task>-<arm>-<base>-<replicate>; some arms have no replicate.",
     ),
 ]
 _Source = Annotated[

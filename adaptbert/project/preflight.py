@@ -103,34 +103,23 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
     return seen
 
 
-def _sets(
-    document: Mapping[str, Any], file: Path, folder: Path, missing: Set[str]
-) -> Iterator[tuple[str, Collection[Path], Iterator[Finding]]]:
-    """Every set: its key, its files that cannot be read in part, and what is to be found in it."""
-    limits = params.parse(Limits, document["validate"], "validate", file)
-    stage = import_module("stages.collect")  # by name: no module of the library imports a stage
-    for name, values in document.get("collect", {}).items():
-        key, path = f"collect.{name}", values["path"]
-        if path not in missing:
-            corpus = params.parse(stage.CollectParams, values, key, file)
-            yield key, (), _of_corpus(_Look(key, corpus, CORPUS, {"text": Path(path)}, limits, folder))
-    stage = import_module("stages.collect_task")
-    for name, values in document.get("collect_task", {}).items():
-        key, paths = f"collect_task.{name}", {split: Path(values[split]) for split in SPLITS}
-        if missing.isdisjoint(values[split] for split in SPLITS):
-            config = params.parse(stage.CollectTaskParams, values, key, file)
-            is_document = config.format is not None and FORMATS[config.format].made_of == "document"
-            cut = config.split.shares() if config.split is not None else {}
-            own = {split: path for split, path in paths.items() if split not in cut}
-            look = _Look(key, config, config.layout(), own, limits, folder)
-            labelled = _Labelled(look, name, stage.read_into, paths, document["finetune"], file)
-            yield key, paths.values() if is_document else (), labelled.findings()
-    configs: dict[str, SegmentationConfig] = {}  # without repetitions: most starts have that of all
-    for start in document["ladder"]["starts"] if "tokenize" in document else ():
-        block = blocks.owner(document["tokenize"], [start], ["words", "dictionary"])
-        segmentation, key = blocks.in_force(document["tokenize"], [start])["words"], f"tokenize.{block}.words"
-        configs.setdefault(key, params.parse(SegmentationConfig, segmentation, key, file))
-    for key, words in configs.items():
+_Set = tuple[str, Collection[Path], Iterator[Finding]]
+"""A set: its key, its files that cannot be read in part, and what is to be found in it."""
+
+
+def _sets(recipe: Recipe, folder: Path, missing: Set[str]) -> Iterator[_Set]:
+    for corpus in recipe.corpora.values():
+        if corpus.path not in missing:
+            own = {"text": Path(corpus.path)}
+            yield corpus.key, (), _of_corpus(_Look(corpus, CORPUS, own, recipe.limits, folder))
+    for task in recipe.tasks.values():
+        if missing.isdisjoint(getattr(task, split) for split in SPLITS):
+            yield _of_task(recipe, task, folder)
+    dictionaries: dict[Segmentation, str] = {}  # without repetitions: most bases share one
+    for base in recipe.bases:
+        key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
+        dictionaries.setdefault(recipe.values("tokenize", {"base": base}).words, key)
+    for words, key in dictionaries.items():
         if words.dictionary not in missing:
             yield key, (Path(words.dictionary),), _of_dictionary(words)
 
@@ -140,8 +129,8 @@ def _of_task(recipe: Recipe, task: Task, folder: Path) -> _Set:
     is_document = task.format is not None and FORMATS[task.format].made_of == "document"
     cut = task.split.shares() if task.split is not None else {}
     own = {split: path for split, path in paths.items() if split not in cut}
-    preview = _Preview(task, layout_of(task), own, recipe.limits, folder)
-    return task.key, paths.values() if is_document else (), _Labelled(preview, task, paths, recipe).findings()
+    look = _Look(task, layout_of(task), own, recipe.limits, folder)
+    return task.key, paths.values() if is_document else (), _Labelled(look, task, paths, recipe).findings()
 
 
 def _of_dictionary(config: Segmentation) -> Iterator[Finding]:
@@ -321,8 +310,7 @@ class _Labelled:
     """
 
     look: _Look
-    name: str
-    read_into: Callable[..., object]
+    task: Task
     paths: Mapping[str, Path]
     recipe: Recipe
 
@@ -336,7 +324,8 @@ class _Labelled:
             return
         raw = look.new_folder() / self.name
         raw.mkdir()
-        if errors := _raised(partial(self.read_into, raw, look.config, self.paths, look.head)):
+        read_into = import_module("stages.collect_task").read_into  # by name: no module of the library imports a stage
+        if errors := _raised(partial(read_into, raw, look.config, self.paths, look.head)):
             yield from look.decided(errors, str)
         else:
             yield from self._validated(raw)
@@ -347,7 +336,7 @@ class _Labelled:
 
         look, kept = self.look, raw.parent / "kept"
         validated = validate_labelled_set(raw, kept, raw.parent / "rejected.parquet", look.validation_limits())
-        has_labels = bool(look.config.labels)
+        has_labels = bool(self.task.labels)
         yield from look.decided(validated.errors, partial(self._place, raw), has_labels=has_labels)
         of = {split: [s for s in SPLITS if self.paths[s] == path] for split, path in look.own.items()}
         yield from look.bad_rows({split: [validated.accounts[s] for s in from_it] for split, from_it in of.items()})
@@ -372,7 +361,7 @@ class _Labelled:
         weights = values.class_weights
         if labels is None or weights is None:
             return
-        if problem := class_weights.problem(weights, self.look.config.target, labels):
+        if problem := class_weights.problem(weights, self.task.target, labels):
             remedy = "give `balanced`, or each label its weight"
             yield BadParams(Code.CONTRADICTION, key("class_weights"), problem, remedy)
 
@@ -380,7 +369,7 @@ class _Labelled:
         """The user's file, or the set, in place of the temporary file or folder."""
         split = Path(shown).stem
         is_file = Path(shown) != raw and split in self.paths
-        return str(self.paths[split]) if is_file else f"{self.file}: {self.look.key}"
+        return str(self.paths[split]) if is_file else f"{self.recipe.file}: {self.task.key}"
 
 
 def _is_small(paths: Iterable[Path]) -> bool:

@@ -20,11 +20,7 @@ from tests.support import tiny_tasks
 
 TASK_TYPES, TARGETS = set(get_args(TaskType)), set(get_args(Target))
 PAIRS = [(task_type, target) for task_type, of_it in TARGETS_OF.items() for target in of_it]
-OF_VECTORS = {
-    target
-    for task_type, target in PAIRS
-    if task_type in shapes.SHAPES and issubclass(shapes.SHAPES[task_type].options, SentenceOptions)
-}
+OF_VECTORS = {target for task_type, target in PAIRS if task_type in ("single_sentence", "sentence_pair")}
 """Targets of task types with a head on one vector; other task types have a head of their own."""
 ARE_RIGHT = {target for target, scoring in scores.SCORING.items() if scoring.right([]) is not None}
 

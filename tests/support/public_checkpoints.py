@@ -84,7 +84,7 @@ def save_source(folder: Path) -> Path:
 
 def run(*arguments: str) -> Result:
     """The command, into INIT where nothing else is said."""
-    place = [] if "--base" in arguments else ["--base", START]
+    place = [] if "--base" in arguments else ["--base", BASE]
     return CliRunner().invoke(app, ["import", *arguments, *place])
 
 

@@ -42,12 +42,15 @@ def errors(**changes: Any) -> list[str]:
 
 def refusals(document: dict[str, Any], file: Path = FILE) -> list[str]:
     """The messages of all checks of a document."""
+    found: UserError | None = None
     try:
         rules.check(Recipe(document, file))
     except UserError as error:
-        assert error.exit_code == 78
-        return messages_in(str(error))
-    return []
+        found = error
+    if found is None:
+        return []
+    assert found.exit_code == 78
+    return messages_in(str(found))
 
 
 def notices(**changes: Any) -> list[str]:

@@ -12,11 +12,8 @@ import numpy as np
 
 from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.comparison.evaluation.class_scores import ClassScores, Confusion, class_table, confusion
-from adaptbert.comparison.evaluation.predictions import Answer, judge, read_predictions
-from adaptbert.statistics.calibration import (
 from adaptbert.comparison.evaluation.predictions import Answer, read_predictions
-from adaptbert.data.targets import TARGETS
-from adaptbert.tasks.metrics.calibration import (
+from adaptbert.statistics.calibration import (
     BINS,
     Bin,
     brier_score,
@@ -24,7 +21,7 @@ from adaptbert.tasks.metrics.calibration import (
     expected_calibration_error,
     reliability,
 )
-from adaptbert.tasks.metrics.targets import SCORING
+from adaptbert.tasks.metrics.scoring import SCORING
 
 ROWS_A_DOT, FEWEST_DOTS = 20, 5
 """Of the reliability curve: the accuracy over fewer rows is mostly chance."""

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.task_types import TARGETS, Target
-from adaptbert.data.targets import TARGETS
 
 
 @dataclass(frozen=True)
