@@ -110,8 +110,8 @@ def test_another_order_is_refused(tmp_path: Path, key: str, stages: str) -> None
     orders = {"arms": ARMS, "bases": {"small": small, "large": small}}
     plan_file.write(expand(recipe(**orders)), tmp_path / "plan.json")
     turned = [*reversed(orders[key])]
+    changes = {**orders, key: turned if key == "arms" else dict.fromkeys(turned, small)}
     with pytest.raises(BadParams) as refused:
-        changes = {**orders, key: turned if key == "arms" else dict.fromkeys(turned, small)}
         plan_file.check(recipe(**changes), path=tmp_path / "plan.json")
     assert f": older than params.yaml: in another order: {stages}\n" in str(refused.value)
 

@@ -138,7 +138,10 @@ def tiny_recipe() -> dict[str, Any]:
     """Every kind of stage once or twice, in about a minute."""
     document = values(1)
     document["corpora"] = {name: {"path": f"data/mine/{name}.txt"} for name in ("general", "domain")}
-    types = {"section": {"type": "text-classification"}, "mention": {"type": "token-classification", "tag_scheme": "bio"}}
+    types = {
+        "section": {"type": "text-classification"},
+        "mention": {"type": "token-classification", "tag_scheme": "bio"},
+    }
     for name, of_type in types.items():
         files = {split: f"data/mine/{name}.{split}.parquet" for split in ("train", "dev", "test")}
         document["tasks"][name] = {**of_type, **files}

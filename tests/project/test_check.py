@@ -82,8 +82,7 @@ def test_check_looks_for_the_files(project: Path) -> None:
         "error: AB-153 params.yaml: corpora.domain.path: ~/posts: ~ is not expanded\n  write the path out",
         "AB-050 params.yaml: tasks.mood.train: sets/mood_train.csv: no such file "
         "(did you mean 'mood.train.csv'?)\n  put it there, or write where it is",
-        "AB-050 params.yaml: tasks.mood.test: sets/my test.csv: no such file\n  "
-        "put it there, or write where it is",
+        "AB-050 params.yaml: tasks.mood.test: sets/my test.csv: no such file\n  put it there, or write where it is",
     ]
 
 

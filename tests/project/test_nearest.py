@@ -30,8 +30,7 @@ def test_closest(name: str, known: list[str], expected: str | None) -> None:
 def missing(corpora: dict[str, str], train: str, test: str) -> list[str]:
     task = {"type": "text-classification", "train": train, "dev": train, "test": test}
     named = {"corpora": {name: {"path": path} for name, path in corpora.items()}, "tasks": {"set": task}}
-    errors = [str(error) for _, error in check(recipe(**named, tokenize={"words": {"dictionary": test}}))]
-    return errors
+    return [str(error) for _, error in check(recipe(**named, tokenize={"words": {"dictionary": test}}))]
 
 
 @pytest.mark.parametrize(

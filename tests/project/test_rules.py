@@ -338,7 +338,8 @@ def test_allowed(changes: dict[str, Any]) -> None:
         ),
         pytest.param(
             {"tasks.section": {**FILES, "type": "text-pair-classification"}, "finetune.long_text": "windows"},
-            "AB-111 params.yaml: finetune.long_text: long_text 'windows' and a pair of texts\n  write head or head_tail",
+            "AB-111 params.yaml: finetune.long_text: long_text 'windows' and a pair of texts\n  write head or "
+            "head_tail",
             id="pairs have no windows",
         ),
         pytest.param(
@@ -365,8 +366,8 @@ def test_allowed(changes: dict[str, Any]) -> None:
         *(
             pytest.param(
                 {"compare.questions": {name: ["domain_task", "general"]}},
-                f"AB-112 params.yaml: compare.questions.{name}: '{name}' is a question already\n  give this one another "
-                "name",
+                f"AB-112 params.yaml: compare.questions.{name}: '{name}' is a question already\n  give this one "
+                "another name",
                 id=f"a question {name} is there",
             )
             for name in ("climb", "aa")
@@ -380,7 +381,8 @@ def test_refused(changes: dict[str, Any], expected: str) -> None:
 @pytest.mark.parametrize(
     ("name", "offered"),
     [("my arm", "my_arm"), ("a/b", "a_b"), ("-x", "x"), ("v1.5", "v1_5"), ("ｍ　ａ", "m_a"), ("My-Arm", "my_arm"),
-     ("我的", ""), ("x" * 101, ""), ("!", ""), ("1st", ""), ("../escape", "escape"), *((name, None) for name in RESERVED)],
+     ("我的", ""), ("x" * 101, ""), ("!", ""), ("1st", ""), ("../escape", "escape"),
+     *((name, None) for name in RESERVED)],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["arms", "bases", "corpora", "tasks"])
 def test_a_name_has_certain_characters(kind: str, name: str, offered: str | None) -> None:

@@ -169,9 +169,14 @@ def test_the_first_start_is_silent_and_recorded(project: Path) -> None:
         ("domain_task", {"mention": {"task_transfer": {"passes": 3.0}}}, 70_000),
     ],
 )
-def test_the_tokens_below_a_cell_are_logged(project: Path, arm: str, budgets: dict[str, Any], tokens: int | None) -> None:
+def test_the_tokens_below_a_cell_are_logged(
+    project: Path, arm: str, budgets: dict[str, Any], tokens: int | None
+) -> None:
     """The budgets in force of all checkpoints below are added, where each is a number of tokens."""
-    document = load.read(project / "params.yaml") | {"arms": ["scratch", "general", "domain_task"], "overrides": budgets}
+    document = load.read(project / "params.yaml") | {
+        "arms": ["scratch", "general", "domain_task"],
+        "overrides": budgets,
+    }
     write_params(project, document)
     names = {"base": "small", "task": "section", "arm": arm}
     names |= {"replicate": "1" if arm == "domain_task" else "0"}

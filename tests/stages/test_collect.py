@@ -191,7 +191,7 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
         ("tasks", {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
         ("tasks", {**TASK, "type": "spans"}, "AB-100 .*type: expected 'text-classification', .* found text 'spans'"),
         ("tasks", {k: v for k, v in TASK.items() if k != "type"}, "AB-099 .*type: is missing"),
-        ("tasks", {**TASK, "type": "token-classification"}, "AB-111 .*'token-classification' needs 'tag_scheme'\n  add it"),
+        ("tasks", {**TASK, "type": "token-classification"}, "AB-111 .*'token-classification' needs 'tag_scheme'\n"),
         ("tasks", {**TASK, "tag_scheme": "bio"}, "AB-111 .*'text-classification' takes no 'tag_scheme'"),
         ("tasks", {**TASK, "tag_scheme": "none"}, "AB-111 .*tag_scheme, and the type is text-classification"),
         ("tasks", {**TASK, "pair": True}, "AB-111 .*pair: true, and the type is text-classification"),
@@ -213,7 +213,9 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
 )  # fmt: skip
 def test_params_that_contradict_each_other(key: str, values: dict[str, Any], words: str) -> None:
     messages = errors(**{f"{key}.x": values})
-    assert any(re.match(words.replace(" .*", f" params.yaml: {key}.x.*", 1), line, re.DOTALL) for line in messages), messages
+    assert any(re.match(words.replace(" .*", f" params.yaml: {key}.x.*", 1), line, re.DOTALL) for line in messages), (
+        messages
+    )
 
 
 @pytest.mark.parametrize("scheme", ["bio", None])

@@ -45,9 +45,11 @@ def refusals(document: dict[str, Any], file: Path = FILE) -> list[str]:
     try:
         rules.check(Recipe(document, file))
     except UserError as error:
-        assert error.exit_code == 78
-        return messages_in(str(error))
-    return []
+        raised = error
+    else:
+        return []
+    assert raised.exit_code == 78
+    return messages_in(str(raised))
 
 
 def notices(**changes: Any) -> list[str]:

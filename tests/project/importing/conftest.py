@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.public_checkpoints import README, BASES, save_source
+from tests.support.public_checkpoints import BASES, README, save_source
 
 
 @pytest.fixture(autouse=True)
