@@ -22,7 +22,7 @@ _Model = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help="A fine-tuned checkpoint: models/finetune/<task>-<arm>-<base>-<replicate>; some arms have no replicate.",
+        help="A fine-tuned checkpoint: models/finetune/<task>-<arm>-<base>-<replicate>; the last if the arm has any.",
     ),
 ]
 _Source = Annotated[

@@ -37,7 +37,7 @@ OF_GENERAL_PRETRAINING = {"pretrain", "climb"}
 MOST_OF_KEY = 200
 """Characters, all ASCII, of the key of a checkpoint: the name of a file may have 255 bytes, and temporary names are
 longer."""
-_OPTIONS = {
+OPTIONS = {
     "single_sentence": {"long_text", "stride"},
     "sentence_pair": {"long_text"},
     "extractive_answer": {"stride", "max_question", "max_answer"},
@@ -298,10 +298,10 @@ def _options(recipe: Recipe) -> Iterator[UserError]:
             yield _error(recipe, place, error)
     for name, task in recipe.tasks.items():
         for key in (written.get(name) or {}).get("finetune") or {}:
-            if key in ONLY_SOME and key not in _OPTIONS[task.shape]:
+            if key in ONLY_SOME and key not in OPTIONS[task.shape]:
                 place = f"{recipe.file}: overrides.{name}.finetune.{key}"
                 problem = f"type '{task.type}' has no {key}"
-                remedy = f"remove it; its options are {', '.join(sorted(_OPTIONS[task.shape]))}"
+                remedy = f"remove it; its options are {', '.join(sorted(OPTIONS[task.shape]))}"
                 yield BadParams(Code.CONTRADICTION, place, problem, remedy)
 
 

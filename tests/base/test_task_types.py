@@ -8,14 +8,17 @@ import pytest
 from adaptbert.base import task_types
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.comparison.evaluation import baselines
+from adaptbert.config.schema import finetuning, sources
+from adaptbert.config.schema.sources import named_type
 from adaptbert.data import schema as schemas
+from adaptbert.data import source_config
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.readers import fields
 from adaptbert.prediction import outputs
+from adaptbert.project import rules
 from adaptbert.report import terms
 from adaptbert.tasks import sentences, shapes
 from adaptbert.tasks.metrics import scoring as scores
-from stages import collect_task
 from tests.support import tiny_tasks
 
 TASK_TYPES, TARGETS = set(get_args(TaskType)), set(get_args(Target))
@@ -30,7 +33,9 @@ TABLES = {
     "adaptbert/base/task_types.py: TARGETS": (task_types.TARGETS, TARGETS),
     "adaptbert/tasks/metrics/scoring.py: SCORING": (scores.SCORING, TARGETS),
     "adaptbert/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
-    "adaptbert/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
+    "adaptbert/config/schema/finetuning.py: OPTIONS": (finetuning.OPTIONS, TASK_TYPES),
+    "adaptbert/config/schema/sources.py: TARGETS": ({*sources.TARGETS.values(), "tags"}, TARGETS),
+    "adaptbert/project/rules.py: the options of task types": (rules.OPTIONS, TASK_TYPES),
     "adaptbert/tasks/sentences.py: HEADS": (sentences.HEADS, OF_VECTORS),
     "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
     "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
@@ -66,10 +71,10 @@ def test_every_column_is_read_and_checked() -> None:
             pytest.fail(f"data/schema.py has no check of the column {error}")
 
 
-def test_every_key_that_a_target_takes_is_one_of_collect_task() -> None:
+def test_every_key_that_a_target_takes_is_one_of_a_task() -> None:
     keys = {key for spec in task_types.TARGETS.values() for key in (*spec.takes, *spec.needs)}
-    assert keys == {*collect_task.OF_SOME_TARGETS}, "stages/collect_task.py: OF_SOME_TARGETS"
-    assert lacking(keys, collect_task.CollectTaskParams.model_fields) == [], "stages/collect_task.py"
+    assert keys == {*source_config.OF_SOME_TARGETS}, "adaptbert/data/source_config.py: OF_SOME_TARGETS"
+    assert lacking(keys, sources.Task.model_fields) == [], "adaptbert/config/schema/sources.py"
     assert all({*spec.needs} <= {*spec.takes} for spec in task_types.TARGETS.values())
 
 
@@ -79,8 +84,9 @@ def test_every_target_has_a_head_and_an_answer(task_type: TaskType, target: Targ
     assert shape.metric == scores.COMPARED_BY[target]
     assert bool(shape.classes) == (spec.classes is not None) == bool(tiny_tasks.LABELS[target])
     assert (spec.classes is None) == (scores.SCORING[target].classes is None)
-    example = shapes.SHAPES[task_type].options.example(64)
-    assert example.startswith("{"), f"the options of {task_type} say nothing of what may be written"
+    written = named_type(task_type, target) | {"tag_scheme": "none" if target == "tags" else None}
+    task = sources.Task(**written, train="a", dev="b", test="c")
+    assert (task.shape, task.target) == (task_type, target), "adaptbert/config/schema/sources.py: TARGETS"
     written = outputs.columns(target, details=True).names
     assert spec.answer in written
     assert ("confidence" in written) == spec.has_confidence

@@ -60,9 +60,8 @@ def test_every_size_has_an_upper_bound() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("bases.small.hidden_size", 10**9, "AB-109 {}: 1000000000 is out of range\n  "
-         "it should be less than or equal to "
-         "16384"),
+        ("bases.small.hidden_size", 10**9, "AB-109 {}: 1000000000 is out of range\n  it should be less than or equal "
+         "to 16384"),
         ("pretrain.tokens", 10**15, "AB-109 {}: 1000000000000000 is out of range\n  it should be less than or equal to "
          "100000000000000"),
         ("finetune.seeds", list(range(101)), "AB-109 {}: 101 values are too many\n  write at most 100"),

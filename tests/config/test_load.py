@@ -59,8 +59,7 @@ SEARCHES = (
     [
         pytest.param(
             pretrain("learning_rat: 1"),
-            r"AB-099 .*: pretrain.learning_rat: unknown key 'learning_rat' "
-            r"\(did you mean 'learning_rate'\?\)\n  known: .*",
+            r"AB-099 .*: pretrain.learning_rat: unknown key .* \(did you mean 'learning_rate'\?\)\n  known: .*",
             id="099 unknown key",
         ),
         pytest.param(
@@ -75,8 +74,7 @@ SEARCHES = (
         ),
         pytest.param(
             demo("arms", "{far: {domain: domain}}"),
-            r"AB-099 .*: arms.far.domain: unknown key 'domain'( \(did you .*\))?\n  "
-            r"known: again, bases, domain_transfer, .*",
+            r"AB-099 .*: arms.far.domain: unknown key 'domain'.*\n  known: again, bases, domain_transfer, .*",
             id="099 unknown key of an arm",
         ),
         pytest.param(
@@ -162,8 +160,7 @@ SEARCHES = (
         ),
         pytest.param(
             demo("domain_transfer", "{tokens: 12k}"),
-            r"AB-100 .*domain_transfer.tokens: expected an integer, found text '12k'\n  "
-            r"write a whole number, without .*",
+            r"AB-100 .*domain_transfer.tokens: expected an integer, found text '12k'\n  write a whole number, .*",
             id="100 a number with a unit",
         ),
         pytest.param(

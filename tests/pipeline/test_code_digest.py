@@ -1,7 +1,7 @@
 """The code that decides what a stage writes: an edit of it runs the stage again, an edit of words none.
 
-What carries (`adaptbert/runtime`, `project`, `commands`, `config` but its schema, and the files directly in adaptbert/)
-can stop a stage, never change what it writes.
+What carries (`adaptbert/runtime`, `project`, `commands`, `config` but its schema and plan, and the files directly in
+adaptbert/) can stop a stage, never change what it writes.
 """
 
 import ast

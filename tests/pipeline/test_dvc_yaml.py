@@ -139,9 +139,8 @@ def test_a_stage_compares_its_section_its_code_and_its_entry(stage: Any) -> None
     name, _, key = stage.addressing.partition("@")
     if name == "plan":
         return
-    compared = {
-        (dep.def_path, each) for dep in stage.deps if type(dep).__name__ == "ParamsDependency" for each in dep.params
-    }
+    of_params = [dep for dep in stage.deps if type(dep).__name__ == "ParamsDependency"]
+    compared = {(dep.def_path, each) for dep in of_params for each in dep.params}
     entry = f"plan.{name}.{key}" if key else f"plan.{name}"
     expected = {("plan.json", f"plan.code.{name}")} | ({("params.yaml", name)} if name in COMPARED else set())
     assert expected <= compared

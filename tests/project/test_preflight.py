@@ -60,9 +60,8 @@ def test_what_is_right_passes(own: Path) -> None:
 def test_class_weights_of_other_labels(own: Path) -> None:
     write(None, {"class_weights": {"a": 1.0, "c": 2.0}}, mood=mood())
     assert check_errors() == [
-        "AB-111 params.yaml: overrides.mood.finetune.class_weights: "
-        "class_weights of 'a', 'c', but the labels are 'a', 'b'\n  "
-        "give `balanced`, or each label its weight"
+        "AB-111 params.yaml: overrides.mood.finetune.class_weights: class_weights of 'a', 'c', but the labels are "
+        "'a', 'b'\n  give `balanced`, or each label its weight"
     ]
 
 

@@ -338,8 +338,8 @@ def test_allowed(changes: dict[str, Any]) -> None:
         ),
         pytest.param(
             {"tasks.section": {**FILES, "type": "text-pair-classification"}, "finetune.long_text": "windows"},
-            "AB-111 params.yaml: finetune.long_text: long_text 'windows' "
-            "and a pair of texts\n  write head or head_tail",
+            "AB-111 params.yaml: finetune.long_text: long_text 'windows' and a pair of texts\n  write head or "
+            "head_tail",
             id="pairs have no windows",
         ),
         pytest.param(
@@ -366,9 +366,8 @@ def test_allowed(changes: dict[str, Any]) -> None:
         *(
             pytest.param(
                 {"compare.questions": {name: ["domain_task", "general"]}},
-                f"AB-112 params.yaml: compare.questions.{name}: '{name}' is a question already\n  "
-                f"give this one another "
-                "name",
+                f"AB-112 params.yaml: compare.questions.{name}: '{name}' is a question already\n  give this one "
+                "another name",
                 id=f"a question {name} is there",
             )
             for name in ("climb", "aa")

@@ -46,11 +46,11 @@ def refusals(document: dict[str, Any], file: Path = FILE) -> list[str]:
     try:
         rules.check(Recipe(document, file))
     except UserError as error:
-        found = error
-    if found is None:
+        raised = error
+    else:
         return []
-    assert found.exit_code == 78
-    return messages_in(str(found))
+    assert raised.exit_code == 78
+    return messages_in(str(raised))
 
 
 def notices(**changes: Any) -> list[str]:

@@ -59,10 +59,10 @@ class Base(Section):
         return self
 
     def _check_sizes(self) -> None:
-        assert self.layers
-        assert self.hidden_size
-        assert self.heads
-        assert self.intermediate_size
+        assert self.layers is not None
+        assert self.hidden_size is not None
+        assert self.heads is not None
+        assert self.intermediate_size is not None
         if self.hidden_size % self.heads:
             remainder = self.hidden_size % self.heads
             heads = next(heads for heads in range(self.heads, 0, -1) if self.hidden_size % heads == 0)
