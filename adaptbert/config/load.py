@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from adaptbert.codes import Code
@@ -236,12 +237,17 @@ def _fields(cls: type[Section], path: list[str]) -> list[str]:
         if get_origin(here) in (dict, list):  # a key that the user chose, or a place in a list
             here = get_args(here)[-1]
         else:
-            field = here.model_fields.get(part) if _is_model(here) else None
+            field = _by_key(here).get(part) if _is_model(here) else None
             here = field.annotation if field is not None else None
         here = _holding(here)
     if not _is_model(here):
         return []
-    return sorted(here.model_fields)
+    return sorted(_by_key(here))
+
+
+def _by_key(cls: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields as the file calls them."""
+    return {field.alias or name: field for name, field in cls.model_fields.items()}
 
 
 def _holding(annotation: Any) -> Any:

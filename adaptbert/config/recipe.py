@@ -42,6 +42,10 @@ KINDS = {"base": "bases", "corpus": "corpora", "task": "tasks", "arm": "arms"}
 """Kind of name -> the section that has such names."""
 
 
+Layer = tuple[str, Mapping[str, Any]]
+"""Values of a section, and the place where they stand: the section or an override."""
+
+
 def _mapping(value: object) -> object:
     """A section without a value is an empty one."""
     return {} if value is None else value
@@ -157,17 +161,29 @@ class Recipe:
         """
         cls, kinds = SECTIONS[section]
         layers = self._layers(section, [names[kind] for kind in kinds])
+        try:
+            return self._parsed(cls, section, layers, names["base"])
+        except UserError as error:
+            below = [self._wrong(cls, section, layers[:number], names["base"]) for number in range(1, len(layers))]
+            raise_all([_owned(failure, layers, below, section, self.file) for failure in _failures(error)])
+            raise
+
+    def _parsed(self, cls: type[Section], section: str, layers: Sequence[Layer], base: str) -> Any:
         merged: dict[str, Any] = {}
         for _, values in layers:
             merged = _merged(merged, values)
-        filled = cls.filled(merged, random=self.bases[names["base"]].is_random)
+        filled = cls.filled(merged, random=self.bases[base].is_random)
         if cls is Vocabulary and filled.get("corpora") is None:
             filled["corpora"] = list(self.corpora)
+        return load.parse(cls, filled, section, self.file)
+
+    def _wrong(self, cls: type[Section], section: str, layers: Sequence[Layer], base: str) -> set[str]:
+        """What is wrong already without the layers above."""
         try:
-            return load.parse(cls, filled, section, self.file)
+            self._parsed(cls, section, layers, base)
         except UserError as error:
-            raise_all([_owned(failure, layers, section, self.file) for failure in _failures(error)])
-            raise
+            return {str(failure) for failure in _failures(error)}
+        return set()
 
     def place(self, section: str, names: Mapping[str, str], *keys: str) -> str:
         """The dotted key of a value that is in force for an entry: where it is written, else in the section."""
@@ -180,7 +196,7 @@ class Recipe:
         _, *layers = [(section, {}), *self._layers(section, [names[kind] for kind in SECTIONS[section][1]])]
         return {place.split(".")[1]: values for place, values in layers if place != section}
 
-    def _layers(self, section: str, names: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
+    def _layers(self, section: str, names: Sequence[str]) -> list[Layer]:
         """The section and its overrides for these names, each with its place, as far as they are written."""
         layers = [(section, getattr(self._document, section))] if section in self.written else []
         for name in names:
@@ -262,8 +278,16 @@ def _failures(error: UserError) -> list[UserError]:
     return getattr(error, "failures", [error])
 
 
-def _owned(failure: UserError, layers: Sequence[tuple[str, Mapping[str, Any]]], section: str, file: Path) -> BadParams:
-    """With the place of the override in which the value stands."""
+def _owned(
+    failure: UserError, layers: Sequence[Layer], below: Sequence[set[str]], section: str, file: Path
+) -> BadParams:
+    """With the place of the override in which the value stands, or of the layer from which on values disagree.
+
+    Args:
+        below: what is wrong already with the first layer, with the first two, and so on.
+    """
+    first = next((number for number, wrong in enumerate(below, 1) if str(failure) in wrong), len(layers))
+    layers = layers[:first]
     path = failure.place.removeprefix(f"{file}: {section}").removeprefix(".")
     keys = path.split(".") if path else []
     owner = next((place for place, values in reversed(layers) if _has(values, keys)), section)

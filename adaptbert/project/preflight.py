@@ -115,10 +115,12 @@ def _sets(recipe: Recipe, folder: Path, missing: Set[str]) -> Iterator[_Set]:
     for task in recipe.tasks.values():
         if missing.isdisjoint(getattr(task, split) for split in SPLITS):
             yield _of_task(recipe, task, folder)
+    dictionaries: dict[Segmentation, str] = {}  # without repetitions: most bases share one
     for base in recipe.bases:
-        words = recipe.values("tokenize", {"base": base}).words
+        key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
+        dictionaries.setdefault(recipe.values("tokenize", {"base": base}).words, key)
+    for words, key in dictionaries.items():
         if words.dictionary not in missing:
-            key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
             yield key, (Path(words.dictionary),), _of_dictionary(words)
 
 

@@ -54,14 +54,14 @@ TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated")
 
 
 class Price(NamedTuple):
-    """A step on one text or task from one start: all trainings that are due, of every draw, seed and trial.
+    """A step on one text or task from one base: all trainings that are due, of every replicate, seed and trial.
 
     The minutes are those of one device and of optimizer steps alone.
     """
 
     step: str
     text: str
-    start: str
+    base: str
     trainings: int
     tokens: float
     tflop: float
@@ -69,7 +69,7 @@ class Price(NamedTuple):
 
 
 def prices(steps: int) -> list[Price]:
-    """In the order of training, start by start; none where everything is up to date.
+    """In the order of training, base by base; none where everything is up to date.
 
     Args:
         steps: optimizer steps that a speed is measured on.
@@ -92,8 +92,8 @@ def prices(steps: int) -> list[Price]:
 def table(priced: Sequence[Price]) -> Table:
     """With the sums in the last row."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("step", "text or task", "start", "trainings", "tokens", "TFLOP", "minutes"):
-        shown.add_column(name, justify="left" if name in ("step", "text or task", "start") else "right")
+    for name in ("step", "text or task", "base", "trainings", "tokens", "TFLOP", "minutes"):
+        shown.add_column(name, justify="left" if name in ("step", "text or task", "base") else "right")
     sums = (sum(figures) for figures in zip(*(each[3:] for each in priced), strict=True)) if priced else (0, 0, 0, 0)
     for each in [*priced, Price("all", "", "", *sums)]:
         figures = f"{each.trainings:,}", f"{each.tokens:,.0f}", amount(each.tflop), amount(each.minutes)
@@ -147,7 +147,7 @@ class _Bench:
             *(text for _, text in self.due),
         ]
         if not all((folder / "corpus.json").is_file() for folder in needed):
-            problem = "the text of this start is not tokenised, or not all of it"
+            problem = "the text of this base is not tokenised, or not all of it"
             raise BadData(
                 Code.NO_TOKENIZED_TEXT, self.tokenized, problem, f"run `dvc repro tokenize@{self.start}` first"
             )
@@ -287,7 +287,7 @@ def _pending(plan: Plan) -> Set[str]:
     for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
         for key, entry in getattr(plan, stage).items():
             # `pretrain` writes the random weights of a start, too.
-            below = entry.rung.replace(f"{SCRATCH}/", f"{PRETRAIN}/")
+            below = entry.checkpoint.replace(f"{SCRATCH}/", f"{PRETRAIN}/")
             if f"{stage}@{key}" in changed or below in pending or not Path(f"metrics/{stage}/{key}.json").is_file():
                 pending.add(f"{stage}/{key}")
     return pending

@@ -5,7 +5,6 @@ The vector is that of [CLS] (Devlin et al. 2019, section 4.1). The scores of a r
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +44,8 @@ class Sentences(Shape):
 
     def __init__(self, task: TaskDescription, encode: Encode, weights: Weights = None) -> None:
         super().__init__(task, task.labels)
-        self._encoder, self._weights = encode, None if weights is None else tuple(weights)
+        self._encoder, self._weights = encode, weights
+        self._placed: dict[torch.device, Tensor] = {}
 
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         return self._encoder(rows, tokenizer, max_length)
@@ -75,6 +75,14 @@ class Sentences(Shape):
         scores: Tensor = layer(vectors)
         return scores
 
+    def _weights_on(self, device: "torch.device") -> "Tensor | None":
+        """Put on each device once, because a GPU would wait for a copy in every step."""
+        import torch
+
+        if self._weights is not None and device not in self._placed:
+            self._placed[device] = torch.tensor(self._weights, dtype=torch.float32).to(device)
+        return self._placed.get(device)
+
     def _of_classes(self, probabilities: Float64) -> list[dict[str, Any]]:
         return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in probabilities.tolist()]
 
@@ -87,7 +95,7 @@ class SingleLabel(Sentences):
 
     def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """With class weights each row counts by its label."""
-        return cross_entropy(logits, batch.targets, _on(logits.device, self._weights))
+        return cross_entropy(logits, batch.targets, self._weights_on(logits.device))
 
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         number = {label: number for number, label in enumerate(self.classes)}
@@ -112,7 +120,7 @@ class MultiLabel(Sentences):
         """With class weights a label counts by them where the row has it."""
         from torch.nn import functional
 
-        weights = _on(logits.device, self._weights)
+        weights = self._weights_on(logits.device)
         return functional.binary_cross_entropy_with_logits(logits.float(), batch.targets, pos_weight=weights)
 
     def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
@@ -187,11 +195,3 @@ HEADS: Mapping[Target, Callable[[TaskDescription, Encode, Weights], Sentences]] 
     "number": Regression,
 }
 """By target."""
-
-
-@cache
-def _on(device: "torch.device", weights: tuple[float, ...] | None) -> "Tensor | None":
-    """Class weights as a tensor; put on each device once, because a GPU would wait for a copy in every step."""
-    import torch
-
-    return None if weights is None else torch.tensor(weights, dtype=torch.float32).to(device)

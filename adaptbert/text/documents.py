@@ -4,11 +4,10 @@ The computation is vectorised over batches of texts. A `Cutter` can be pickled i
 more than the tokenizers library.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from adaptbert.text.cut_points import spans
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.words import Segmenter
+from adaptbert.text.words import Segmenter, joined
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -77,7 +76,7 @@ class Cutter:
     def __call__(self, texts: Sequence[str]) -> Documents:
         encodings = _backend(self.rules).encode_batch(list(texts), add_special_tokens=False)
         counts = np.array([len(encoding) for encoding in encodings], np.int64)
-        ids = _joined(encoding.ids for encoding in encodings)
+        ids = joined(encoding.ids for encoding in encodings)
         begins, misaligned = self.segmenter.word_starts(texts, encodings)
         ends = self._ends(counts, begins)
         starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
@@ -121,10 +120,6 @@ def _characters(
         for owner, first, last in zip(owners.tolist(), firsts.tolist(), lasts.tolist(), strict=True)
     ]
     return np.array(spans, np.int64)
-
-
-def _joined(numbers: Iterable[list[Any]]) -> NDArray[np.int64]:
-    return np.fromiter(chain.from_iterable(numbers), np.int64)
 
 
 @lru_cache(maxsize=1)

@@ -77,7 +77,7 @@ class Segmenter:
             (tokens,), and the number of misaligned texts.
         """
         counts = np.array([len(encoding) for encoding in encodings], np.int64)
-        own = _joined(encoding.word_ids for encoding in encodings)
+        own = joined(encoding.word_ids for encoding in encodings)
         begins = np.ones(len(own), np.bool_)
         begins[1:] = own[1:] != own[:-1]
         begins[(np.cumsum(counts) - counts)[counts > 0]] = True  # no word spans two texts
@@ -85,14 +85,14 @@ class Segmenter:
             return begins, 0
 
         cut = _cutter(self.entries)
-        ends = np.cumsum(_joined(map(len, cut(text)) for text in texts))
+        ends = np.cumsum(joined(map(len, cut(text)) for text in texts))
         boundary = np.zeros(int(ends[-1]) + 1, np.int64)
         boundary[0] = boundary[ends] = 1
         upto = np.cumsum(boundary)  # boundaries up to and including a character
 
         lengths = np.array([len(text) for text in texts], np.int64)
         text = np.repeat(np.arange(len(texts)), counts)
-        spans = _joined(chain.from_iterable(encoding.offsets) for encoding in encodings).reshape(-1, 2)
+        spans = joined(chain.from_iterable(encoding.offsets) for encoding in encodings).reshape(-1, 2)
         spans += (np.cumsum(lengths) - lengths)[text, None]
         # A character that is split into several tokens (Hangul syllables are) has one span for all of them.
         first, last = spans[:, 0], np.maximum(spans[:, 1] - 1, spans[:, 0])
@@ -133,7 +133,8 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _joined(numbers: Iterable[Iterable[Any]]) -> NDArray[np.int64]:
+def joined(numbers: Iterable[Iterable[Any]]) -> NDArray[np.int64]:
+    """All numbers of all texts."""
     return np.fromiter(chain.from_iterable(numbers), np.int64)
 
 

@@ -1,8 +1,11 @@
 """Starts the other ranks of a run: processes of this machine, or of a Ray cluster that the user named.
 
-Either way a rank is the same process (adaptbert.training.rank_process), and its end says what became of it. On a
-cluster it is the child of a Ray task, which occupies a device; the folder of the stage must be there as well, at the
-same path, because ranks map the files of a corpus.
+Either way a rank is the same process, and its end says what became of it:
+
+    python -m adaptbert.training.launchers MODULE:FUNCTION RANK WORLD STORE
+
+On a cluster it is the child of a Ray task, which occupies a device; the folder of the stage must be there as well, at
+the same path, because ranks map the files of a corpus.
 """
 
 import os
@@ -13,11 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, UserError
 from adaptbert.runtime import cluster
-from adaptbert.training import rank_process
 
 VARIABLE = "ADAPTBERT_DEVICES"
 PATIENCE = timedelta(days=1)  # a rank waits while another measures or saves; a dead one is detected at once
@@ -50,13 +54,7 @@ class Processes:
 
     def __init__(self, world: int, name: str, store: Path) -> None:
         self.store = str(store)
-        self._processes = [self._start(rank, world, name) for rank in range(1, world)]
-
-    def _start(self, rank: int, world: int, name: str) -> "subprocess.Popen[bytes]":
-        """Start a new interpreter: a forked process could use neither CUDA nor threads."""
-        path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-        command = rank_process.command(name, rank, world, self.store)
-        return subprocess.Popen(command, env=os.environ | path, stdin=subprocess.DEVNULL)
+        self._processes = [_started(name, rank, world, self.store) for rank in range(1, world)]
 
     def failure(self) -> RankLost | None:
         """The error of one that ended with a failure."""
@@ -96,7 +94,7 @@ class ClusterTasks:
             host, 0, is_master=True, wait_for_workers=False, timeout=PATIENCE
         )
         self.store = f"tcp://{host}:{self._server.port}"
-        task = ray.remote(num_gpus=int(kind == "GPU"), num_cpus=1, max_retries=0)(rank_process.run)
+        task = ray.remote(num_gpus=int(kind == "GPU"), num_cpus=1, max_retries=0)(run_rank)
         folder = str(Path.cwd())
         self._tasks = [task.remote(folder, name, rank, world, self.store) for rank in range(1, world)]
 
@@ -132,6 +130,34 @@ class ClusterTasks:
         self.wait(GRACE_SECONDS)
 
 
+def run_rank(folder: str, function: str, rank: int, world: int, store: str) -> int:
+    """Run a rank on this machine to its end: the task that a cluster runs.
+
+    Args:
+        folder: of the stage.
+
+    Returns:
+        The exit status, negative for a signal.
+
+    Raises:
+        FileNotFoundError: the folder is not here.
+    """
+    if not Path(folder).is_dir():
+        raise FileNotFoundError(f"this machine has no folder {folder}: it must be on a file system of all machines")
+    process = _started(function, rank, world, store, cwd=folder)
+    try:
+        return process.wait()
+    finally:
+        process.kill()  # where the task was cancelled
+
+
+def _started(function: str, rank: int, world: int, store: str, **more: Any) -> "subprocess.Popen[bytes]":
+    """The process of a rank, a new interpreter: a forked process could use neither CUDA nor threads."""
+    command = [sys.executable, "-m", __name__, function, str(rank), str(world), store]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, **more)
+
+
 Others = Processes | ClusterTasks
 
 
@@ -151,3 +177,8 @@ def launched(world: int, follow: Follow) -> Iterator[Others]:
             yield others
         finally:
             others.end()
+
+
+if __name__ == "__main__":
+    _, function, rank, world, store = sys.argv
+    resolve_name(function)(int(rank), int(world), store)

@@ -132,6 +132,20 @@ def test_an_error_names_the_override_in_which_the_value_stands(overrides: dict[s
     assert line.startswith(expected.replace("overrides.domain.", ""))
 
 
+def test_what_is_wrong_without_an_override_is_told_once_in_the_section() -> None:
+    own = {task: {"finetune": {"epochs": 3}} for task in ("section", "mention")}
+    (line,) = errors(**{"finetune.seeds": [1, 1]}, overrides=own)
+    assert line.startswith("AB-111 params.yaml: finetune: seeds [1, 1]: ")
+    (line,) = errors(overrides=own | {"section": {"finetune": {"seeds": [1, 1]}}})
+    assert line.startswith("AB-111 params.yaml: overrides.section.finetune: seeds [1, 1]: ")
+
+
+def test_sections_are_known_by_their_names_in_the_file() -> None:
+    (line,) = errors(tokeniser={})
+    assert line.startswith("AB-099 params.yaml: tokeniser: unknown key 'tokeniser' (did you mean 'tokenizer'?)")
+    assert line.endswith("tokenizer, validate")
+
+
 def test_an_error_is_reported_once_for_all_entries_that_share_it() -> None:
     (line,) = errors(**{"overrides.domain.domain_transfer.dropout": 2.0, "compare.replicates": 3})
     assert line.startswith("AB-109 params.yaml: overrides.domain.domain_transfer.dropout: 2.0 is out of range")

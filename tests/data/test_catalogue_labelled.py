@@ -174,7 +174,7 @@ KEPT = {
 }  # fmt: skip
 ELSEWHERE = {
     69: "there are no folds: a task has one train, one dev and one test split",
-    75: "tests/tasks/test_cell.py::test_rows_that_are_cut_are_counted",
+    75: "tests/tasks/test_cell.py::test_cut_rows_and_a_seed_that_predicts_one_class_are_counted",
     85: "tests/tasks/test_extractive_answer.py::test_unanswerable_rows_are_counted",
     94: "tests/tasks/test_sequence_labelling.py::test_every_word_with_a_piece_is_answered_once",
 }

@@ -9,20 +9,20 @@ from tests.support import tiny, tiny_tasks
 from tests.support.project import ROOT, write_params
 
 COMMANDS = {
-    "pretrain": "--start small --tokenizer data/tokenizer/small"
+    "pretrain": "--base small --tokenizer data/tokenizer/small"
     " --text data/tokenized/small/corpora/general --heldout data/tokenized/small/heldout"
     " --scratch models/scratch/small --out models/pretrain/small --metrics metrics/pretrain/small.json",
-    "domain_transfer": "--corpus domain --start small --draw 1 --init models/pretrain/small"
+    "domain_transfer": "--corpus domain --base small --replicate 1 --init models/pretrain/small"
     " --text data/tokenized/small/corpora/domain --replay data/tokenized/small/corpora/general"
     " --heldout data/tokenized/small/heldout --out models/domain_transfer/domain-small-1"
     " --metrics metrics/domain_transfer/domain-small-1.json",
-    "task_transfer": "--task section --start small --draw 1 --init models/domain_transfer/domain-small-1"
+    "task_transfer": "--task section --base small --replicate 1 --init models/domain_transfer/domain-small-1"
     " --text data/tokenized/small/tasks/section --heldout data/tokenized/small/heldout"
     " --out models/task_transfer/section-domain-small-1 --metrics metrics/task_transfer/section-domain-small-1.json",
-    "finetune section": "--task section --arm scratch --start small --draw 0 --init models/scratch/small"
+    "finetune section": "--task section --arm scratch --base small --replicate 0 --init models/scratch/small"
     " --data data/validated/tasks/section --out models/finetune/section-scratch-small"
     " --predictions predictions/section-scratch-small.parquet --metrics metrics/finetune/section-scratch-small.json",
-    "finetune mention": "--task mention --arm domain --start small --draw 1"
+    "finetune mention": "--task mention --arm domain --base small --replicate 1"
     " --init models/domain_transfer/domain-small-1 --data data/validated/tasks/mention"
     " --out models/finetune/mention-domain-small-1 --predictions predictions/mention-domain-small-1.parquet"
     " --metrics metrics/finetune/mention-domain-small-1.json",
@@ -35,22 +35,22 @@ def values(accumulate: int) -> dict[str, Any]:
     """The smoke preset, smaller still, with dropout everywhere."""
     document = params.read(ROOT / "presets/smoke.yaml")
     for rung in ("pretrain", "domain_transfer", "task_transfer"):
-        document[rung]["all"] |= {
-            "budget": {"steps": 14},
+        document[rung] = {
+            "steps": 14,
             "global_batch_tokens": 128 * accumulate,
             "micro_batch_tokens": 128,
             "block_size": tiny.MAX_LENGTH,
             "dropout": 0.1,
             "measurements": 3,
         }
-    document["ladder"]["starts"]["small"]["encoder"] = {
+    document["bases"]["small"] = {
         "layers": 2,
         "hidden_size": 32,
         "heads": 2,
         "intermediate_size": 64,
         "max_positions": tiny.POSITIONS,
     }
-    document["finetune"]["all"] |= {
+    document["finetune"] |= {
         "labels": 0,
         "epochs": 2,
         "seeds": [1, 2],
@@ -63,7 +63,7 @@ def values(accumulate: int) -> dict[str, Any]:
 
 
 def make(root: Path, accumulate: int) -> None:
-    """Params, the ladder, stages and data in a folder.
+    """Params, the plan, stages and data in a folder.
 
     Args:
         accumulate: micro-batches an optimizer step.

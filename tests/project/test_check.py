@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 from adaptbert.config import load as params
+from adaptbert.config import recipe as recipes
+from adaptbert.project.rules import notices
 from tests.support.checked_files import write_document
 from tests.support.commands import DEMO, run
 from tests.support.messages import messages_in
@@ -12,7 +14,7 @@ from tests.support.messages import messages_in
 def test_check_tells_of_an_older_plan(project: Path) -> None:
     """A notice: `make recipe` and the flow write it first, and the first stage stops a plain `dvc repro`."""
     assert "AB-210" not in run("check").stdout
-    (project / "params.yaml").write_text(DEMO.replace("draws: 2 ", "draws: 3 "), encoding="utf-8")
+    (project / "params.yaml").write_text(DEMO.replace("replicates: 2", "replicates: 3"), encoding="utf-8")
     done = run("check")
     notice = "notice: AB-210 plan.json: older than params.yaml: missing: domain_transfer@general-small-3, "
     assert (done.exit_code, done.stdout.count(notice)) == (0, 1)
@@ -20,7 +22,7 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     done = run("plan")
     assert (done.exit_code, done.output) == (
         0,
-        "plan.json: 19 rungs and 28 cells; `dvc status` lists what will run\n",
+        "plan.json: 19 checkpoints and 28 cells; `dvc status` lists what will run\n",
     )
     assert "AB-210" not in run("check").stdout
     (project / "plan.json").unlink()
@@ -44,9 +46,9 @@ def test_a_folder_in_the_place_of_a_file_stays(project: Path) -> None:
     assert run("check").exit_code == 0
 
 
-def test_check_reports_the_ladder_last(project: Path) -> None:
+def test_check_reports_the_plan_last(project: Path) -> None:
     """`adaptbert plan` refuses the file as long as it has other errors."""
-    bad = DEMO.replace("draws: 2 ", "draws: 3 ").replace("heads: 4", "heads: 3")
+    bad = DEMO.replace("replicates: 2", "replicates: 3").replace("heads: 4", "heads: 3")
     (project / "params.yaml").write_text(bad, encoding="utf-8")
     for command in ("check", "plan"):
         done = run(command)
@@ -57,9 +59,9 @@ def test_check_prints_the_notices(project: Path) -> None:
     run("use", "smoke")
     done = run("check")
     *printed, last = done.output.splitlines()
-    expected = [f"notice: {each}" for each in notices(params.read(Path("params.yaml")), Path("params.yaml"))]
+    expected = [f"notice: {each}" for each in notices(recipes.read())]
     assert (done.exit_code, printed, len(printed)) == (0, expected, 4)
-    assert "climb cannot have a verdict, because general pre-training is done once for each start" in printed[-1]
+    assert "climb cannot have a verdict, because general pre-training is done once for each base" in printed[-1]
     assert last.endswith("the first rows of the files that it names are valid")
 
 
@@ -68,11 +70,10 @@ def test_check_looks_for_the_files(project: Path) -> None:
     (project / "sets").mkdir()
     (project / "sets/mood.train.csv").touch()
     document = params.read(project / "params.yaml")
-    document["corpora"]["domain"] |= {"source": "files", "path": "~/posts"}
-    task = {"source": "files", "shape": "single_sentence", "target": "class", "split": {"dev": 0.1}}
+    document["corpora"]["domain"] = {"path": "~/posts"}
+    task = {"type": "text-classification", "split": {"dev": 0.1}}
     train = "sets/mood_train.csv"
     document["tasks"]["mood"] = {**task, "train": train, "dev": train, "test": "sets/my test.csv"}
-    document["finetune"]["mood"] = {"single_sentence": {"long_text": "head"}}
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     run("plan")
     done = run("check")
@@ -89,7 +90,7 @@ def test_check_looks_for_the_checkpoint(project: Path) -> None:
     """Of another clone, say, that has the folder from git and nothing in it."""
     (project / "models/init/small").mkdir(parents=True)
     document = params.read(project / "params.yaml")
-    document["ladder"]["starts"]["small"] = {"init": "models/init/small"}
+    document["bases"]["small"] = "models/init/small"
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     (project / "models/init/small/model.safetensors.dvc").touch()
     run("plan")
@@ -97,24 +98,24 @@ def test_check_looks_for_the_checkpoint(project: Path) -> None:
     assert (done.exit_code, messages_in(done.stderr)) == (
         65,
         [
-            "error: AB-050 params.yaml: bases.small.init: models/init/small/config.json: no such file\n  "
+            "error: AB-050 params.yaml: bases.small: models/init/small/config.json: no such file\n  "
             "put a checkpoint there: `adaptbert import SOURCE --base small`",
-            "AB-050 params.yaml: bases.small.init: models/init/small/model.safetensors: no such file\n  "
+            "AB-050 params.yaml: bases.small: models/init/small/model.safetensors: no such file\n  "
             "get it from the remote: dvc pull models/init/small/model.safetensors; or from this clone's cache: "
             "dvc checkout models/init/small/model.safetensors",
         ],
     )
 
 
-def test_each_start_may_have_a_dictionary_of_its_own(project: Path) -> None:
-    """A file that starts share is opened once."""
+def test_each_base_may_have_a_dictionary_of_its_own(project: Path) -> None:
+    """A file that bases share is opened once."""
     (project / "bad.txt").write_text("word x\n", encoding="utf-8")
     document = params.read(project / "params.yaml")
-    document["ladder"]["starts"] = dict.fromkeys(("small", "other", "third"), document["ladder"]["starts"]["small"])
-    document["tokenize"]["all"]["words"] = {"segmenter": "rjieba", "dictionary": "bad.txt"}
-    document["tokenize"]["third"] = {"words": {"dictionary": "none.txt"}}
+    document["bases"] = dict.fromkeys(("small", "other", "third"), document["bases"]["small"])
+    document["tokenize"] = {"words": {"segmenter": "rjieba", "dictionary": "bad.txt"}}
+    document["overrides"] = {"third": {"tokenize": {"words": {"dictionary": "none.txt"}}}}
     write_document(document)
     assert [line.splitlines()[0] for line in messages_in(run("check").stderr)] == [
-        "error: AB-050 params.yaml: tokenize.third.words.dictionary: none.txt: no such file",
+        "error: AB-050 params.yaml: overrides.third.tokenize.words.dictionary: none.txt: no such file",
         "AB-165 bad.txt:1: 2 parts, of which the second is a frequency if there is one",
     ]

@@ -112,7 +112,7 @@ def test_changed_and_new_files_are_copied_and_recorded(project: Path, text: Path
 def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
     """Edits of params.yaml that exist nowhere else do not stand in the way of new files; the refusal says how."""
     use(text)
-    edited = WEIBO.replace("seed: 1 ", "seed: 7 ")
+    edited = WEIBO.replace("epochs: 3", "epochs: 7")
     Path("params.yaml").write_text(edited, encoding="utf-8")
     (text / NAMES[0]).write_text("other posts")
     refused = use(text)

@@ -1,23 +1,34 @@
-"""Every preset is a whole, valid params.yaml, and the demo is the one that is committed."""
+"""Every preset is a whole, valid, short params.yaml, and the demo is the one that is committed."""
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from adaptbert.config import load as params
-from adaptbert.config import plan_file
-from adaptbert.project import named_files, presets
-from adaptbert.tasks.shapes import SHAPES
+from adaptbert.config import load, plan_file
+from adaptbert.config.recipe import SECTIONS, Recipe
+from adaptbert.errors import UserError
+from adaptbert.project import named_files, presets, rules
 from tests.support.commands import run
 from tests.support.imports import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "presets").glob("*.yaml"))
+MOST_LINES = {"params": 45, **dict.fromkeys(NAMES, 40)}
 
 
 @pytest.fixture(autouse=True)
 def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+
+
+def preset(name: str) -> Path:
+    return ROOT / ("params.yaml" if name == "params" else f"presets/{name}.yaml")
+
+
+def recipe(name: str) -> Recipe:
+    return Recipe(load.read(preset(name)))
 
 
 def test_the_help_names_all() -> None:
@@ -27,32 +38,23 @@ def test_the_help_names_all() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_valid(name: str) -> None:
-    path = ROOT / "presets" / f"{name}.yaml"
-    check_all(params.read(path), path)
+    rules.check(recipe(name))
 
 
-def test_the_committed_ladder_is_that_of_the_committed_params() -> None:
-    plan_file.check(params.read(ROOT / "params.yaml"), ROOT / "params.yaml", plan_file.stages(), ROOT / "plan.json")
+@pytest.mark.parametrize("name", MOST_LINES)
+def test_a_person_writes_few_lines(name: str) -> None:
+    assert len(preset(name).read_text(encoding="utf-8").splitlines()) <= MOST_LINES[name]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_values_stand_in_a_block_only_where_they_differ(name: str) -> None:
-    """And the options of a task type in that of its task, so that a task of another type can be added."""
-    document = params.read(ROOT / "presets" / f"{name}.yaml")
-    for section in plan_file.SECTIONS:
-        values = params.flatten(document[section])
-        every = {key.removeprefix("all."): value for key, value in values.items() if key.startswith("all.")}
-        for key, value in values.items():
-            block, _, inside = key.partition(".")
-            assert block == "all" or every.get(inside, not value) != value, f"{section}.{key}"
-    assert not document["finetune"]["all"].keys() & SHAPES.keys()
+def test_the_committed_plan_is_that_of_the_committed_params() -> None:
+    plan_file.check(recipe("params"), plan_file.stages())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_of_the_project_exist(name: str) -> None:
     """Those of the user lie in data/own, which git ignores."""
-    missing = named_files.check(params.read(ROOT / "presets" / f"{name}.yaml"), ROOT / "params.yaml")
-    assert [str(error) for error in missing if "data/own/" not in str(error)] == []
+    missing = named_files.check(recipe(name))
+    assert [str(error) for _, error in missing if "data/own/" not in str(error)] == []
 
 
 def test_demo_is_the_committed_params_file() -> None:
@@ -63,11 +65,27 @@ def test_demo_is_the_committed_params_file() -> None:
     assert shown.stdout == demo, "cp params.yaml presets/demo.yaml (or the other way round)"
 
 
-@pytest.mark.parametrize(
-    "file",
-    [*(ROOT / "presets").glob("*.yaml"), *(ROOT / "benchmarks/real_sets").glob("*.yaml")],
-    ids=lambda path: path.stem,
-)
-def test_every_preset_leaves_the_precision_to_the_machine(file: Path) -> None:
-    values = params.flatten(params.read(file))
-    assert {value for key, value in values.items() if key.endswith("precision")} == {"auto"}
+def without(values: dict[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each value of a section, and the document without it."""
+    for key in values[section]:
+        rest = {name: value for name, value in values[section].items() if name != key}
+        yield key, {**values, section: rest}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "demo"])
+def test_a_value_is_written_where_it_differs_from_the_default(name: str) -> None:
+    """A file to begin with shows no more than has been decided; the demonstration shows what can be."""
+    written = recipe(name).written
+    for section in [section for section in SECTIONS if written.get(section)]:
+        for key, rest in without(written, section):
+            assert values_of(written, section) != values_of(rest, section), f"{section}.{key}"
+
+
+def values_of(document: dict[str, Any], section: str) -> list[Any]:
+    """In force, of each cell; or that there are none, because one is missing."""
+    read = Recipe(document)
+    names = [{**cell, "corpus": corpus} for cell in read.cells() for corpus in read.corpora]
+    try:
+        return [read.values(section, each) for each in names]
+    except UserError:
+        return []

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
-from adaptbert.config import plan_file
+from adaptbert.config import recipe as recipes
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
@@ -27,18 +26,14 @@ from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.commands import run
 from tests.support.imports import ROOT
+from tests.support.project import write_params
 from tests.support.small_graph import dvc
 
 TOKENS = 20 * 2048
 """Of a rung: 40,000 tokens in steps of 2,048."""
 
 TASKS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
-ARMS: dict[str, dict[str, str]] = {
-    "general": {},
-    "general_long": {"domain_transfer": "general"},
-    "domain": {"domain_transfer": "domain"},
-    "domain_task": {"domain_transfer": "domain", "task_transfer": "own"},
-}
+ARMS = ("general", "general_long", "domain", "domain_task")
 
 
 SECTIONS = ("pretrain", "domain_transfer", "task_transfer", "finetune")
@@ -48,20 +43,18 @@ GRAPH = "vars: [plan.json]\nstages:" + "".join(
     foreach: ${{plan.{stage}}}
     do:
       cmd: echo {{}} > metrics/{stage}/${{key}}.json
-      params: [{stage}.all]
+      params: [{stage}]
       outs: ["metrics/{stage}/${{key}}.json"]"""
     for stage in SECTIONS
 )
 """The stages alone: which rung a rung or cell starts from stands in plan.json."""
 
 
-def document(**ladder: Any) -> dict[str, Any]:
-    """The preset `smoke` with other arms, in one precision, and with these keys of the section `ladder`."""
-    smoke = params.read(ROOT / "presets/smoke.yaml")
-    smoke["ladder"] |= {"arms": ARMS, "draws": 2, **ladder}
-    for section in SECTIONS:
-        smoke[section]["all"]["precision"] = "32-true"
-    return smoke
+def document() -> dict[str, Any]:
+    """The preset `smoke` with other arms, in one precision."""
+    smoke = params.read(ROOT / "presets/smoke.yaml") | {"arms": list(ARMS)}
+    smoke["compare"]["replicates"] = 2
+    return smoke | {section: smoke[section] | {"precision": "32-true"} for section in SECTIONS}
 
 
 def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
@@ -71,8 +64,7 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
         values: of params.yaml.
     """
     (root / "stages").symlink_to(ROOT / "stages")
-    (root / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
-    plan_file.write(plan_file.plan(values, root / "params.yaml"), root / "plan.json")
+    write_params(root, values)
     (root / "dvc.yaml").write_text(GRAPH, encoding="utf-8")
     (root / ".dvc").mkdir()
     (root / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n", encoding="utf-8")
@@ -112,7 +104,7 @@ def priced() -> dict[tuple[str, str], Price]:
     return {(each.step, each.text): each for each in prices(steps=3)}
 
 
-def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
+def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> None:
     """The price of a rung is that of its budget; what is up to date has none, and has one again after a change."""
     tiny.pretrained(project / "models/pretrain/small")
     train("pretrain@small")
@@ -125,7 +117,7 @@ def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
         ("domain_transfer", "general"): 2,
         ("domain_transfer", "domain"): 2,
         **{("task_transfer", task): 2 for task in TASKS},
-        **{("finetune", task): 2 * 7 for task in TASKS},  # two seeds; one cell of general, two draws of three arms
+        **{("finetune", task): 2 * 7 for task in TASKS},  # two seeds; one cell of general, two replicates of three arms
     }
     domain = first["domain_transfer", "domain"]
     assert domain.tokens == 2 * TOKENS
@@ -133,7 +125,7 @@ def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
     rungs = [each for key, each in first.items() if key[0] != "finetune"]
     assert len({round(each.minutes / each.tflop, 9) for each in rungs}) == 1, "one speed for all rungs"
 
-    domain_rungs = [f"domain_transfer@domain-small-{draw}" for draw in (1, 2)]
+    domain_rungs = [f"domain_transfer@domain-small-{replicate}" for replicate in (1, 2)]
     train(*domain_rungs, "finetune@section-general-small", "finetune@section-domain-small-1")
     second = priced()
     assert first.keys() - second.keys() == {("domain_transfer", "domain")}
@@ -142,7 +134,7 @@ def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
     assert one.tflop == pytest.approx(other.tflop * 5 / 7)
 
     values = params.read(project / "params.yaml")
-    values["domain_transfer"]["all"]["budget"] = {"tokens": 2 * TOKENS}
+    values["domain_transfer"]["tokens"] = 2 * TOKENS
     (project / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
     third = priced()
     assert third["domain_transfer", "domain"].tokens == 2 * domain.tokens
@@ -161,7 +153,7 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch:
     assert done.exit_code == 0, done.output
     lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
     (header,) = [place for place, line in enumerate(lines) if "trainings" in line]
-    assert lines[header] == ["step", "text or task", "start", "trainings", "tokens", "TFLOP", "minutes"]
+    assert lines[header] == ["step", "text or task", "base", "trainings", "tokens", "TFLOP", "minutes"]
     (everything,) = [line for line in lines if line[0] == "all"]
     rows = [line for line in lines[header + 2 :] if len(line) == 7]
     assert [row[:4] for row in rows] == [[*key, "small", str(each.trainings)] for key, each in priced().items()]
@@ -172,7 +164,7 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("gone", "problem", "stage"),
     [
-        ("tokenized/small/tasks/mention/corpus.json", "small: the text of this start is not tok", "tokenize@small"),
+        ("tokenized/small/tasks/mention/corpus.json", "small: the text of this base is not tok", "tokenize@small"),
         ("validated/tasks/mention/task.json", "tasks/mention: the rows of this task are not validated", "validate"),
         ("validated/tasks/mention/train.parquet", "tasks/mention: the rows of this task are not", "validate"),
     ],
@@ -192,18 +184,18 @@ def test_what_dvc_says_where_it_fails(project: Path) -> None:
     assert "AB-198 dvc status: DVC cannot say what is due: './dvc.yaml' validation failed." in done.stderr
 
 
-def test_every_start_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And none is timed before the inputs of all are there."""
     monkeypatch.chdir(tmp_path)
-    one = document()["ladder"]["starts"]["small"]
-    tokenized_project(tmp_path, document(starts={"small": one, "other": one}))
+    one = document()["bases"]["small"]
+    tokenized_project(tmp_path, document() | {"bases": {"small": one, "other": one}})
     with monkeypatch.context() as patched:
         patched.setattr(price, "train_rung", lambda *_: pytest.fail("timed"))
-        with pytest.raises(BadData, match="AB-218 data/tokenized/other: the text of this start is not tokenised"):
+        with pytest.raises(BadData, match="AB-218 data/tokenized/other: the text of this base is not tokenised"):
             prices(steps=3)
     for kind in ("tokenized", "tokenizer"):
         shutil.copytree(tmp_path / f"data/{kind}/small", tmp_path / f"data/{kind}/other")
-    of = {start: [each[:2] for each in prices(steps=3) if each.start == start] for start in ("small", "other")}
+    of = {base: [each[:2] for each in prices(steps=3) if each.base == base] for base in ("small", "other")}
     assert of["small"] == of["other"] != []
 
 
@@ -213,9 +205,7 @@ def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path) -> No
     tiny.pretrained(project / "models/pretrain/small")
     train("pretrain@small")
     entry = next(each for each in planning.read().domain_transfer.values() if each.corpus == text)
-    values = import_module("stages.domain_transfer").STAGE.params_of(
-        params.read(Path("params.yaml")), entry.names(), "params.yaml"
-    )
+    values = recipes.read().values("domain_transfer", entry.names())
     start, corpora = Checkpoint.load(project / "models/pretrain/small"), Path("data/tokenized/small/corpora")
     corpus = TokenizedCorpus.load(corpora / text)
     if text == "domain":
@@ -234,9 +224,7 @@ def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) 
     train("pretrain@small")
     start, folder = Checkpoint.load(project / "models/pretrain/small"), project / "data/validated/tasks/mention"
     cell = next(cell for cell in planning.read().finetune.values() if cell.task == "mention")
-    values = import_module("stages.finetune").STAGE.params_of(
-        params.read(Path("params.yaml")), cell.names(), "params.yaml"
-    )
+    values = recipes.read().values("finetune", cell.names())
     described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
     request = SeedInputs(start, folder, described, rows, values).of(values.seeds[0])
     trained = train_seed(request, values.seeds[0], Savepoints(project / "points"), tiny.no_record())

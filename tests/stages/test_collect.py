@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.config import load as params
-from adaptbert.config.schema.sources import Corpus, Task
 from adaptbert.data import labelled_set
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers.fields import Fields
-from adaptbert.errors import BadData, UserError
+from adaptbert.errors import BadData
 from tests.support.messages import messages_in
+from tests.support.rules import errors
 
 ROOT = Path(__file__).parents[2]
 RunStage = Callable[..., subprocess.CompletedProcess[str]]
@@ -36,9 +37,9 @@ def run(tmp_path: Path, store: str) -> RunStage:
 
     def call(stage: str, key: str, section: dict[str, Any], out: str) -> subprocess.CompletedProcess[str]:
         document = params.read(ROOT / "params.yaml")
-        document[stage][key] = section
+        named, kind = {"collect": ("corpus", "corpora"), "collect_task": ("task", "tasks")}[stage]
+        document[kind][key] = section
         (tmp_path / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-        named = {"collect": "corpus", "collect_task": "task"}[stage]
         options = [part for name, value in {named: key, "out": out}.items() for part in (f"--{name}", value)]
         command = [sys.executable, "-m", f"stages.{stage}", *options]
         environment = {**os.environ, "MLFLOW_TRACKING_URI": store, "PYTHONWARNINGS": "ignore"}
@@ -49,7 +50,7 @@ def run(tmp_path: Path, store: str) -> RunStage:
 
 def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     (tmp_path / "posts.csv").write_bytes(b"content,n\none,1\nb\xe9d,2\nthree,3\n")
-    section = {"source": "files", "path": "posts.csv", "columns": {"text": "content"}}
+    section = {"path": "posts.csv", "columns": {"text": "content"}}
     done = run("collect", "domain", section, out="data/raw/corpora/domain")
     assert done.returncode == 0, done.stderr
     assert "domain: 2 documents, 8 characters" in done.stdout
@@ -76,13 +77,13 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     before = tmp_path / "data/raw/corpora/domain"
     before.mkdir(parents=True)
     (before / "text.parquet").write_bytes(b"of the run before")
-    section = {"source": "files", "path": "posts.csv"}
+    section = {"path": "posts.csv"}
     done = run("collect", "domain", section, out="data/raw/corpora/domain")
     assert done.returncode == 65
     lines = [line for line in messages_in(done.stderr) if line.startswith("error:")]
     assert lines == [
         "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?)\n  "
-        "rename it or map it in collect.domain.columns"
+        "rename it or map it in corpora.domain.columns"
     ]
     assert "Traceback" not in done.stderr
     assert [path.name for path in (tmp_path / "data/raw/corpora").iterdir()] == ["domain"]
@@ -95,7 +96,7 @@ def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
         lines = [json.dumps(row) for row in rows] + ['{"text": "cut']
         (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
-    section = {"source": "files", "shape": "single_sentence", "target": "class", "labels": ["0", "1"], **paths}
+    section = {"type": "text-classification", "labels": ["0", "1"], **paths}
     section["replace"] = [["@", ""]]
     done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
@@ -120,7 +121,7 @@ def test_a_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> 
     rows = [{"text": f"sentence {number}", "label": number % 2, "author": f"a{number // 3}"} for number in range(90)]
     (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     paths = dict.fromkeys(("train", "dev", "test"), "all.jsonl")
-    section = {"source": "files", "shape": "single_sentence", "target": "class", **paths,
+    section = {"type": "text-classification", **paths,
                "split": {"dev": 0.2, "test": 0.3}, "columns": {"group": "author"}}  # fmt: skip
     done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
@@ -143,12 +144,12 @@ def test_test_rows_of_one_group_are_refused(run: RunStage, tmp_path: Path) -> No
     for split, path in paths.items():
         rows = [{"text": f"{split} {n}", "label": n % 2, "by": split if split == "test" else n} for n in range(9)]
         (tmp_path / path).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    section = {"source": "files", "shape": "single_sentence", "target": "class", **paths, "columns": {"group": "by"}}
+    section = {"type": "text-classification", **paths, "columns": {"group": "by"}}
     dev = [{"text": f"dev {n}", "label": n % 2, "by": f"d{n}"} for n in range(9)]
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
     done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 65, done.stdout
-    assert "AB-222 params.yaml: collect_task: all 9 test rows are of one group" in done.stderr
+    assert "AB-222 params.yaml: tasks: all 9 test rows are of one group" in done.stderr
     dev[0]["by"] = "  "
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
     rows = [{"text": f"test {n}", "label": n % 2, "by": f" t{n % 2} "} for n in range(9)]
@@ -169,59 +170,54 @@ def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) ->
     assert not (tmp_path / "data").exists() or not list((tmp_path / "data").rglob("*.*"))
 
 
-FILES = {"source": "files", "path": "a.txt"}
+FILES = {"path": "a.txt"}
 DOCS = {"source": "installed_docs", "path": "a.txt"}
-TASK = {
-    "source": "files",
-    "shape": "single_sentence",
-    "target": "class",
-    "train": "a.csv",
-    "dev": "b.csv",
-    "test": "c.csv",
-}
+TASK = {"type": "text-classification", "train": "a.csv", "dev": "b.csv", "test": "c.csv"}
 SAME = {"train": "a.txt", "dev": "a.txt", "test": "a.txt"}
 ROWS = {"train": 1, "dev": 1, "test": 1}
 DOCS_TASK = {"source": "installed_docs"}
-QA = {"shape": "extractive_answer", "target": "answer", "no_answer": False}
-SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
+ANSWERS = {"type": "question-answering", "no_answer": False}
+SPANS = {"type": "token-classification", "tag_scheme": "bio"}
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "words"),
+    ("key", "values", "words"),
     [
-        (Corpus, {**FILES, "colums": {}}, "AB-099 .*unknown key 'colums' .did you mean 'columns'"),
-        (Corpus, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' is not a field of a corpus\n"),
-        (Corpus, {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
-        (Corpus, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'\n  name"),
-        (Task, {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
-        (Task, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
-        (Task, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'\n  it has class, "),
-        (Task, {k: v for k, v in TASK.items() if k != "target"}, "AB-099 .*target: is missing"),
-        (Task, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'\n  add it$"),
-        (Task, {**TASK, "tag_scheme": "bio"}, "AB-111 .*'class' takes no 'tag_scheme'"),
-        (Task, {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
-        (Task, {**TASK, **QA, "no_answer": None}, "AB-111 .*'answer' needs 'no_answer'"),
-        (Task, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
-        (Task, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* integer 0\n  write it in"),
-        (Task, {**TASK, "target": "number", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
-        (Task, {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
-        (Task, {**TASK, "split": {}}, "AB-111 .*\n  give a share"),
-        (Task, {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
-        (Task, {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
-        (Corpus, {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
-        (Task, {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
-        (Task, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*\n  name it for train, dev"),
-        (Task, {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
-        (Task, {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),
+        ("corpora", {**FILES, "colums": {}}, "AB-099 .*unknown key 'colums' .did you mean 'columns'"),
+        ("corpora", {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' is not a field of a corpus\n"),
+        ("corpora", {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
+        ("corpora", {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'\n  name"),
+        ("tasks", {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
+        ("tasks", {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
+        ("tasks", {**TASK, "type": "spans"}, "AB-100 .*type: expected 'text-classification', .* found text 'spans'"),
+        ("tasks", {k: v for k, v in TASK.items() if k != "type"}, "AB-099 .*type: is missing"),
+        ("tasks", {**TASK, "type": "token-classification"}, "AB-111 .*'token-classification' needs 'tag_scheme'\n  add it"),
+        ("tasks", {**TASK, "tag_scheme": "bio"}, "AB-111 .*'text-classification' takes no 'tag_scheme'"),
+        ("tasks", {**TASK, "tag_scheme": "none"}, "AB-111 .*tag_scheme, and the type is text-classification"),
+        ("tasks", {**TASK, "pair": True}, "AB-111 .*pair: true, and the type is text-classification"),
+        ("tasks", {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
+        ("tasks", {**TASK, **ANSWERS, "no_answer": None}, "AB-111 .*'question-answering' needs 'no_answer'"),
+        ("tasks", {**TASK, **ANSWERS, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
+        ("tasks", {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* integer 0\n  write it in"),
+        ("tasks", {**TASK, "type": "regression", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
+        ("tasks", {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
+        ("tasks", {**TASK, "split": {}}, "AB-111 .*\n  give a share"),
+        ("tasks", {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
+        ("tasks", {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
+        ("corpora", {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
+        ("tasks", {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
+        ("tasks", {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*\n  name it for train, dev"),
+        ("tasks", {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
+        ("tasks", {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),
     ],
 )  # fmt: skip
-def test_params_that_contradict_each_other(kind: type[params.Config], values: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError, match=words) as raised:
-        params.parse(kind, values, "collect.domain", Path("params.yaml"))
-    assert raised.value.exit_code == 78
+def test_params_that_contradict_each_other(key: str, values: dict[str, Any], words: str) -> None:
+    messages = errors(**{f"{key}.x": values})
+    assert any(re.match(words.replace(" .*", f" params.yaml: {key}.x.*", 1), line, re.DOTALL) for line in messages), (
+        messages
+    )
 
 
-def test_formats_that_mark_characters_need_no_scheme() -> None:
-    values = {**TASK, **SPANS, "format": "doccano"}
-    for scheme in ("bio", None):
-        assert params.parse(Task, values | {"tag_scheme": scheme}, "x", Path("p")).tag_scheme == scheme
+@pytest.mark.parametrize("scheme", ["bio", None])
+def test_formats_that_mark_characters_need_no_scheme(scheme: str | None) -> None:
+    assert errors(**{"tasks.x": {**TASK, **SPANS, "format": "doccano", "tag_scheme": scheme}}) == []

@@ -1,4 +1,4 @@
-"""A ladder that starts from a public checkpoint: by its name on the hub, and from a folder; no step is spent on it."""
+"""A recipe from a public checkpoint: by its name on the hub, and from a folder; no step is spent on it."""
 
 from pathlib import Path
 from typing import Any
@@ -8,13 +8,12 @@ import torch
 from safetensors.torch import load_file
 from transformers import BertForMaskedLM
 
+from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import read_json
 from tests.support import tiny
 from tests.support.checkpoint_edits import edit
 from tests.support.hub_cache import REVISION, in_cache
 from tests.support.rungs import PRETRAIN, SCRATCH, Ladder, refused
-
-NONE = {"encoder": None, "tokens": 0}
 
 
 @pytest.fixture
@@ -28,17 +27,17 @@ def public(ladder: Ladder) -> Path:
 
 
 @pytest.mark.parametrize(
-    "start",
+    "base",
     [
-        {"init": "acme/tiny-bert", "revision": REVISION},
-        {"init": "acme/tiny-bert", "revision": "main"},
-        {"init": "models/init/small"},
+        {"checkpoint": "acme/tiny-bert", "revision": REVISION},
+        {"checkpoint": "acme/tiny-bert"},
+        {"checkpoint": "models/init/small"},
     ],
     ids=["commit", "branch", "folder"],
 )
-def test_a_public_checkpoint_is_the_general_rung_as_it_is(ladder: Ladder, public: Path, start: dict[str, Any]) -> None:
+def test_a_public_checkpoint_is_the_general_rung_as_it_is(ladder: Ladder, public: Path, base: dict[str, Any]) -> None:
     in_cache("tiny-bert", public)
-    ladder.pretrain(**start, **NONE)
+    ladder.pretrain(base=Base(**base), tokens=0)
     before = load_file(public / "model.safetensors")
     after = load_file(ladder.root / "models" / PRETRAIN / "model.safetensors")
     assert before.keys() == after.keys()
@@ -64,4 +63,4 @@ def test_a_model_of_the_hub_is_held_as_a_folder_is(
     if change is not None:
         edit(public, "config.json", **change)
         in_cache(name, public)
-    refused(ladder, lambda: ladder.pretrain(init=f"acme/{name}", revision="main", **NONE), message)
+    refused(ladder, lambda: ladder.pretrain(checkpoint=f"acme/{name}", tokens=0), message)

@@ -26,9 +26,8 @@ from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 
 TRAIN = {"corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True, "min_frequency": 1}
-ENCODER = Base(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
-RANDOM = Base(init="scratch", encoder=ENCODER)
-FOLDER = Base(init="models/init/small")
+RANDOM = Base(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
+FOLDER = Base(checkpoint="models/init/small")
 WORDS = Segmentation(segmenter="none", dictionary=str(ROOT / "data/sources/words.txt"))
 CUT = Tokenize(max_length=24, heldout_fraction=0.1, words=WORDS)
 
@@ -56,7 +55,7 @@ def make_tokenizer(validated: Path, root: Path, values: Mapping[str, Any], weigh
     with chdir(root):  # params.yaml names models/init/small
         tokenizer(
             Vocabulary(**values),
-            start="small",
+            base="small",
             weights=weights,
             corpora=validated / "corpora",
             out=root / "tokenizer",
@@ -71,7 +70,7 @@ def run(validated: Path, root: Path, params: Tokenize = CUT, **train: Any) -> di
     make_tokenizer(validated, root, TRAIN | train)
     tokenize(
         params,
-        start="small",
+        base="small",
         validated=validated,
         tokenizer=root / "tokenizer",
         out=root / "tokenized",
@@ -164,7 +163,7 @@ def test_equal_bytes_in_other_processes(validated: Path, outputs: Path, tmp_path
 
 
 def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
-    """What random weights need may stand in the file as well: another start has those."""
+    """What random weights need may stand in the file as well: another base has those."""
     tiny.tokenizer().save(tmp_path / "models/init/small")
     made = make_tokenizer(validated, tmp_path, TRAIN, FOLDER)
     assert made.fingerprint == tiny.tokenizer().fingerprint
@@ -204,8 +203,8 @@ def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path
         run(validated, tmp_path, Tokenize(max_length=24, heldout_fraction=1e-6, words=WORDS))
 
 
-def test_a_start_from_random_weights_adds_no_words(validated: Path, tmp_path: Path) -> None:
-    """`extend` in `all` is for the starts from a checkpoint; this one has words of all its corpora already."""
+def test_random_weights_get_no_further_words(validated: Path, tmp_path: Path) -> None:
+    """`extend` is for checkpoints; random weights have words of all its corpora already."""
     extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
     run(validated, tmp_path, extend=Extension(**extend))
     metrics = read_json(tmp_path / "metrics/tokenizer.json")

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
+from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import read_json
 from adaptbert.errors import Several
 from stages.validate import validate
 from tests.support import raw
 from tests.support.labelled_files import SPANS
+from tests.support.rules import DEMO, recipe
 from tests.support.tiny import folder_bytes
 
-PARAMS = ValidateParams(min_characters=2, max_characters=1000, max_bad_fraction=0.4)
+PARAMS = Limits(min_characters=2, max_characters=1000, max_bad_fraction=0.4)
 HELD_OUT = "a dev or test sentence of the task that is long enough to be found inside"
 
 
@@ -52,8 +54,7 @@ def collected(folder: Path) -> None:
 def run(folder: Path, record: Any, tasks: Sequence[str] = ("place", "mood")) -> None:
     validate(
         PARAMS,
-        collect=Names.model_validate({name: {} for name in ("general", "domain")}),
-        collect_task=Names.model_validate({name: {} for name in tasks}),
+        recipe=recipe(tasks=dict.fromkeys(tasks, DEMO["tasks"]["section"])),
         corpora=folder / "raw/corpora",
         tasks=folder / "raw/tasks",
         out=folder / "validated",

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from adaptbert.config import plan_file
+from adaptbert.config.recipe import Recipe
 from adaptbert.runtime.libraries import QUIET
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +110,7 @@ def clone(target: Path, home: Path) -> Project:
 def write_params(root: Path, document: Mapping[str, Any]) -> None:
     """params.yaml, and the plan.json that belongs to it."""
     (root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    plan_file.write(plan_file.plan(document, root / "params.yaml"), root / "plan.json")
+    plan_file.write(plan_file.plan(Recipe(document)), root / "plan.json")
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -14,9 +14,9 @@ from tests.support import tiny
 from tests.support.messages import messages_in
 
 State = dict[str, Any]
-STARTS = Path("models/init")
-START = "source"
-INIT = STARTS / START
+BASES = Path("models/init")
+BASE = "source"
+INIT = BASES / BASE
 """Where `run` imports to."""
 README = "what lies here"
 BIN, CONFIG, VOCABULARY = "source/pytorch_model.bin", "source/config.json", "source/vocab.txt"
@@ -84,7 +84,7 @@ def save_source(folder: Path) -> Path:
 
 def run(*arguments: str) -> Result:
     """The command, into INIT where nothing else is said."""
-    place = [] if "--base" in arguments else ["--base", START]
+    place = [] if "--base" in arguments else ["--base", BASE]
     return CliRunner().invoke(app, ["import", *arguments, *place])
 
 
@@ -131,7 +131,7 @@ def refused(*arguments: str, code: int = 65) -> str:
     assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
     (message,) = messages_in(done.output)
     assert message.count("\n") == 1, "a place and a problem, a remedy"
-    assert [path.name for path in STARTS.iterdir()] == ["README.md"]
+    assert [path.name for path in BASES.iterdir()] == ["README.md"]
     return message.removeprefix("error: ")
 
 

@@ -9,8 +9,7 @@ import torch
 
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.training import rank_process
-from adaptbert.training.launchers import VARIABLE, RankLost
+from adaptbert.training.launchers import VARIABLE, RankLost, run_rank
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from tests.support import short_runs, tiny
@@ -75,4 +74,4 @@ def test_a_machine_that_is_lost_costs_only_time(
 
 def test_a_stage_folder_that_another_machine_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="must be on a file system of all machines"):
-        rank_process.run(str(tmp_path / "nowhere"), "adaptbert.training.loop:follow", 1, 2, "tcp://127.0.0.1:1")
+        run_rank(str(tmp_path / "nowhere"), "adaptbert.training.loop:follow", 1, 2, "tcp://127.0.0.1:1")

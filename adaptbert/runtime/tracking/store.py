@@ -81,7 +81,10 @@ class Store:
         return True
 
     def do(self, call: Callable[[], object]) -> None:
-        """Queue a call."""
+        """Queue a call; what a call does in its turn is done at once, not behind what waits."""
+        if threading.current_thread() is self._thread:
+            call()
+            return
         if self._thread.ident is None:
             self._make(self._prepare)
             self._calls.put(self._connect)
@@ -91,7 +94,7 @@ class Store:
     def close(self) -> None:
         """Wait until every call is made, or the time is over; a thread that hangs ends with the process."""
         self._calls.put(None)
-        if not self.failed:
+        if self._thread.is_alive() and not self.failed:
             self._thread.join(self._seconds)
         if self._thread.is_alive():
             self._give_up(TimeoutError(f"its calls took more than {self._seconds:g} seconds"))

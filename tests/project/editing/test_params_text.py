@@ -53,7 +53,7 @@ def new_lines(before: str, after: str) -> list[str]:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_nothing_but_the_entry_is_new(file: Path, tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
-    lines = new_lines(text, added(tmp_path, text, ("collect_task", "mine")))
+    lines = new_lines(text, added(tmp_path, text, ("tasks", "mine")))
     assert lines == [
         "+   mine:",
         "+     text: 'a: b'",

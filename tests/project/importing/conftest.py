@@ -3,17 +3,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.public_checkpoints import README, STARTS, save_source
+from tests.support.public_checkpoints import BASES, README, save_source
 
 
 @pytest.fixture(autouse=True)
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty project with a folder `source`, as the hub has them; at the end nothing may lie beside the start."""
+    """An empty project with a folder `source`, as the hub has them; at the end nothing may lie beside the base."""
     root = tmp_path / "project"
-    (root / STARTS).mkdir(parents=True)
-    (root / STARTS / "README.md").write_text(README)
+    (root / BASES).mkdir(parents=True)
+    (root / BASES / "README.md").write_text(README)
     (root / "params.yaml").touch()
     monkeypatch.chdir(root)
     yield save_source(Path("source"))
-    assert {path.name for path in (*Path("models").iterdir(), *STARTS.iterdir())} <= {"init", "README.md", "source"}
-    assert (STARTS / "README.md").read_text() == README
+    assert {path.name for path in (*Path("models").iterdir(), *BASES.iterdir())} <= {"init", "README.md", "source"}
+    assert (BASES / "README.md").read_text() == README

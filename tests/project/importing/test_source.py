@@ -37,7 +37,7 @@ from tests.support.public_checkpoints import (
         ("x" * 60, "x" * 40),
     ],
 )
-def test_the_name_of_the_start_is_that_of_the_model(model: str, name: str) -> None:
+def test_the_name_of_the_base_is_that_of_the_model(model: str, name: str) -> None:
     assert name_of(model) == name
 
 

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from adaptbert.runtime.origin import origin, run_name
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.tracking.run import open_run
-from adaptbert.runtime.tracking.store import project_root, tracking_uri
+from adaptbert.runtime.tracking.store import Store, project_root, tracking_uri
 from tests.support.stores import client, runs
 
 
@@ -191,7 +192,8 @@ def test_a_run_that_was_removed_meanwhile_is_made_anew(inside: Path, tmp_path: P
 
 def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
     """One run per recipe, identified by the values of params.yaml: every stage uses it, the last ends it."""
-    own = {}
+    own, quick = {}, inside / "quick.yaml"
+    quick.write_text("seed: 13\n")
     for seed in (11, 12):
         params = inside / f"params-{seed}.yaml"
         for comment in ("", "# the same\n"):
@@ -205,6 +207,14 @@ def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
         assert {run.data.tags["recipe"] for run in below} == {recipe.info.run_name}
         assert re.fullmatch(r"own [0-9a-f]{7}", recipe.info.run_name)
         own[seed] = recipe.info.run_id
+
+    connect = Store._connect
+    with pytest.MonkeyPatch.context() as patch:  # all calls are queued before the first is made
+        patch.setattr(Store, "_connect", lambda store: (time.sleep(0.5), connect(store)))
+        with open_run("compare", {}, {}, quick):
+            pass
+    (recipe,) = [run for run in runs(inside, "tags.stage = 'recipe'") if run.data.params == {"seed": "13"}]
+    assert [item.path for item in client(inside).list_artifacts(recipe.info.run_id)] == ["quick.yaml"]
 
     with open_run("compare", {}, {}, inside / "params-12.yaml") as run:
         run.conclude_recipe({"section/domain": 59.3, "section/steps/climb": 3.1})
