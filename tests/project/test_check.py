@@ -98,9 +98,9 @@ def test_check_looks_for_the_checkpoint(project: Path) -> None:
     assert (done.exit_code, messages_in(done.stderr)) == (
         65,
         [
-            "error: AB-050 params.yaml: bases.small.init: models/init/small/config.json: no such file\n  "
+            "error: AB-050 params.yaml: bases.small: models/init/small/config.json: no such file\n  "
             "put a checkpoint there: `adaptbert import SOURCE --base small`",
-            "AB-050 params.yaml: bases.small.init: models/init/small/model.safetensors: no such file\n  "
+            "AB-050 params.yaml: bases.small: models/init/small/model.safetensors: no such file\n  "
             "get it from the remote: dvc pull models/init/small/model.safetensors; or from this clone's cache: "
             "dvc checkout models/init/small/model.safetensors",
         ],
