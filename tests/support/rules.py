@@ -42,7 +42,6 @@ def errors(**changes: Any) -> list[str]:
 
 def refusals(document: dict[str, Any], file: Path = FILE) -> list[str]:
     """The messages of all checks of a document."""
-    found: UserError | None = None
     try:
         rules.check(Recipe(document, file))
     except UserError as error:
