@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.schema.bases import FOLDERS, Arm, Arms, Base, BaseValue, arms_of, is_of
+from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, Arm, Arms, Base, BaseValue, arms_of, is_of
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, Pretrain, TaskTransfer
@@ -174,7 +174,7 @@ class Recipe:
             merged = _merged(merged, values)
         filled = cls.filled(merged, random=self.bases[base].is_random)
         if cls is Vocabulary and filled.get("corpora") is None:
-            filled["corpora"] = list(self.corpora)
+            filled["corpora"] = [name for name in (GENERAL, DOMAIN) if name in self.corpora]
         return load.parse(cls, filled, section, self.file)
 
     def _wrong(self, cls: type[Section], section: str, layers: Sequence[Layer], base: str) -> set[str]:
