@@ -138,7 +138,7 @@ def not_on_the_hub(name: str, error: Exception) -> BadData:
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     remedy = (
         "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before); from a folder: "
-        "`adaptbert import FOLDER --start NAME`"
+        "`adaptbert import FOLDER --base NAME`"
     )
     return BadData(Code.NOT_A_CHECKPOINT, name, f"cannot be loaded from the hub: {reason}", remedy)
 

@@ -169,7 +169,7 @@ def _loading(source: str | Path) -> Iterator[None]:
         yield
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        of_hub = "check the name, or the network; from a folder: `adaptbert import FOLDER --start NAME`"
+        of_hub = "check the name, or the network; from a folder: `adaptbert import FOLDER --base NAME`"
         remedy = "copy the whole checkpoint again" if isinstance(source, Path) else of_hub
         raise BadData(Code.NOT_A_CHECKPOINT, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
 

@@ -243,7 +243,7 @@ def test_a_named_pair_of_one_rung_needs_no_draws(tmp_path: Path) -> None:
     """A frozen encoder beside a trained one: they differ in fine-tuning alone, so seeds and rows suffice."""
     probe = rearmed(simulate(tmp_path, tasks=["section"]), {"general": ("domain", {}), "probe": ("scratch", {})})
     cells = {
-        key: cell.model_copy(update={"of_arm": cell.arm if cell.arm == "probe" else "all"})
+        key: cell.model_copy(update={"values": {"overrides": {"probe": {}}} if cell.arm == "probe" else {}})
         for key, cell in probe.ladder.finetune.items()
     }
     variant = replace(probe, ladder=probe.ladder.model_copy(update={"finetune": cells}))

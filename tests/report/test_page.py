@@ -90,7 +90,7 @@ def test_the_page_begins_with_the_answers_and_has_every_score(comparison: Compar
 def test_how_often_a_verdict_errs_follows_from_the_confidence(comparison: Comparison) -> None:
     page = render(replace(comparison, confidence=0.98, worth=0.02))
     assert "one or more of them are wrong in at most 2 % of studies" in page
-    assert "The smallest gain worth having is 2.0 points (<code>compare.worth</code>)" in page
+    assert "The smallest gain worth having is 2.0 points (<code>compare.min_gain</code>)" in page
 
 
 def test_the_matrix_holds_difference_interval_verdict_and_cost_of_every_step(repeated: Comparison) -> None:

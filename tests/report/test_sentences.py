@@ -67,7 +67,7 @@ STEPS: dict[str, tuple[Callable[[Task], Step], str]] = {
     "one recipe": (lambda task: undecided(task, question="aa"), "the true difference is 0."),
     "own values": (
         lambda task: undecided(task, own_values=["domain"]),
-        "Fine-tuning differs as well: `finetune.domain` in params.yaml. One run of it takes: domain",
+        "Fine-tuning differs as well: `overrides.domain.finetune` in params.yaml. One run of it takes: domain",
     ),
     "no seed in common": (
         lambda task: undecided(task, difference=None),
@@ -240,7 +240,9 @@ def test_of_test_rows(comparison: Comparison) -> None:
 
 def test_of_draws_that_were_not_repeated(comparison: Comparison, repeated: Comparison) -> None:
     once = "Each step before fine-tuning was trained once (one draw); another draw may give another result."
-    price = "Verdicts need at least two draws (`ladder.draws: 2` in params.yaml): 4.50 M tokens and 143 TFLOP more."
+    price = (
+        "Verdicts need at least two draws (`compare.replicates: 2` in params.yaml): 4.50 M tokens and 143 TFLOP more."
+    )
     assert repetition.once(replace(comparison, one_more_draw=Cost(4_500_000, 143.0))).en == f"{once} {price}"
     assert repetition.once(replace(comparison, one_more_draw=None)).en == once
     assert repetition.once(repeated).en.startswith("Each rung above general pre-training was trained 3 times (draws)")

@@ -150,7 +150,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
 
 
 def test_the_stage_takes_what_is_worth_having_and_what_is_asked_from_its_params(tmp_path: Path) -> None:
-    values = {"worth": 2.5, "primary": ["which_text", "pretrain"], "questions": {"which_text": ["task", "domain"]}}
+    values = {"min_gain": 2.5, "primary": ["which_text", "pretrain"], "questions": {"which_text": ["task", "domain"]}}
     params = Compare.model_validate({"confidence": 0.9, "baseline_seed": 1, **values})
     run_stage(simulate(tmp_path / "recipe", tasks=["section"]), tmp_path / "out", params)
     metrics = read_json(tmp_path / "out/metrics/comparison.json")
@@ -159,7 +159,7 @@ def test_the_stage_takes_what_is_worth_having_and_what_is_asked_from_its_params(
     assert {name for name, step in steps.items() if step["primary"]} == {"which_text", "pretrain"}
     assert (steps["which_text"]["of"], steps["which_text"]["verdict"]) == (["task", "domain"], "one_draw")
     page = (tmp_path / "out/reports/index.html").read_text(encoding="utf-8")
-    assert "The smallest gain worth having is 2.5 points (<code>compare.worth</code>)" in page
+    assert "The smallest gain worth having is 2.5 points (<code>compare.min_gain</code>)" in page
     assert "(90 % interval " in page
     assert "which_text: one draw, no verdict (section −" in page
 

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.config.load import parse
-from adaptbert.config.schema.sources import Source
+from adaptbert.config.schema.sources import Corpus
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.readers import replacing
 from adaptbert.data.readers.encodings import problem
 from adaptbert.data.readers.fields import Fields
 from adaptbert.data.readers.records import Row
 from adaptbert.data.readers.replacing import Replacer
+from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.prediction import Predictor, outputs
 from adaptbert.prediction.inputs import Input
@@ -107,8 +107,9 @@ charmap é utf\0 unknown"""
 
 @pytest.mark.parametrize("name", [*REFUSED.split(), ""])
 def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadParams, match=r"(?s)AB-111 .*encoding '.*\n  write e.g. gb18030, big5, .*leave it out for"):
-        parse(Source, {"source": "files", "encoding": name}, "collect.domain", Path("params.yaml"))
+    (refusal,) = contradictions(Corpus(path="a.txt", encoding=name))
+    assert f"encoding '{name}'" in str(refusal) or "encoding ''" in str(refusal)
+    assert re.match("write e.g. gb18030, big5, .*leave it out for", refusal.remedy)
     path = write(tmp_path / "a.txt", "a\n")
     if name:
         with pytest.raises(BadParams, match="AB-111 --encoding: "):
@@ -165,13 +166,12 @@ def test_a_pattern_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_pattern_that_is_none(pattern: str, replacement: str, words: str | None) -> None:
-    values = {"source": "files", "replace": [[pattern, replacement]]}
+    found = list(contradictions(Corpus(path="a.txt", replace=[[pattern, replacement]])))
     if words is None:
-        Source.model_validate(values)
+        assert found == []
         return
-    with pytest.raises(BadParams, match=r"(?s)AB-111 .*mend the regular expression") as caught:
-        parse(Source, values, "collect.domain", Path("params.yaml"))
-    assert words in str(caught.value)
+    assert words in str(found[0])
+    assert found[0].remedy == "mend the regular expression"
 
 
 USUAL = [
