@@ -68,7 +68,7 @@ def test_what_this_process_has(variables: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("corpus", ["domain", pytest.param("broken", marks=pytest.mark.slow)])
 def test_a_stage_whose_server_is_dead(project: Path, corpus: str) -> None:
-    command = [sys.executable, "-c", RECORDED, "--corpus", corpus, "--out", "out"]
+    command = [sys.executable, "-c", RECORDED, "--base", "small", "--corpus", corpus, "--out", "out"]
     env = {**os.environ, "MLFLOW_TRACKING_URI": f"{ADDRESS}:{free_port()}", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
     ran = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
     printed = ran.stdout + ran.stderr
