@@ -85,9 +85,11 @@ _NONE_FILLED = _Defaults({}, {})
 
 
 def parameters() -> dict[str, list[Parameter]]:
-    """Every key, by section, in the order of the schema."""
+    """Every key, by section: what there is, the steps, how they are compared."""
     words, sections = _docstrings(Document), {}
-    for name, field in Document.model_fields.items():
+    last = (*SECTIONS, "compare", "overrides")
+    for name in [*(name for name in Document.model_fields if name not in last), *last]:
+        field = Document.model_fields[name]
         key, annotation = field.alias or name, _bare(field.annotation)
         if key in SECTIONS:
             cls = SECTIONS[key][0]

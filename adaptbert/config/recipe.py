@@ -54,8 +54,8 @@ def _mapping(value: object) -> object:
 Values = Annotated[dict[str, Any], BeforeValidator(_mapping)]
 
 
-class _Overrides(Section):
-    """What differs under one name."""
+class _Steps(Section):
+    """The sections whose values can differ, as they are written: of a whole recipe, or under one name."""
 
     tokenizer: Values = {}
     tokenize: Values = {}
@@ -66,7 +66,7 @@ class _Overrides(Section):
     finetune: Values = {}
 
 
-class Document(Section):
+class Document(_Steps):
     """The keys of params.yaml."""
 
     seed: Seed = 1
@@ -82,15 +82,8 @@ class Document(Section):
     `domain`, `task`, `domain_task`, `scratch_task`, `general_long_task`. Left out: the second to the sixth, of which
     three need a corpus `domain`."""
     validation: Annotated[Limits, BeforeValidator(_mapping), Field(alias="validate")] = Limits()
-    tokenizer: Values = {}
-    tokenize: Values = {}
-    measure: Values = {}
-    pretrain: Values = {}
-    domain_transfer: Values = {}
-    task_transfer: Values = {}
-    finetune: Values = {}
     compare: Annotated[Compare, BeforeValidator(_mapping)] = Compare()
-    overrides: Annotated[dict[str, Annotated[_Overrides, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    overrides: Annotated[dict[str, Annotated[_Steps, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
     """Values of a section that differ for a base, a corpus, a task or an arm, under its name."""
 
     @model_validator(mode="after")
@@ -226,7 +219,7 @@ def read(path: Path = PARAMS) -> Recipe:
 
 def errors(recipe: Recipe) -> list[UserError]:
     """All that is wrong in the values that some entry has, and overrides that none has."""
-    found: dict[str, UserError] = {}
+    by_message: dict[str, UserError] = {}
     by_kind = {"base": list(recipe.bases), "corpus": list(recipe.corpora), "task": list(recipe.tasks)}
     for section, (_, kinds) in SECTIONS.items():
         if kinds == ("base", "task", "arm"):
@@ -239,8 +232,8 @@ def errors(recipe: Recipe) -> list[UserError]:
             try:
                 recipe.values(section, names)
             except UserError as error:
-                found |= {str(failure): failure for failure in _failures(error)}
-    return [*found.values(), *_without_an_owner(recipe)]
+                by_message |= {str(failure): failure for failure in _failures(error)}
+    return [*by_message.values(), *_without_an_owner(recipe)]
 
 
 def _without_an_owner(recipe: Recipe) -> list[UserError]:

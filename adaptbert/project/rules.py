@@ -394,11 +394,12 @@ def _alone(recipe: Recipe) -> Iterator[str]:
 def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
     """Why there will be no verdict: no task asks a primary question, or steps are trained once."""
     primary = recipe.compare.primary
-    asked = list(dict.fromkeys(_answerable(recipe)))
-    answered = {*asked} & {name.partition("/")[0] for name in primary}
+    questions = list(dict.fromkeys(_answerable(recipe)))
+    answered = {*questions} & {name.partition("/")[0] for name in primary}
     if not answered:
         lacking = f"no task has the arms for {' or '.join(primary) or 'a question'}, so there will be no verdict"
-        yield f"{recipe.file}: compare.primary: {lacking}; questions that the arms answer: {', '.join(asked) or 'none'}"
+        there = ", ".join(questions) or "none"
+        yield f"{recipe.file}: compare.primary: {lacking}; questions that the arms answer: {there}"
     elif answered <= OF_GENERAL_PRETRAINING:
         yield (
             f"{recipe.file}: compare.primary: {' and '.join(sorted(answered))} cannot have a verdict, because general "

@@ -164,6 +164,6 @@ def _check_rows(name: str, seen: Inferred, files: Splits, new: Recipe) -> list[s
     here = task_inference.paths_of(files, {path: path for path in files.files.values()})
     task = Task.model_validate({**seen.values, **here})
     task._key = f"tasks.{name}"
-    found = preflight.check(new, task=task)
-    raise_all(found.errors)
-    return found.notices
+    first_rows = preflight.check(new, task=task)
+    raise_all(first_rows.errors)
+    return first_rows.notices

@@ -210,10 +210,10 @@ def assigned(file: Preview, columns: Mapping[str, str], shape: TaskType | None) 
     fits = {kind: chosen for kind in kinds if (chosen := _fields(file, kind, fixed))}
     there = ", ".join(file.columns)
     if not fits:
-        wanted = FIELDS[shape or "single_sentence"]
-        example = " ".join(f"--columns {field}=COLUMN" for field in wanted)
+        needed = FIELDS[shape or "single_sentence"]
+        example = " ".join(f"--columns {field}=COLUMN" for field in needed)
         pair = "" if shape else "; of a pair of texts: --columns text_a=COLUMN --columns text_b=COLUMN"
-        problem = f"which columns are {' and '.join(wanted)}? There are {there}"
+        problem = f"which columns are {' and '.join(needed)}? There are {there}"
         raise file.unclear(problem, f"name them: {example}{pair}")
     kind, *others = fits
     if others:
