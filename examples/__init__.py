@@ -41,9 +41,9 @@ def lines(path: Path, least: int) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
-        raise BadData(Code.NO_SUCH_FILE, path, f"cannot be read: {error.strerror}", "check the path") from None
+        raise BadData(Code.FILE, path, f"cannot be read: {error.strerror}", "check the path") from None
     except UnicodeDecodeError as error:
-        raise BadData(Code.NOT_DECODABLE, path, f"byte {error.start} is not UTF-8", "save it as UTF-8") from None
+        raise BadData(Code.ENCODING, path, f"byte {error.start} is not UTF-8", "save it as UTF-8") from None
     if (count := sum(bool(line.strip()) for line in text)) < least:
         raise BadData(
             Code.TOO_FEW_ROWS, path, f"{count} lines with text, expected {least} or more", "name a longer file"

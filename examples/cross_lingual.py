@@ -40,7 +40,7 @@ def read(path: Path) -> list[tuple[str, str]]:
             continue
         if len(words) != 2 or not all(words):
             problem = "expected two words with a tab between them"
-            raise BadData(Code.COLUMN_MISSING, f"{path}:{number}", problem, "write a pair in each line")
+            raise BadData(Code.COLUMNS, f"{path}:{number}", problem, "write a pair in each line")
         if words[0] not in pairs and words[1] not in pairs.values():
             pairs[words[0]] = words[1]
     return list(pairs.items())

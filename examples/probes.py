@@ -103,9 +103,7 @@ def _hsic(one: Floats, two: Floats) -> float:
 def main(task: Path, folders: Sequence[Path]) -> dict[str, list[dict[str, float]]]:
     """Print both tables; returns their figures, a row for each checkpoint (of `cka` from the second one on)."""
     if missing := [name for name in (FILE, "train.parquet", "dev.parquet") if not (task / name).is_file()]:
-        raise BadData(
-            Code.NO_SUCH_FILE, task / missing[0], "no such file", "name a folder that `dvc repro validate` wrote"
-        )
+        raise BadData(Code.FILE, task / missing[0], "no such file", "name a folder that `dvc repro validate` wrote")
     about = TaskDescription.read(task)
     if (about.task_type, about.target) != ("single_sentence", "class"):
         problem = f"a set of the type {about.task_type} with the target {about.target}"

@@ -160,7 +160,7 @@ class Graph:
 
 def _unreadable(reason: str) -> BadParams:
     remedy = "restore it (git checkout dvc.yaml), or correct what is named here"
-    return BadParams(Code.BAD_GRAPH, "dvc.yaml", reason, remedy)
+    return BadParams(Code.DVC, "dvc.yaml", reason, remedy)
 
 
 def devices_of(jobs: int) -> Devices:

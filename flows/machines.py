@@ -74,7 +74,7 @@ class Machines:
             if redacted(repository) != repository:
                 remedy = "give the machines a key or a credential helper, and `git remote set-url origin` without it"
                 problem = f"Prefect's server would store and show the password in {redacted(repository)}"
-                raise BadParams(Code.SECRET_IN_ADDRESS, "git", problem, remedy)
+                raise BadParams(Code.MACHINES, "git", problem, remedy)
             with get_client(sync_client=True) as client:
                 try:
                     client.read_deployment_by_name(DEPLOYMENT)
@@ -186,7 +186,7 @@ def _on_prefect(request: Request) -> Iterator[str]:
 
 
 def _not_shared(place: str, problem: str, remedy: str) -> BadParams:
-    return BadParams(Code.NOT_SHARED, place, problem, f"{remedy}, then run again (docs/how-to/cluster.md)")
+    return BadParams(Code.MACHINES, place, problem, f"{remedy}, then run again (docs/how-to/cluster.md)")
 
 
 def _git(*words: str) -> str:

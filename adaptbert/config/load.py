@@ -36,22 +36,22 @@ def read(path: Path) -> dict[str, Any]:
         BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
     """
     if not path.is_file():
-        raise BadParams(Code.NO_PARAMS, path, *_no_file(path))
+        raise BadParams(Code.PARAMS_FILE, path, *_no_file(path))
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise BadParams(Code.NO_PARAMS, path, f"cannot be read: {error.strerror}", "check its permissions") from None
+        raise BadParams(Code.PARAMS_FILE, path, f"cannot be read: {error.strerror}", "check its permissions") from None
     if len(raw) > MAX_BYTES:
         problem = f"{len(raw):,} bytes, more than 1 MB"
-        raise BadParams(Code.PARAMS_TOO_LARGE, path, problem, "keep data out of the parameters")
+        raise BadParams(Code.PARAMS_FILE, path, problem, "keep data out of the parameters")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadParams(Code.NOT_YAML, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+        raise BadParams(Code.PARAMS_FILE, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     document = strict_yaml.load(text, path)
     if not isinstance(document, dict):
         problem = f"expected a mapping, found {_type_name(document)}"
-        raise BadParams(Code.NO_PARAMS, path, problem, "begin with a section such as `pretrain:`")
+        raise BadParams(Code.PARAMS_FILE, path, problem, "begin with a section such as `pretrain:`")
     return document
 
 
@@ -83,7 +83,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
 
 def no_mapping(place: str, value: object) -> BadParams:
     """The error of a value that should have keys."""
-    return BadParams(Code.WRONG_TYPE, place, f"expected a mapping, found {_type_name(value)}", _BELOW)
+    return BadParams(Code.BAD_OPTION, place, f"expected a mapping, found {_type_name(value)}", _BELOW)
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -150,17 +150,17 @@ def _translate(details: ErrorDetails, cls: type[Section], key: str, file: Path) 
             return BadParams(error.code, place, str(error), error.remedy)
         return BadParams(Code.CONTRADICTION, place, str(error), CHANGE)
     if kind == "finite_number":
-        return BadParams(Code.NOT_FINITE, place, f"{value} is not finite", "write a number")
+        return BadParams(Code.BAD_OPTION, place, f"{value} is not finite", "write a number")
     if kind in _BOUNDS and isinstance(value, int | float):
         remedy = f"it should be {_expected(details)}"
-        return BadParams(Code.OUT_OF_RANGE, place, f"{value} is out of range", remedy)
+        return BadParams(Code.BAD_OPTION, place, f"{value} is out of range", remedy)
     if kind == "too_long":
         limits = details["ctx"]
         problem = f"{limits['actual_length']} values are too many"
-        return BadParams(Code.OUT_OF_RANGE, place, problem, f"write at most {limits['max_length']}")
+        return BadParams(Code.BAD_OPTION, place, problem, f"write at most {limits['max_length']}")
     expected = _expected(details)
     remedy = _remedy(kind, value, expected, _fields(cls, path))
-    return BadParams(Code.WRONG_TYPE, place, f"expected {expected}, found {_shown(value)}", remedy)
+    return BadParams(Code.BAD_OPTION, place, f"expected {expected}, found {_shown(value)}", remedy)
 
 
 _REMEDIES = {

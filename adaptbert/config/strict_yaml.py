@@ -74,14 +74,14 @@ def load(text: str, path: Path) -> Any:
     except _TooManyValues:
         problem = f"more than {MAX_NODES:,} values"
         remedy = "remove the anchors, and keep data out of the file"
-        raise BadParams(Code.TOO_MANY_VALUES, path, problem, remedy) from None
+        raise BadParams(Code.PARAMS_FILE, path, problem, remedy) from None
     except RecursionError:
-        raise BadParams(Code.TOO_DEEP, path, "nested too deep", "flatten the file") from None
+        raise BadParams(Code.PARAMS_FILE, path, "nested too deep", "flatten the file") from None
     except MarkedYAMLError as error:
         raise _stumbled(error, text, path) from None
     except (YAMLError, OverflowError, ValueError) as error:  # of an escape such as "\UFFFFFFFF"
         problem = f"not YAML: {str(error).splitlines()[0]}"
-        raise BadParams(Code.NOT_YAML, path, problem, "write it as it is") from None
+        raise BadParams(Code.PARAMS_FILE, path, problem, "write it as it is") from None
 
 
 def look_alike(text: str) -> str | None:
@@ -130,7 +130,7 @@ def _faults(node: Node, constructor: SafeConstructor, path: Path, seen: set[int]
     place = f"{path}:{node.start_mark.line + 1}"
     if (tag := _tag(node)) not in _TAGS:
         problem = f"tag not allowed ({shortened(tag)})"
-        yield BadParams(Code.YAML_TAG, place, problem, "write a plain value, text in quotes")
+        yield BadParams(Code.PARAMS_FILE, place, problem, "write a plain value, text in quotes")
     elif isinstance(node, ScalarNode):
         yield from _wrong_value(node, constructor, place)
     for key, _ in node.value if isinstance(node, MappingNode) else ():
@@ -143,7 +143,7 @@ def _wrong_value(node: ScalarNode, constructor: SafeConstructor, place: str) -> 
     shown, tag = f"'{shortened(str(node.value))}'", _tag(node)
     if match := _NOT_TEXT.search(node.value):
         name = "NUL" if match[0] == "\0" else "half of a character"
-        yield BadParams(Code.LOOK_ALIKE, place, f"a text holds {name} (U+{ord(match[0]):04X})", "take it out")
+        yield BadParams(Code.PARAMS_FILE, place, f"a text holds {name} (U+{ord(match[0]):04X})", "take it out")
         return
     try:
         value = constructor.construct_object(node)
@@ -152,26 +152,26 @@ def _wrong_value(node: ScalarNode, constructor: SafeConstructor, place: str) -> 
         too_large = tag == "int" and len(node.value) > MAX_BITS
         if not too_large:
             problem = f"{shown} is written like {_READ_AS.get(tag, 'a value')} and is none"
-            yield BadParams(Code.WRONG_TYPE, place, problem, "mend it, or put text in quotes")
+            yield BadParams(Code.BAD_OPTION, place, problem, "mend it, or put text in quotes")
     if too_large:
         remedy = f"write one below 2^{MAX_BITS // 2}"
-        yield BadParams(Code.OUT_OF_RANGE, place, f"{shown} is a number that no value takes", remedy)
+        yield BadParams(Code.BAD_OPTION, place, f"{shown} is a number that no value takes", remedy)
 
 
 def _wrong_key(key: Node, place: str) -> Iterator[BadParams]:
     if not isinstance(key, ScalarNode):
         remedy = "write a name; put [ and { in quotes"
-        yield BadParams(Code.KEY_NOT_TEXT, place, "a key is a list or a mapping", remedy)
+        yield BadParams(Code.BAD_OPTION, place, "a key is a list or a mapping", remedy)
         return
     tag, shown = _tag(key), shortened(key.value)
     if tag not in ("str", "merge"):
         what = f"the key {shown}" if shown else "an empty key"
         problem = f"YAML reads {what} as {_READ_AS.get(tag, 'something else')}"
-        yield BadParams(Code.KEY_NOT_TEXT, place, problem, f'write "{shown or "name"}"')
+        yield BadParams(Code.BAD_OPTION, place, problem, f'write "{shown or "name"}"')
     elif key.style is None and (hint := look_alike(key.value)):  # in quotes it is meant
-        yield BadParams(Code.LOOK_ALIKE, place, f"the key '{shown}'", f"{hint}, or put the key in quotes")
+        yield BadParams(Code.PARAMS_FILE, place, f"the key '{shown}'", f"{hint}, or put the key in quotes")
     elif _NOT_TEXT.search(key.value):
-        yield BadParams(Code.LOOK_ALIKE, place, "a key holds NUL or half of a character", "take it out")
+        yield BadParams(Code.PARAMS_FILE, place, "a key holds NUL or half of a character", "take it out")
 
 
 def _tag(node: Node) -> str:
@@ -190,9 +190,9 @@ def _stumbled(error: MarkedYAMLError, text: str, path: Path) -> BadParams:
         first = error.context_mark.line + 1 if error.context_mark is not None else "?"
         key = problem.split('"')[1] if '"' in problem else "?"
         shown = f"key '{shortened(key)}' twice (its mapping begins in line {first})"
-        return BadParams(Code.KEY_TWICE, place, shown, "keep one of the two")
+        return BadParams(Code.PARAMS_FILE, place, shown, "keep one of the two")
     remedy = next((remedy for pattern, remedy in _REMEDIES.items() if re.search(pattern, message)), "check this line")
     if mark is not None:
         lines = [re.sub(r"(^|\s)#.*", "", line) for line in text.splitlines()[: mark.line + 1]]  # comments may have one
         remedy = look_alike("\n".join([line for line in lines if line.strip()][-2:])) or remedy
-    return BadParams(Code.NOT_YAML, place, f"not YAML: {shortened(problem)}", remedy)
+    return BadParams(Code.PARAMS_FILE, place, f"not YAML: {shortened(problem)}", remedy)

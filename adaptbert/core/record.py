@@ -63,7 +63,7 @@ class Record(BaseModel):
         try:
             values = read_json(path)
         except ValueError:
-            raise BadData(Code.BAD_CONFIG, path, "not JSON", _RUN_AGAIN) from None
+            raise BadData(Code.DAMAGED_CHECKPOINT, path, "not JSON", _RUN_AGAIN) from None
         return validated(cls, values, path, _RUN_AGAIN)
 
     def as_json(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def validated(cls: type[M], values: Mapping[str, Any], place: str | Path, remedy
             problem = detail["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
             if detail["type"] not in ("missing", "value_error"):
                 problem += f", found {shown(detail['input'])}"
-            failures.append(BadData(Code.BAD_CONFIG, f"{place}: {key}" if key else place, problem, remedy))
+            failures.append(BadData(Code.DAMAGED_CHECKPOINT, f"{place}: {key}" if key else place, problem, remedy))
         raise_all(failures)
         raise
 

@@ -29,7 +29,7 @@ from adaptbert.data.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
 from adaptbert.data.readers.records import Problem, Row
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
 
-_DAMAGED = {"json": Code.BAD_JSON, "csv": Code.BAD_CSV, "parquet": Code.PARQUET_DAMAGED}
+_DAMAGED = {"json": Code.BAD_ROW, "csv": Code.WRONG_FORMAT, "parquet": Code.DAMAGED_FILE}
 """Format -> error code of an unreadable file."""
 
 
@@ -100,14 +100,14 @@ class HubDataset:
 
     def _damaged(self, error: Exception, kind: str) -> BadData:
         """An error that names only the type of `error`, whose message may show row text."""
-        code = Code.NOT_DECODABLE if isinstance(error, UnicodeDecodeError) else _DAMAGED.get(kind, Code.PARQUET_DAMAGED)
+        code = Code.ENCODING if isinstance(error, UnicodeDecodeError) else _DAMAGED.get(kind, Code.DAMAGED_FILE)
         problem = f"a file of '{self.dataset.name}' cannot be read as {kind} ({type(error).__name__})"
         return BadData(code, f"{self.path}: name", problem, "mend it; `source: files` names the line")
 
     def _unreachable(self, error: Exception) -> HubUnreachable:
         problem = f"the hub does not answer for '{self.dataset.name}' ({type(error).__name__})"
         remedy = "check the network and HF_HUB_OFFLINE, then run again"
-        return HubUnreachable(Code.HUB_UNREACHABLE, f"{self.path}: name", problem, remedy)
+        return HubUnreachable(Code.UNREACHABLE, f"{self.path}: name", problem, remedy)
 
     def provenance(self) -> dict[str, Any]:
         return {"dataset": self.dataset.model_dump(exclude={"columns"}, exclude_none=True)}
@@ -146,14 +146,14 @@ class HubDataset:
             raise self._unreachable(error) from None
         except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
             problem = f"no data set '{name}' of this revision, or no right to read it"
-            raise BadData(Code.NOT_ON_HUB, place, problem, "check name and revision; log in for a gated one") from None
+            raise BadData(Code.FILE, place, problem, "check name and revision; log in for a gated one") from None
         except pa.ArrowException as error:  # before ValueError, its base class; only Parquet is read by now
             raise self._damaged(error, "parquet") from None
         except StopIteration:
             raise BadData(Code.EMPTY_FILE, place, f"a file of '{name}' is empty", "fill it or take it away") from None
         except ValueError as error:
             problem = str(error).split("\n")[0].rstrip(".")
-            raise BadData(Code.NOT_ON_HUB, place, problem, "check split and config") from None
+            raise BadData(Code.FILE, place, problem, "check split and config") from None
 
 
 def read_config(path: Path, layout: Layout) -> HubConfig:

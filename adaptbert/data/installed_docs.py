@@ -83,7 +83,7 @@ class InstalledDocs:
         if characters < MIN_CHARACTERS:
             problem = f"{characters:,} characters of docstrings in {', '.join(versions)}, expected {MIN_CHARACTERS:,}"
             remedy = "name packages with docstrings; a Python built with docstrings stripped has none"
-            raise BadData(Code.TOO_FEW_DOCSTRINGS, self.listing, problem, remedy)
+            raise BadData(Code.NOT_INSTALLED, self.listing, problem, remedy)
 
     def provenance(self) -> dict[str, Any]:
         """Versions: equal versions yield equal sentences."""
@@ -104,7 +104,7 @@ def read_names(listing: Path) -> list[str]:
     """One name a line; `#` begins a comment."""
     if not listing.is_file():
         problem = "not a readable regular file"
-        raise BadData(Code.NOT_A_FILE, listing, problem, "write a file with one package name a line")
+        raise BadData(Code.FILE, listing, problem, "write a file with one package name a line")
     lines = listing.read_text(encoding="utf-8-sig", errors="replace").split("\n")
     names = [line.partition("#")[0].strip() for line in lines]
     names = list(dict.fromkeys(name for name in names if name))

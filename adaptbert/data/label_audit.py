@@ -93,7 +93,7 @@ def _lookalikes(
     if problems:
         more = len(problems) - _SHOWN
         problem = "; ".join(problems[:_SHOWN]) + (f"; and {more} more of this kind" if more > 0 else "")
-        yield BadData(Code.LABELS_LOOK_ALIKE, place, problem, _one_spelling(mapped, known, renamed, place))
+        yield BadData(Code.UNKNOWN_LABEL, place, problem, _one_spelling(mapped, known, renamed, place))
 
 
 def _one_spelling(

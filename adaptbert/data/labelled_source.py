@@ -111,13 +111,13 @@ class LabelledSource:
         if groups == 1:
             problem = f"all {rows:,} test rows are of one group, so that nothing is known of other groups"
             remedy = "take rows of more groups for test, or take `group` out of `columns`"
-            raise BadData(Code.ONE_TEST_GROUP, _SECTION, problem, remedy)
+            raise BadData(Code.GROUPS, _SECTION, problem, remedy)
 
     def _check_group(self, row: Row, split: str) -> None:
         if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:
             problem = f"the group of row '{row.id}' is in {first}, too"
             remedy = "split by group, or drop its rows from one of the two"
-            raise BadData(Code.GROUP_IN_TWO_SPLITS, f"{row.file}:{row.line}", problem, remedy)
+            raise BadData(Code.GROUPS, f"{row.file}:{row.line}", problem, remedy)
 
 
 def _check_different(splits: Mapping[str, Files]) -> None:
@@ -127,5 +127,5 @@ def _check_different(splits: Mapping[str, Files]) -> None:
         for name, digest in files.digests.items():
             if digest in first_place:
                 problem = f"{name} has the bytes of {first_place[digest]}"
-                raise BadData(Code.FILE_TWICE, files.path, problem, "a split needs a file of its own")
+                raise BadData(Code.FILE, files.path, problem, "a split needs a file of its own")
         first_place |= {digest: f"{split}: {name}" for name, digest in files.digests.items()}

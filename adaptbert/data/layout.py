@@ -105,20 +105,15 @@ MAPPED = "rename it or map it in `columns`"
 
 
 def missing_columns(
-    code: Code,
     required: Iterable[str],
     columns: Sequence[str],
     place: str | Path,
     remedy: str = MAPPED,
 ) -> list[BadData]:
-    """An error for each required column that is missing.
-
-    The code is COLUMN_CASE, not `code`, where a column differs in case only.
-    """
+    """An error for each required column that is missing."""
     errors = []
     for name in required:
         if name not in columns:
-            other_case = name.lower() in [column.lower() for column in columns]
             problem = f"column '{name}' missing; found {', '.join(columns) or 'none'}{nearest(name, columns)}"
-            errors.append(BadData(Code.COLUMN_CASE if other_case else code, place, problem, remedy))
+            errors.append(BadData(Code.COLUMNS, place, problem, remedy))
     return errors

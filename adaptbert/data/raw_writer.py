@@ -119,4 +119,4 @@ def _nothing_left(problems: Counter[Problem], place: str | Path) -> BadData:
     (code, _), _ = problems.most_common(1)[0]
     counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
     problem = f"0 of {problems.total():,} documents left: {counts}"
-    return BadData(Code.NOTHING_LEFT, place, problem, REMEDY if code == Code.NOT_DECODABLE else "mend them")
+    return BadData(Code.NOTHING_LEFT, place, problem, REMEDY if code == Code.ENCODING else "mend them")

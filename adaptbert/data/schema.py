@@ -36,19 +36,19 @@ class Reason(NamedTuple):
 
 
 ID_MISSING = Reason(Code.BAD_ID, "id_missing", "id is missing")
-TEXT_NULL = Reason(Code.TEXT_NULL, "text_null", "text is null")
-EMPTY = Reason(Code.TOO_SHORT, "empty", "text is empty")
-PAIR_MISSING = Reason(Code.PAIR_INCOMPLETE, "text_missing", "text_a or text_b missing")
+TEXT_NULL = Reason(Code.TEXT_MISSING, "text_null", "text is null")
+EMPTY = Reason(Code.TEXT_MISSING, "empty", "text is empty")
+PAIR_MISSING = Reason(Code.TEXT_MISSING, "text_missing", "text_a or text_b missing")
 LABEL_MISSING = Reason(Code.LABEL_MISSING, "label_missing", "label missing")
-OUT_OF_RANGE = Reason(Code.BAD_VALUE, "out_of_range", "value is not finite, or outside the range")
-TOKENS_NULL = Reason(Code.TOO_SHORT, "empty", "no tokens")
+OUT_OF_RANGE = Reason(Code.BAD_LABEL, "out_of_range", "value is not finite, or outside the range")
+TOKENS_NULL = Reason(Code.TEXT_MISSING, "empty", "no tokens")
 TAGS_NULL = Reason(Code.LABEL_MISSING, "label_missing", "tags missing")
-LENGTHS = Reason(Code.TOKENS_AND_TAGS_DIFFER, "lengths_differ", "tokens and tags are not equally many")
-TOKEN_EMPTY = Reason(Code.EMPTY_TOKEN, "token_empty", "a token is empty")
-TOKEN_INVISIBLE = Reason(Code.INVISIBLE_TOKEN, "token_invisible", "a token has no visible character, so no pieces")
-TAG_ILLEGAL = Reason(Code.ILLEGAL_TAGS, "tag_illegal", "the tags break the scheme of the file")
-OFFSET_OUTSIDE = Reason(Code.OFFSET_OUTSIDE_TEXT, "offset_outside", "the offset of an answer is outside its context")
-ANSWER_ELSEWHERE = Reason(Code.ANSWER_NOT_AT_OFFSET, "answer_elsewhere", "an answer is not at its offset")
+LENGTHS = Reason(Code.TAGS, "lengths_differ", "tokens and tags are not equally many")
+TOKEN_EMPTY = Reason(Code.TAGS, "token_empty", "a token is empty")
+TOKEN_INVISIBLE = Reason(Code.TAGS, "token_invisible", "a token has no visible character, so no pieces")
+TAG_ILLEGAL = Reason(Code.TAGS, "tag_illegal", "the tags break the scheme of the file")
+OFFSET_OUTSIDE = Reason(Code.OFFSETS, "offset_outside", "the offset of an answer is outside its context")
+ANSWER_ELSEWHERE = Reason(Code.OFFSETS, "answer_elsewhere", "an answer is not at its offset")
 _ORDER = [
     ID_MISSING, TEXT_NULL, EMPTY, PAIR_MISSING, LABEL_MISSING, OUT_OF_RANGE, TOKENS_NULL, TAGS_NULL, LENGTHS,
     TOKEN_EMPTY, TOKEN_INVISIBLE, TAG_ILLEGAL, OFFSET_OUTSIDE, ANSWER_ELSEWHERE,
@@ -148,7 +148,7 @@ def faulty(
     from pandera.errors import SchemaErrors
 
     columns = _columns(layout, scheme, bounds)
-    raise_all(missing_columns(Code.COLUMN_MISSING, columns, list(map(str, frame.columns)), place))
+    raise_all(missing_columns(columns, list(map(str, frame.columns)), place))
     if frame.empty:  # its columns have no types to check
         return {}
     rows = frame.reset_index(drop=True)  # pandera reports failures by index: it must be unique
@@ -170,7 +170,7 @@ def faulty(
 def _mistyped(name: str, found: object, kind: type, place: str | Path) -> BadData:
     """Shows no values."""
     problem = f"column '{name}' is {found}, expected {_KINDS[kind]}"
-    return BadData(Code.NOT_TEXT, place, problem, "nothing is cast; convert it")
+    return BadData(Code.COLUMNS, place, problem, "nothing is cast; convert it")
 
 
 def _of_both(given: str, output: str, holds: Callable[[Any, Any], bool]) -> "Callable[[pd.DataFrame], pd.Series[bool]]":

@@ -153,9 +153,7 @@ class Split:
             return []
         file, line = (self.frame[column].iloc[none[0]] for column in ("file", "line"))
         problem = f"{len(none)} questions without an answer, the first at {file}:{line}"
-        return [
-            BadData(Code.UNANSWERABLE_QUESTIONS, self.source, problem, "unanswerable questions need no_answer: true")
-        ]
+        return [BadData(Code.LABEL_MISSING, self.source, problem, "unanswerable questions need no_answer: true")]
 
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
@@ -167,11 +165,11 @@ class Split:
         problem = f"{self.misfits} of {total} rows are not {rules.tag_scheme}"
         if looks != rules.tag_scheme:
             problem = f"{problem}; they look like {looks}"
-            return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, f"write tag_scheme: {looks}")]
+            return [BadData(Code.TAGS, self.source, problem, f"write tag_scheme: {looks}")]
         if rules.repair_tags:
             return []
         problem = f"{problem}, and no other scheme fits more: a mixture?"
-        return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, "repair_tags: true")]
+        return [BadData(Code.TAGS, self.source, problem, "repair_tags: true")]
 
     def repeated_ids(self) -> set[str]:
         """Ids of more than one row."""

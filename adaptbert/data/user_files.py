@@ -65,12 +65,12 @@ class Files:
                 continue
             read[digest] = name
             try:
-                yield from self._rows(name, is_first=len(read) == 1)
+                yield from self._rows(name)
             except UserError as error:
                 if self.head is None:
                     raise
                 failures.append(error)
-                if error.code == Code.PATTERN_TOO_SLOW:  # it would take as long in each of the other files
+                if error.code == Code.BAD_PATTERN:  # it would take as long in each of the other files
                     break
         raise_all(failures)
 
@@ -98,9 +98,9 @@ class Files:
     def _names(self) -> Iterator[str]:
         """Of the files; those of a folder by their path in it."""
         if str(self.path).startswith("~"):
-            raise BadData(Code.TILDE_IN_PATH, self.path, "~ is not expanded", "write the path out")
+            raise BadData(Code.FILE, self.path, "~ is not expanded", "write the path out")
         if not self.path.exists():
-            raise BadData(Code.NO_SUCH_FILE, self.path, "no such file or folder", "check `path` in params.yaml")
+            raise BadData(Code.FILE, self.path, "no such file or folder", "check `path` in params.yaml")
         if not self.path.is_dir():
             self._check_format(self.path)
             yield self.path.name
@@ -117,23 +117,23 @@ class Files:
                     paths[place.relative_to(self.path).as_posix()] = place
         if not paths:
             problem = "no file in this folder"
-            raise BadData(Code.NO_SUCH_FILE, self.path, problem, f"put {known_suffixes()} files into it")
+            raise BadData(Code.FILE, self.path, problem, f"put {known_suffixes()} files into it")
         real: dict[str, str] = {}
         for name, place in sorted(paths.items()):
             if (first := real.setdefault(os.path.realpath(place), name)) != name:
-                raise BadData(Code.FILE_TWICE, place, f"listed twice: it is {first}", "remove one of the two links")
+                raise BadData(Code.FILE, place, f"listed twice: it is {first}", "remove one of the two links")
             yield name
 
     def _check_format(self, place: Path) -> None:
         check_name(place)  # ids of rows contain the name
         suffixes = [suffix.lower() for suffix in place.suffixes]
         if _ARCHIVES.intersection(suffixes[-2:]):
-            raise BadData(Code.ARCHIVE, place, "archive, not text", "unpack it first")
+            raise BadData(Code.WRONG_FORMAT, place, "archive, not text", "unpack it first")
         if format_of(place, self.config.format) is None:
             problem = "the name tells no known format"
-            raise BadData(Code.NO_SUCH_FILE, place, problem, f"known: {known_suffixes()}; rename it or move it away")
+            raise BadData(Code.FILE, place, problem, f"known: {known_suffixes()}; rename it or move it away")
         if suffixes[-2:] == [".parquet", ".gz"]:
-            raise BadData(Code.GZIP_NAME, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
+            raise BadData(Code.DAMAGED_FILE, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
 
     def _check_types(self, name: str) -> None:
         """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
@@ -154,16 +154,16 @@ class Files:
                 continue
             shown = _type(schema.field(column).type)
             if "binary" in shown:
-                raise BadData(Code.NOT_TEXT, place, f"column '{column}' is binary, expected string", "decode it first")
+                raise BadData(Code.COLUMNS, place, f"column '{column}' is binary, expected string", "decode it first")
             if field in TEXTS and shown not in ("string", "null"):
                 problem = f"column '{column}' is {shown}, expected string"
-                raise BadData(Code.NOT_TEXT, place, problem, "write it as string")
+                raise BadData(Code.COLUMNS, place, problem, "write it as string")
             first_type, first = self._types.setdefault(column, (shown, name))
             if first_type != shown:
                 problem = f"column '{column}': {first_type} in {first}, {shown} in {name}"
-                raise BadData(Code.COLUMN_TYPES_DIFFER, place, problem, "write all parts with one type")
+                raise BadData(Code.COLUMNS, place, problem, "write all parts with one type")
 
-    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row]:
+    def _rows(self, name: str) -> Iterator[Row]:
         place = self._place(name)
         kind = format_of(place, self.config.format)
         assert kind is not None, "survey rejects files without a format"
@@ -172,7 +172,7 @@ class Files:
             str(place),
             self.layout,
             self.fields.columns,
-            lambda columns: self._check_columns(columns, place, is_first=is_first),
+            lambda columns: self._check_columns(columns, place),
             self.warnings,
             self.config.encoding,
             name,
@@ -193,9 +193,9 @@ class Files:
             return hashlib.sha256(os.fsencode(os.path.realpath(place))).hexdigest()
         return file_digest(place)
 
-    def _check_columns(self, columns: list[str], place: Path, *, is_first: bool) -> None:
+    def _check_columns(self, columns: list[str], place: Path) -> None:
         mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
-        self.fields.check(columns, f"{place}:1", self.split, mapping, is_first=is_first)
+        self.fields.check(columns, f"{place}:1", self.split, mapping)
         extra = [column for column in columns if column not in self.fields.columns.values()]
         if extra:
             # Only mapped ids are read: they may repeat, and decide what is held out.

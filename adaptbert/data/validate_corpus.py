@@ -28,9 +28,9 @@ from adaptbert.runtime.worker_pool import in_order
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TOO_SHORT = Reason(Code.TOO_SHORT, "too_short", "text is shorter than validate.min_characters")
+TOO_SHORT = Reason(Code.TEXT_MISSING, "too_short", "text is shorter than validate.min_characters")
 DUPLICATE = Reason(Code.REPEATED_TEXT, "duplicate", "the same text as an earlier row")
-LEAK = Reason(Code.DEV_OR_TEST_TEXT, "dev_or_test_text", "equals or contains a dev or test text")
+LEAK = Reason(Code.LEAK, "dev_or_test_text", "equals or contains a dev or test text")
 
 _BATCH = 1_000
 _MIN_DISTINCT = 0.01

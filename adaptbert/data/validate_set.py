@@ -101,14 +101,14 @@ def target_errors(labels: Counter[str], numbers: Sequence[float], rules: TaskRul
     target, positive = rules.layout.output, rules.positive
     if len(labels) < target.fewest_labels:
         problem = f"{len(labels)} class in train; '{rules.layout.target}' needs {target.fewest_labels}"
-        errors.append(BadData(Code.TOO_FEW_CLASSES, place, problem, "check the label column"))
+        errors.append(BadData(Code.TOO_FEW_ROWS, place, problem, "check the label column"))
     if positive is not None and positive not in labels:
         problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"
         remedy = f"known: {', '.join(map(spelled, sorted(labels)))}"
         errors.append(BadData(Code.UNKNOWN_LABEL, place, problem, remedy))
     if len(set(numbers)) == 1:
         problem = "the target is constant: correlation undefined"
-        errors.append(BadData(Code.CONSTANT_TARGET, place, problem, "check the column of the value"))
+        errors.append(BadData(Code.TOO_FEW_ROWS, place, problem, "check the column of the value"))
     return errors
 
 
@@ -116,9 +116,9 @@ def _reject_copies(protected: Split, other: Split, protected_name: str, other_na
     """Reject the rows of `other` whose input is in `protected`; the error when there are too many."""
     exact = set(protected.texts())
     keys = set(protected.compared())
-    same = Reason(Code.IN_OTHER_SPLIT, f"in_{protected_name}", f"the same text is in {protected_name}")
+    same = Reason(Code.LEAK, f"in_{protected_name}", f"the same text is in {protected_name}")
     spelling = f"the same text but for case, punctuation or spaces is in {protected_name}"
-    similar = same._replace(code=Code.ALMOST_IN_OTHER_SPLIT, text=spelling)
+    similar = same._replace(code=Code.LEAK, text=spelling)
     copied: set[tuple[str, ...]] = set()
     for row, text, key in zip(other.left, other.texts(), other.compared(), strict=True):
         if key in keys:
@@ -128,7 +128,7 @@ def _reject_copies(protected: Split, other: Split, protected_name: str, other_na
         return []
     problem = f"{len(copied)} of {len(keys)} texts of {protected_name} are in {other_name}"
     remedy = f"split again: {other_name} must not hold what {protected_name} measures"
-    return [BadData(Code.IN_OTHER_SPLIT, other.source, problem, remedy)]
+    return [BadData(Code.LEAK, other.source, problem, remedy)]
 
 
 def _count_shared_texts(protected: Split, other: Split, protected_name: str) -> None:

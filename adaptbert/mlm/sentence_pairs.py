@@ -88,7 +88,7 @@ class SentencePairs:
         if not can_pair(documents.lengths):
             problem = f"{count:,} of {len(can_cut):,} documents have {SHORTEST} tokens, so that they can be cut in two"
             remedy = "set sentence_objective: none for texts of one sentence"
-            raise BadData(Code.NO_SENTENCE_PAIRS, "sentence_objective", problem, remedy)
+            raise BadData(Code.TOO_FEW_ROWS, "sentence_objective", problem, remedy)
         self.lengths = np.where(can_cut, np.minimum(documents.lengths + 1, longest), documents.lengths)
         # Partners are neighbours by length: otherwise the length of the second segment would predict the label.
         # Documents of one length are shuffled, because neighbours in the corpus are often chunks of one text.

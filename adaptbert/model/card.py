@@ -101,7 +101,7 @@ def read_card(values: Mapping[str, Any], file: Path) -> Card | None:
     card = validated(Card, values, file, COPY)
     if card.weights is None and (card.rung.partition("/")[0] != SCRATCH or card.task is not None):
         problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
-        raise BadData(Code.NO_WEIGHTS, file, problem, COPY)
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, COPY)
     return card
 
 
@@ -115,20 +115,20 @@ def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
     weights = folder / WEIGHTS
     if card.weights is None and weights.exists():
         problem = f"`weights` is null, but there is {WEIGHTS}, which would not be read"
-        raise BadData(Code.NO_WEIGHTS, folder / CARD, problem, COPY)
+        raise BadData(Code.DAMAGED_CHECKPOINT, folder / CARD, problem, COPY)
     for file, expected in ((weights, card.weights), (folder / CONFIG, card.config)):
         if expected is None:
             continue
         if not file.is_file():
             remedy = "copy the whole checkpoint, or run its stage again"
-            raise BadData(Code.CHECKPOINT_INCOMPLETE, file, "file is missing", remedy)
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, "file is missing", remedy)
         if (digest := file_digest(file)) != expected:
             problem = f"sha256 mismatch: card {expected[:12]}, file {digest[:12]}"
             remedy = "the file is damaged: restore it with `dvc checkout --force`"
-            raise BadData(Code.DAMAGED_WEIGHTS, file, problem, remedy)
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, remedy)
     if card.tokenizer != fingerprint:
         problem = f"tokenizer {fingerprint[:12]}, card says {card.tokenizer[:12]}"
-        raise BadData(Code.OTHER_TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
+        raise BadData(Code.TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
 
 
 def incomplete_task(file: Path) -> BadData:

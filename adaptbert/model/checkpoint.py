@@ -76,7 +76,7 @@ class Checkpoint:
         if not weights.is_file() and any(folder.glob("*.bin")):
             problem = "only pickled weights (*.bin)"
             raise BadData(
-                Code.PICKLED_WEIGHTS,
+                Code.UNSAFE_WEIGHTS,
                 folder,
                 problem,
                 "move them elsewhere: `adaptbert import FOLDER` converts them safely",
@@ -88,7 +88,7 @@ class Checkpoint:
         if card:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
-            raise BadData(Code.CHECKPOINT_INCOMPLETE, weights, "file is missing", "copy the whole checkpoint")
+            raise BadData(Code.DAMAGED_CHECKPOINT, weights, "file is missing", "copy the whole checkpoint")
         return checkpoint._checked(weights if checkpoint.has_weights else None)
 
     @classmethod
@@ -125,7 +125,7 @@ class Checkpoint:
         if self.tokenizer.size > embeddings:
             problem = f"tokenizer {self.tokenizer.size} tokens, embeddings {embeddings}"
             remedy = "take the tokenizer that belongs to the weights"
-            raise BadData(Code.TOKENIZER_TOO_LARGE, self.source, problem, remedy)
+            raise BadData(Code.TOKENIZER, self.source, problem, remedy)
 
     @property
     def name(self) -> str:
@@ -183,7 +183,7 @@ class Checkpoint:
             raise not_on_the_hub(self.source, error) from None
         except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
             problem = f"{CONFIG} cannot be used: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-            raise BadData(Code.BAD_CONFIG, self.source, problem, COPY) from None
+            raise BadData(Code.DAMAGED_CHECKPOINT, self.source, problem, COPY) from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
         """The same weights with the tokenizer at `place`, which may have more words; `model` grows the embeddings.
@@ -202,7 +202,7 @@ class Checkpoint:
             own = self.tokenizer.fingerprint
             problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
             remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its start"
-            raise BadData(Code.OTHER_TOKENIZER, place, problem, remedy)
+            raise BadData(Code.TOKENIZER, place, problem, remedy)
 
     def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
         """The weights with the head of `hugging_face_class`, see `model_and_drawn`."""
@@ -245,7 +245,7 @@ class Checkpoint:
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             problem = f"{broken[0]} holds NaN or Inf"
-            raise BadData(Code.WEIGHTS_NOT_FINITE, self.source, problem, "take an older checkpoint")
+            raise BadData(Code.DAMAGED_CHECKPOINT, self.source, problem, "take an older checkpoint")
         if self.base:
             grow(model, self.base, self.tokenizer)
         return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))

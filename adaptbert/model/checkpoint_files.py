@@ -93,7 +93,7 @@ def check_regular(folder: Path) -> None:
     """
     raise_all(
         [
-            BadData(Code.NOT_A_FILE, folder / name, f"{_kind(folder / name)}, not a file", COPY)
+            BadData(Code.FILE, folder / name, f"{_kind(folder / name)}, not a file", COPY)
             for name in FILES
             if (folder / name).is_symlink() or (folder / name).exists()
             if not (folder / name).is_file()
@@ -108,13 +108,13 @@ def read_object(file: Path) -> dict[str, Any]:
         BadData: it does not hold one object, or is larger than 16 MiB.
     """
     if (size := file.stat().st_size) > _MAX_JSON:
-        raise BadData(Code.BAD_CONFIG, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # not JSON, not UTF-8, or brackets without end
         values = None
     if not isinstance(values, dict):
-        raise BadData(Code.BAD_CONFIG, file, "not a JSON object", COPY)
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, "not a JSON object", COPY)
     return values
 
 
@@ -157,7 +157,7 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     refused = [key for key in ("auto_map", "_attn_implementation_internal") if config.get(key)]
     if refused:
         problem = f"config key {refused[0]} not allowed: it could run code"
-        raise BadData(Code.BAD_CONFIG, place, problem, "remove the key")
+        raise BadData(Code.DAMAGED_CHECKPOINT, place, problem, "remove the key")
     if config.get("quantization_config"):
         problem = "the weights are quantized"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
@@ -185,7 +185,7 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
             shapes = {name: part.get_shape() for name, part in parts.items()}
             types = {name: part.get_dtype() for name, part in parts.items()}
     except SafetensorError as error:
-        raise BadData(Code.BAD_SAFETENSORS, file, f"bad safetensors file: {error}", COPY) from None
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"bad safetensors file: {error}", COPY) from None
     prefix = family.prefix if any(name.startswith(family.prefix) for name in shapes) else ""
     buffers, others = tuple(prefix + name for name in family.buffers), above_encoder(family)
     known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}
@@ -193,7 +193,7 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
     refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
     for name, kind in types.items():
         if kind not in _FLOATS and not name.startswith(buffers):
-            raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, f"{name} is {kind}, expected floating-point numbers", COPY)
+            raise BadData(Code.OTHER_ARCHITECTURE, file, f"{name} is {kind}, expected floating-point numbers", COPY)
 
 
 def above_encoder(family: Family) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ def refuse_strays(names: Collection[str], place: str | Path) -> None:
         first = sorted(names)[:3]
         listed = ", ".join(first) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         problem = f"weights and config.json disagree: {listed}"
-        raise BadData(Code.WEIGHTS_DO_NOT_FIT, place, problem, "copy the whole checkpoint")
+        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "copy the whole checkpoint")
 
 
 def _renamed(name: str) -> str:

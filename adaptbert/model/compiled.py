@@ -40,7 +40,7 @@ def mode() -> Mode:
         if value == known:
             return known if torch.cuda.is_available() else "off"
     choices = ", ".join(get_args(Mode))
-    raise BadParams(Code.WRONG_TYPE, VARIABLE, f"expected one of {choices}, found {value!r}", "write e.g. layers")
+    raise BadParams(Code.BAD_OPTION, VARIABLE, f"expected one of {choices}, found {value!r}", "write e.g. layers")
 
 
 def compiled(layer: Layer, kind: Mode) -> Layer:

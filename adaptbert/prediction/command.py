@@ -108,7 +108,7 @@ class _Faults:
                 if self._strict:
                     raise BadData(code, place, reason, "mend the row, or leave out --strict")
                 self.count += 1
-                self._undecodable += code == Code.NOT_DECODABLE
+                self._undecodable += code == Code.ENCODING
                 if self.count <= SHOWN:
                     print(f"{code.shown} {place}: {reason}; the row stays without an answer", file=sys.stderr)
             yield row

@@ -72,7 +72,7 @@ class Input:
         with unchanged(file):
             for row in FORMATS[self._kind].read(file):
                 # A wrong answer is no problem here: prediction reads no answers.
-                if row.problem and row.problem.code != Code.ANSWER_NOT_AT_OFFSET:
+                if row.problem and row.problem.code != Code.OFFSETS:
                     yield RequestRow(str(row.line), row.line, {}, row.problem)
                 else:
                     yield self._reader.read(row.values, row.line, f"{self.shown}:{row.line}")
@@ -95,14 +95,14 @@ class Input:
                 raise BadParams(Code.CONTRADICTION, "--format", problem, f"give a file, or one of {lines}")
             return named
         if self.path.is_dir():
-            raise BadData(Code.NOT_A_FILE, self.path, "is a folder", "name one file of it")
+            raise BadData(Code.FILE, self.path, "is a folder", "name one file of it")
         if not self.path.exists():
-            raise BadData(Code.NO_SUCH_FILE, self.path, "no such file", "check the path")
+            raise BadData(Code.FILE, self.path, "no such file", "check the path")
         check_regular(self.path, self.shown)
         kind = format_of(self.path, named)
         if kind is None:
             remedy = f"known: {known_suffixes()}; or write --format"
-            raise BadData(Code.NO_SUCH_FILE, self.path, "the name tells no known format", remedy)
+            raise BadData(Code.FILE, self.path, "the name tells no known format", remedy)
         if FORMATS[kind].made_of == "columns":
             check_name(self.path)
         return kind

@@ -87,7 +87,7 @@ class Predictor:
             problem = f"'{precision}' is unknown"
             raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
         if batch_tokens is not None and batch_tokens < 1:
-            raise BadParams(Code.OUT_OF_RANGE, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
+            raise BadParams(Code.BAD_OPTION, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
         check_name(Path(folder))
         checkpoint = Checkpoint.load(Path(folder))
         task, evaluated = _evaluation(checkpoint, Path(folder))
@@ -153,7 +153,7 @@ class Predictor:
     def check_top(self, top: int | None) -> None:
         """Raise BadParams where `top` is below 1 or the target has no classes."""
         if top is not None and top < 1:
-            raise BadParams(Code.OUT_OF_RANGE, "top", f"{top} is out of range", "write 1 or more")
+            raise BadParams(Code.BAD_OPTION, "top", f"{top} is out of range", "write 1 or more")
         if top is not None and TARGETS[self.target].classes is None:
             problem = f"the target '{self.target}' has no classes"
             raise BadParams(Code.CONTRADICTION, "top", problem, "leave it out")
@@ -224,16 +224,16 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
     except (KeyError, ValueError):
         raise incomplete_task(card) from None
     if misread := replacing.problem(task.replace):
-        raise BadData(Code.BAD_CONFIG, card, misread, COPY)
+        raise BadData(Code.DAMAGED_CHECKPOINT, card, misread, COPY)
     read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
     room = min(read.block_size, family_of(config).longest(config))
     if task.max_length > room:
         problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
-        raise BadData(Code.BAD_CONFIG, card, problem, COPY)
+        raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)
     head = shape.config()
     if config.num_labels != head["num_labels"]:
         problem = f"head has {config.num_labels} labels, task has {head['num_labels']}"
-        raise BadData(Code.HEAD_DOES_NOT_FIT, folder, problem, COPY)
+        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, COPY)
     if config.id2label != head.get("id2label", config.id2label):
-        raise BadData(Code.HEAD_DOES_NOT_FIT, folder, "the labels of config.json are not those of card.json", COPY)
+        raise BadData(Code.OTHER_ARCHITECTURE, folder, "the labels of config.json are not those of card.json", COPY)
     return task, read

@@ -82,13 +82,7 @@ class Reader:
         fitting = [fields for fields in self._every if set(fields.columns.values()) <= set(columns)]
         self._fields = (fitting or self._every)[0]
         read = self.columns.items()
-        raise_all(
-            [
-                error
-                for name, column in read
-                for error in missing_columns(Code.COLUMN_MISSING, [column], columns, place, remedy(name))
-            ]
-        )
+        raise_all([error for name, column in read for error in missing_columns([column], columns, place, remedy(name))])
         if self._id is None and "id" in columns:
             self._id = "id"
 
@@ -124,7 +118,7 @@ class Reader:
         if isinstance(value, float) and value.is_integer():
             return str(int(value))
         if not isinstance(value, str | int | float):
-            raise BadRow(Code.COLUMN_MISSING, f"column '{self._id}': expected a name, found {kind(value)}")
+            raise BadRow(Code.COLUMNS, f"column '{self._id}': expected a name, found {kind(value)}")
         return whole(str(value), str(self._id))
 
     def _layouts(self) -> list[Layout]:

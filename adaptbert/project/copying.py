@@ -31,7 +31,7 @@ def copy(source: Path, target: Path, advance: Callable[[int], object]) -> None:
     _write(source, target, advance)
     after = _stat(source)
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise BadData(Code.FILE_CHANGED, source, "changed while it was copied", "run again when nothing writes to it")
+        raise BadData(Code.FILE, source, "changed while it was copied", "run again when nothing writes to it")
     os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
@@ -45,7 +45,7 @@ def _write(source: Path, target: Path, advance: Callable[[int], object]) -> None
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         remedy = "make room and run again" if full else "make it writable and run again"
         problem = f"{source.name} cannot be copied here: {error.strerror}"
-        raise NotWritten(Code.NOT_COPIED, target.parent, problem, remedy) from None
+        raise NotWritten(Code.DISK_FULL, target.parent, problem, remedy) from None
 
 
 def _blocks(source: Path) -> Iterator[bytes]:
@@ -65,4 +65,4 @@ def _stat(source: Path) -> os.stat_result:
 
 
 def _unreadable(source: Path, error: OSError) -> BadData:
-    return BadData(Code.NOT_A_FILE, source, f"cannot be read: {error.strerror}", "check the file and its permissions")
+    return BadData(Code.FILE, source, f"cannot be read: {error.strerror}", "check the file and its permissions")

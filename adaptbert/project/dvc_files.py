@@ -64,7 +64,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
             return []
         if time.monotonic() > give_up:
             problem = f"not whole for {patience:.0f} s while another DVC process is at work here"
-            raise Busy(Code.LOCK_FILE_INCOMPLETE, LOCK, problem, "wait for it, or stop it, and run again")
+            raise Busy(Code.DVC, LOCK, problem, "wait for it, or stop it, and run again")
         time.sleep(0.2)
 
 
@@ -131,7 +131,7 @@ def _problem(path: Path = LOCK) -> str:
         line = text.count("\n", 0, conflict.start()) + 1
         remedy = "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
         problem = f"git left both sides of a merge ('{conflict[1]}')"
-        raise BadData(Code.LOCK_FILE_CONFLICT, f"{path}:{line}", problem, remedy)
+        raise BadData(Code.DVC, f"{path}:{line}", problem, remedy)
     if not text.strip():
         return "is empty"
     try:
@@ -140,7 +140,7 @@ def _problem(path: Path = LOCK) -> str:
         if isinstance(version, str) and version != SCHEMA:
             remedy = "install the version of DVC that wrote it; or remove it, and all stages run again"
             problem = f"schema '{version}', and this version of DVC reads '{SCHEMA}'"
-            raise BadData(Code.LOCK_FILE_VERSION, path, problem, remedy)
+            raise BadData(Code.DVC, path, problem, remedy)
         stages = COMPILED_LOCKFILE_SCHEMA(document).get("stages", {})
     except (YAMLError, Invalid, ValueError):
         is_dvcs = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)

@@ -47,17 +47,17 @@ def _special(path: Path) -> Iterator[tuple[Path, str]]:
 def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None:
     path, shown = Path(name), shortened(name, _MOST_SHOWN)
     if name.startswith("~"):
-        return BadData(Code.TILDE_IN_PATH, place, f"{shown}: ~ is not expanded", "write the path out")
+        return BadData(Code.FILE, place, f"{shown}: ~ is not expanded", "write the path out")
     try:
         if not path.exists():
             return _missing(place, path, named)
         for inside, kind in _special(path):
             problem = f"{shortened(str(inside), _MOST_SHOWN)}: {kind}, not a regular file"
-            return BadData(Code.NOT_A_FILE, place, problem, "put its text into a file: DVC would read it for ever")
+            return BadData(Code.FILE, place, problem, "put its text into a file: DVC would read it for ever")
         return None
     except OSError as error:  # a name that is too long, a folder that may not be read
         problem = f"{shown}: cannot be read: {error.strerror}"
-        return BadData(Code.NOT_A_FILE, place, problem, "check the path and its permissions")
+        return BadData(Code.FILE, place, problem, "check the path and its permissions")
 
 
 def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
@@ -65,12 +65,12 @@ def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
     shown = shortened(str(path), _MOST_SHOWN)
     if (recorded := _record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
-        return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file", remedy)
+        return BadData(Code.FILE, place, f"{shown}: no such file", remedy)
     remedy = "put it there, or write where it is"
     if path.is_relative_to(FOLDERS):
         remedy = f"put a checkpoint there: `adaptbert import SOURCE --base {path.parent.name}`"
     problem = f"{shown}: no such file{_nearest(path, named)}"
-    return BadData(Code.NO_SUCH_FILE, place, problem, remedy)
+    return BadData(Code.FILE, place, problem, remedy)
 
 
 def _record_of(path: Path) -> Path | None:

@@ -65,9 +65,9 @@ def check_folder(folder: Path) -> None:
     """Raise BadData where it is not a folder."""
     if folder.is_file():
         remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
-        raise BadData(Code.NOT_A_FILE, f"--data {folder}", "is a file, not a folder", remedy)
+        raise BadData(Code.FILE, f"--data {folder}", "is a file, not a folder", remedy)
     if not folder.is_dir():
-        raise BadData(Code.NOT_A_FILE, f"--data {folder}", "no such folder", "give the folder that holds your files")
+        raise BadData(Code.FILE, f"--data {folder}", "no such folder", "give the folder that holds your files")
 
 
 def bring(folder: Path, *, force: bool) -> CopySummary:
@@ -111,14 +111,14 @@ def free_place(source: Path, task: str, taken: Collection[Path]) -> Path:
         if target not in taken and (is_equal or is_free):
             return target
     problem = f"holds other bytes than {source}, and so does {OWN / source.name}"
-    raise BadData(Code.OTHER_FILE_THERE, target, problem, f"rename {source.name}, or the task: --name NAME")
+    raise BadData(Code.ALREADY_THERE, target, problem, f"rename {source.name}, or the task: --name NAME")
 
 
 def _bring(pairs: list[tuple[Path, Path]], left_out: list[str], *, force: bool) -> CopySummary:
     if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
         problem = "is, or lies behind, a link, and DVC records no files behind a link"
         remedy = "remove the link (the files stay where they are)"
-        raise BadData(Code.OWN_DATA_IS_A_LINK, OWN, problem, remedy)
+        raise BadData(Code.FILE, OWN, problem, remedy)
     with stage_lock("data-own"), _dvc() as repo:
         OWN.mkdir(parents=True, exist_ok=True)
         for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others
@@ -177,7 +177,7 @@ def _survey(folder: Path) -> tuple[list[Path], list[str]]:
             if not path.name.isprintable():
                 shown = path.parent / ascii(path.name)
                 problem = "a name that is not UTF-8, or has control characters"
-                raise BadData(Code.NOT_A_FILE, shown, problem, "rename it")
+                raise BadData(Code.FILE, shown, problem, "rename it")
             check_regular(path, str(path))
             files.append(path)
         except BadData as error:
@@ -186,7 +186,7 @@ def _survey(folder: Path) -> tuple[list[Path], list[str]]:
     if not files:
         known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
         problem = f"no data file among {len(left_out)} names"
-        raise BadData(Code.NO_SUCH_FILE, folder, problem, f"put {known} files into it")
+        raise BadData(Code.FILE, folder, problem, f"put {known} files into it")
     return files, left_out
 
 
@@ -209,7 +209,7 @@ def _is_in_cache(target: Path, cache: Path) -> bool:
 def _collision(target: Path) -> BadData:
     problem = "holds other bytes than the file of this name in the folder, and DVC does not have them"
     remedy = f"keep them (dvc add {target}), move the file away, or say --force"
-    return BadData(Code.OTHER_FILE_THERE, target, problem, remedy)
+    return BadData(Code.ALREADY_THERE, target, problem, remedy)
 
 
 def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
@@ -221,7 +221,7 @@ def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
         free = shutil.disk_usage(place).free
         if size > free:
             remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
-            raise NotWritten(Code.NOT_COPIED, place, f"{size:,} bytes needed, {free:,} free", remedy)
+            raise NotWritten(Code.DISK_FULL, place, f"{size:,} bytes needed, {free:,} free", remedy)
 
 
 def _copy_all(copies: Sequence[tuple[Path, Path]]) -> None:
@@ -251,4 +251,4 @@ def _dvc() -> Iterator["Repo"]:
     except DvcException as error:
         problem = f"DVC cannot record files here: {' '.join(str(error).split())}"
         remedy = "mend that and run the same command again; what is copied is not copied twice"
-        raise Unrecorded(Code.NOT_RECORDED, OWN, problem, remedy) from None
+        raise Unrecorded(Code.DVC, OWN, problem, remedy) from None

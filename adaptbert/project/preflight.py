@@ -58,16 +58,9 @@ ENOUGH = 50
 """With fewer first rows than this, their share of bad ones is no error: one long row may end the reading."""
 _ERRORS, _REASONS = 10, 3
 """Errors of a set that are reported one by one; reasons that a message names."""
-_ONLY_WHOLE = {
-    Code.TOO_FEW_ROWS,
-    Code.REPEATED_TEXT,
-    Code.LABEL_NOT_IN_TRAIN,
-    Code.TOO_FEW_CLASSES,
-    Code.IN_OTHER_SPLIT,
-    Code.CONSTANT_TARGET,
-}
+_ONLY_WHOLE = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, Code.LEAK}
 """Codes that further rows can resolve: too few rows, texts or classes; labels that train does not show yet."""
-_OF_A_SHARE = {Code.BINARY_FILE, Code.OTHER_TAG_SCHEME}
+_OF_A_SHARE = {Code.BINARY_FILE, Code.TAGS}
 """Codes that need many rows: NUL, tags. A few first rows do not prove them."""
 
 

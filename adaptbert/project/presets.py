@@ -14,7 +14,7 @@ OWN = "data/own/"
 def names() -> list[str]:
     """Every preset."""
     if not FOLDER.is_dir():
-        raise BadParams(Code.NO_PARAMS, FOLDER, "no such folder", "run adaptbert in the folder of the project")
+        raise BadParams(Code.PARAMS_FILE, FOLDER, "no such folder", "run adaptbert in the folder of the project")
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 

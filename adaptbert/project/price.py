@@ -282,7 +282,7 @@ def _pending(plan: Plan) -> Set[str]:
     status = subprocess.run([sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True)
     if status.returncode:
         problem = f"DVC cannot say what is due: {' '.join(status.stderr.split())}"
-        raise BadData(Code.NOT_RECORDED, "dvc status", problem, "mend that, then ask for the price again")
+        raise BadData(Code.DVC, "dvc status", problem, "mend that, then ask for the price again")
     changed, pending = json.loads(status.stdout), set[str]()
     for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
         for key, entry in getattr(plan, stage).items():

@@ -185,7 +185,7 @@ def _watched(recipe: Recipe) -> Iterator[UserError]:
             source = f"{home}{quote(checkpoint.removeprefix(home))}"
             remedy = f"write {folder}, and run `adaptbert import {source} --base {name}`, or copy it there"
             place = "base" if "base" in recipe.written else f"bases.{name}"
-            yield BadParams(Code.START_NOT_WATCHED, f"{recipe.file}: {place}", problem, remedy)
+            yield BadParams(Code.CONTRADICTION, f"{recipe.file}: {place}", problem, remedy)
 
 
 def _keys(recipe: Recipe) -> Iterator[UserError]:
@@ -211,7 +211,7 @@ def _roles(recipe: Recipe) -> Iterator[UserError]:
             problem = f"an arm '{name}' is {ROLES[name]}, and this one is not"
             renamed = role(arm.climb) if arm.again is None else None
             remedy = f"write {ROLES[name]}" + (f", or call it {renamed}" if renamed else ", or call it otherwise")
-            yield BadParams(Code.ARM_OF_OTHER_ROLE, f"{recipe.file}: arms.{name}", problem, remedy)
+            yield BadParams(Code.CONTRADICTION, f"{recipe.file}: arms.{name}", problem, remedy)
 
 
 def _again(recipe: Recipe) -> Iterator[UserError]:
@@ -249,7 +249,7 @@ def _twice(recipe: Recipe) -> Iterator[UserError]:
     for name, beside in twice.items():
         problem = f"trained on what {beside} is trained on: the same cell twice"
         remedy = f"remove one, train it on something else, or write other values in overrides.{name}.finetune"
-        yield BadParams(Code.ARM_TWICE, f"{recipe.file}: arms.{name}", problem, remedy)
+        yield BadParams(Code.CONTRADICTION, f"{recipe.file}: arms.{name}", problem, remedy)
 
 
 def _fine_tuned_alike(recipe: Recipe) -> Iterator[UserError]:

@@ -57,12 +57,14 @@ def connected(address: str = "", *further: Path) -> Any:
     if address != "auto" and host_and_port is None:
         # Ray itself takes more: `local` would start a cluster on this machine, `ray://` runs the stage elsewhere.
         remedy = "write auto for the cluster that this machine is part of, or its HOST:PORT"
-        raise BadParams(Code.BAD_CLUSTER, VARIABLE, f"{address!r} is no address of a cluster", remedy)
+        raise BadParams(Code.MACHINES, VARIABLE, f"{address!r} is no address of a cluster", remedy)
     try:
         import ray
     except ImportError:
         remedy = f"install it (pip install 'adaptbert[cluster]'), or unset {VARIABLE}"
-        raise BadParams(Code.RAY_MISSING, VARIABLE, f"{address!r} needs Ray, which is not installed", remedy) from None
+        raise BadParams(
+            Code.NOT_INSTALLED, VARIABLE, f"{address!r} needs Ray, which is not installed", remedy
+        ) from None
     if not ray.is_initialized():
         handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
         try:
@@ -76,7 +78,7 @@ def connected(address: str = "", *further: Path) -> Any:
             ray.shutdown()
             reason = str(error).strip().splitlines()[0]
             remedy = f"start one on this machine (ray start --head), or join one here, or unset {VARIABLE}"
-            raise NoCluster(Code.NO_CLUSTER, VARIABLE, f"no Ray cluster at {address!r}: {reason}", remedy) from None
+            raise NoCluster(Code.UNREACHABLE, VARIABLE, f"no Ray cluster at {address!r}: {reason}", remedy) from None
         finally:
             if signals.in_main_thread():  # Ray sets a handler of its own; a stage ends by its own
                 for number, handler in handlers.items():

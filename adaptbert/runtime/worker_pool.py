@@ -59,7 +59,7 @@ def _number(variable: str, default: int) -> int:
     value = os.environ.get(variable, "")
     if value and not value.isdecimal():
         problem = f"expected a number of processes, found {shortened(repr(value))}"
-        raise BadParams(Code.WRONG_TYPE, variable, problem, "write e.g. 4, or 0 for none beside the stage's own")
+        raise BadParams(Code.BAD_OPTION, variable, problem, "write e.g. 4, or 0 for none beside the stage's own")
     return int(value) if value else default
 
 

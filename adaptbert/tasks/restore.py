@@ -40,9 +40,9 @@ def load_fine_tuned(saved: Checkpoint) -> tuple[Any, Shape]:
     fitting = {name for name, tensor in loaded.items() if tensor.shape == ours[name].shape}
     if lacking := sorted(drawn | (ours.keys() - fitting)):
         problem = f"{lacking[0]} is missing, or of another shape"
-        raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, "copy the whole checkpoint")
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "copy the whole checkpoint")
     for name, parameter in ours.items():
         if not bool(torch.isfinite(loaded[name]).all()):
-            raise BadData(Code.WEIGHTS_NOT_FINITE, file, f"{name} holds NaN or Inf", "copy the whole checkpoint")
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{name} holds NaN or Inf", "copy the whole checkpoint")
         parameter.data.copy_(loaded[name])
     return model.eval(), shape

@@ -127,7 +127,7 @@ def unknown_errors(unknown: int, subwords: int, place: str | Path) -> list[BadDa
         return []
     problem = f"unk rate {unknown / subwords:.1%} > 20 %: vocabulary does not fit this text"
     remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
-    return [BadData(Code.VOCABULARY_DOES_NOT_FIT, place, problem, remedy)]
+    return [BadData(Code.TOKENIZER, place, problem, remedy)]
 
 
 def _batches(rows: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

@@ -106,7 +106,7 @@ class TokenizedCorpus:
             return self
         if self.fingerprint != other.fingerprint:
             problem = "the two corpora were made with different tokenizers"
-            raise BadData(Code.OTHER_TOKENIZER, "replay", problem, "run `dvc repro tokenize`")
+            raise BadData(Code.TOKENIZER, "replay", problem, "run `dvc repro tokenize`")
         replay_tokens = share / (1 - share) * self.tokens
         generator = np.random.Generator(np.random.Philox(seed_of(seed, "replay")))
         order = generator.permutation(len(other.lengths))

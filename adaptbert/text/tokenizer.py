@@ -70,7 +70,7 @@ class Tokenizer:
         missing = [token for token in SPECIALS if token not in vocabulary]
         if missing:
             problem = f"the vocabulary has no {', '.join(missing)}"
-            raise BadData(Code.NO_SPECIAL_TOKENS, source, problem, "take a tokenizer made for BERT")
+            raise BadData(Code.TOKENIZER, source, problem, "take a tokenizer made for BERT")
         if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
             problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
             raise BadData(Code.NOT_A_CHECKPOINT, source, problem, f"ids end below {MAX_VOCABULARY:,}")

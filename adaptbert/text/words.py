@@ -111,11 +111,11 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
         BadData: it is no file, not UTF-8, or has invalid lines; messages have line numbers, not text.
     """
     if not path.is_file():
-        raise BadData(Code.NOT_A_FILE, path, "not a readable regular file", "write a file with one word a line")
+        raise BadData(Code.FILE, path, "not a readable regular file", "write a file with one word a line")
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise BadData(Code.NOT_DECODABLE, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+        raise BadData(Code.ENCODING, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     entries, failures = [], []
     for number, line in enumerate(lines, 1):
         parts = line.split()
@@ -124,7 +124,7 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
         if len(parts) > 3 or not all(part.isascii() and part.isdecimal() for part in parts[1:2]):
             problem = f"{len(parts)} parts, of which the second is a frequency if there is one"
             failures.append(
-                BadData(Code.BAD_DICTIONARY, f"{path}:{number}", problem, "write a word, or a word and a whole number")
+                BadData(Code.BAD_ROW, f"{path}:{number}", problem, "write a word, or a word and a whole number")
             )
             continue
         entries.append(Entry(parts[0], int(parts[1]) if parts[1:] else None, parts[2] if parts[2:] else None))

@@ -56,15 +56,15 @@ def count(micro_batches: int) -> int:
     if not devices:
         return max(number for number in range(1, max(1, available) + 1) if micro_batches % number == 0)
     if not devices.isdecimal() or int(devices) == 0:
-        raise BadParams(Code.BAD_DEVICES, VARIABLE, f"expected a number of devices, found {devices!r}", "write e.g. 2")
+        raise BadParams(Code.MACHINES, VARIABLE, f"expected a number of devices, found {devices!r}", "write e.g. 2")
     if 0 < available < int(devices) and not cluster.is_named():
         raise BadParams(
-            Code.BAD_DEVICES, VARIABLE, f"{devices} devices, there are {available}", f"lower it to {available}"
+            Code.MACHINES, VARIABLE, f"{devices} devices, there are {available}", f"lower it to {available}"
         )
     if micro_batches % int(devices):
         problem = f"{devices} devices cannot share the {micro_batches} micro-batches of an optimizer step equally"
         remedy = "choose a divisor, or smaller micro-batches: global batch / micro-batch must be a multiple of it"
-        raise BadParams(Code.BAD_DEVICES, VARIABLE, problem, remedy)
+        raise BadParams(Code.MACHINES, VARIABLE, problem, remedy)
     return int(devices)
 
 

@@ -34,7 +34,7 @@ class RankLost(UserError):
     """A process of a run ended before its work was done."""
 
     def __init__(self, rank: int, how: str, exit_code: int) -> None:
-        super().__init__(Code.RANK_LOST, f"rank {rank}", how, "run again: training goes on from the last savepoint")
+        super().__init__(Code.WORKER_LOST, f"rank {rank}", how, "run again: training goes on from the last savepoint")
         self.exit_code = exit_code
 
 
@@ -103,7 +103,7 @@ class ClusterTasks:
         present = int(self._ray.cluster_resources().get(kind, 0))
         if present < needed:
             problem = f"{needed + 1} devices need {needed} {kind}s beside the stage's own, the cluster has {present}"
-            raise BadParams(Code.BAD_DEVICES, VARIABLE, problem, f"lower it to {present + 1}, or add machines")
+            raise BadParams(Code.MACHINES, VARIABLE, problem, f"lower it to {present + 1}, or add machines")
 
     def failure(self) -> RankLost | None:
         for rank, task in enumerate(self._tasks, 1):

@@ -114,7 +114,9 @@ class Savepoints:
             print(f"warning: {path} is damaged and set aside; the one before it is taken", file=sys.stderr)
         if paths:
             remedy = f"remove {self.folder} to train again from the first step"
-            raise BadData(Code.DAMAGED_WEIGHTS, self.folder, f"each of its {len(paths)} savepoints is damaged", remedy)
+            raise BadData(
+                Code.DAMAGED_CHECKPOINT, self.folder, f"each of its {len(paths)} savepoints is damaged", remedy
+            )
         return None
 
     def clear(self) -> None:

@@ -56,7 +56,7 @@ def project(root: Path) -> Path:
 
 
 def kinds(root: Path) -> comparing.Kinds:
-    refused = messages.parsed(65, f"error: {BadData(Code.TOO_SHORT, 'a.csv:1', 'too short', 'write more')}\n")
+    refused = messages.parsed(65, f"error: {BadData(Code.TEXT_MISSING, 'a.csv:1', 'too short', 'write more')}\n")
     return {**outputs.read(root), "messages": {f"short:{key}": value for key, value in refused.items()}}
 
 
@@ -157,7 +157,7 @@ def test_the_table_excuses_what_it_names_and_nothing_else(tmp_path: Path) -> Non
     new["messages"]["short:0.code"] = "AB-001"
     entries = [
         comparing.Entry("renamed", r"\.small\.domain\.f1", "a base has another name", "comparison", ".bert.domain.f1"),
-        comparing.Entry("reworded", "AB-074", "codes are counted anew", "messages", "AB-001", r"\.code$"),
+        comparing.Entry("reworded", "AB-041", "codes are counted anew", "messages", "AB-001", r"\.code$"),
         comparing.Entry("gone", ":worth", "called min_gain, and counted otherwise"),
         comparing.Entry("new", ":min_gain", "new"),
         comparing.Entry("changed", r"runs\.0\.1", "a fault was mended"),

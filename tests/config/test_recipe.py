@@ -114,7 +114,7 @@ def test_arms_that_are_left_out_are_all_that_the_text_allows() -> None:
     [
         ({"probability": 3.0}, "AB-109 params.yaml: overrides.domain.domain_transfer.masking.probability: 3.0 is out"),
         ({"probabilty": 0.3}, "AB-099 params.yaml: overrides.domain.domain_transfer.masking.probabilty: unknown key"),
-        ({"unit": "words"}, "AB-100 params.yaml: overrides.domain.domain_transfer.masking.unit: expected 'token'"),
+        ({"unit": "words"}, "AB-109 params.yaml: overrides.domain.domain_transfer.masking.unit: expected 'token'"),
         (
             {"mask_share": 0.9},
             "AB-111 params.yaml: overrides.domain.domain_transfer.masking: mask_share 0.9 + random_share 0.1 + "
@@ -188,7 +188,7 @@ def test_overrides_that_nothing_has(changes: dict[str, Any], expected: str) -> N
 def test_what_is_no_mapping(place: str, wrong: object) -> None:
     changes = {"arms": {"x": wrong}} if place == "arms.x" else {place: wrong}
     messages = errors(**changes)
-    assert [line.partition(": expected a mapping, found ")[0] for line in messages] == [f"AB-100 params.yaml: {place}"]
+    assert [line.partition(": expected a mapping, found ")[0] for line in messages] == [f"AB-109 params.yaml: {place}"]
 
 
 @pytest.mark.parametrize("section", ["tokenizer", "tokenize", "measure", "compare", "validate", "overrides"])
@@ -217,5 +217,5 @@ def test_the_place_of_a_value_is_where_it_is_written() -> None:
 
 
 def test_the_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"AB-100 {tmp_path}/p.yaml: seed: expected an integer, found text 'x'"):
+    with pytest.raises(UserError, match=f"AB-109 {tmp_path}/p.yaml: seed: expected an integer, found text 'x'"):
         Recipe(changed({"seed": "x"}), tmp_path / "p.yaml")

@@ -44,17 +44,17 @@ def messages(text: str) -> list[str]:
     ],
 )
 def test_a_key_that_yaml_reads_as_something_else(key: str, kind: str) -> None:
-    expected = f'AB-187 params.yaml:3: YAML reads the key {key} as {kind}\n  write "{key}"'
+    expected = f'AB-109 params.yaml:3: YAML reads the key {key} as {kind}\n  write "{key}"'
     assert messages(f"corpora:\n  a: 1\n  {key}: {{source: files}}\n") == [expected]
     assert load(f'corpora:\n  a: 1\n  "{key}": 2\n', FILE) == {"corpora": {"a": 1, key: 2}}
 
 
 def test_all_such_keys_are_reported_together() -> None:
     assert messages("2024: 1\ntrue: 2\n: 3\n[a]: 4\n") == [
-        'AB-187 params.yaml:1: YAML reads the key 2024 as a number\n  write "2024"',
-        'AB-187 params.yaml:2: YAML reads the key true as a boolean\n  write "true"',
-        'AB-187 params.yaml:3: YAML reads an empty key as nothing\n  write "name"',
-        "AB-187 params.yaml:4: a key is a list or a mapping\n  write a name; put [ and { in quotes",
+        'AB-109 params.yaml:1: YAML reads the key 2024 as a number\n  write "2024"',
+        'AB-109 params.yaml:2: YAML reads the key true as a boolean\n  write "true"',
+        'AB-109 params.yaml:3: YAML reads an empty key as nothing\n  write "name"',
+        "AB-109 params.yaml:4: a key is a list or a mapping\n  write a name; put [ and { in quotes",
     ]
 
 
@@ -75,12 +75,12 @@ def test_all_such_keys_are_reported_together() -> None:
         ),
         pytest.param(
             "optim: {rate: 1, decay：2, clip: 3}\n",
-            "AB-188 params.yaml:1: the key 'decay：2'\n  a full-width colon .*, or put the key in quotes",
+            "AB-114 params.yaml:1: the key 'decay：2'\n  a full-width colon .*, or put the key in quotes",
             id="in a key",
         ),
         pytest.param(
             "“seed”: 1\n",
-            "AB-188 params.yaml:1: the key '“seed”'\n  a curly quote .* straight one, or put the key in quotes",
+            "AB-114 params.yaml:1: the key '“seed”'\n  a curly quote .* straight one, or put the key in quotes",
             id="curly quotes",
         ),
         pytest.param(
@@ -88,12 +88,12 @@ def test_all_such_keys_are_reported_together() -> None:
         ),
         pytest.param("a: 1\nb: x\0y\n", "AB-114 params.yaml: not YAML: unacceptable character #x0000.*", id="NUL"),
         pytest.param("a: \x1b[2J\n", "AB-114 params.yaml: not YAML: unacceptable character #x001b.*", id="escape"),
-        pytest.param('a: "\\0"\n', "AB-188 params.yaml:1: a text holds NUL .*\n  take it out", id="NUL as an escape"),
-        pytest.param('"\\0": 1\n', "AB-188 params.yaml:1: a key holds NUL .*\n  take it out", id="NUL in a key"),
-        pytest.param('a: ["\\udc80"]\n', "AB-188 .*:1: a text holds half of a character .*", id="surrogate"),
+        pytest.param('a: "\\0"\n', "AB-114 params.yaml:1: a text holds NUL .*\n  take it out", id="NUL as an escape"),
+        pytest.param('"\\0": 1\n', "AB-114 params.yaml:1: a key holds NUL .*\n  take it out", id="NUL in a key"),
+        pytest.param('a: ["\\udc80"]\n', "AB-114 .*:1: a text holds half of a character .*", id="surrogate"),
         pytest.param(
             "a: 2024-13-45\n",
-            "AB-100 params.yaml:1: '2024-13-45' is written like a date and is none\n  mend it, or put text in quotes",
+            "AB-109 params.yaml:1: '2024-13-45' is written like a date and is none\n  mend it, or put text in quotes",
             id="no such month",
         ),
         pytest.param(
@@ -102,19 +102,19 @@ def test_all_such_keys_are_reported_together() -> None:
             r"write one below 2\^64",
             id="an integer that Python does not print",
         ),
-        pytest.param("a: !!int x\n", "AB-100 params.yaml:1: 'x' is written like a number and is none\n.*", id="a lie"),
-        pytest.param("a: =\n", r"AB-106 params.yaml:1: tag not allowed \(!!value\)\n  write a plain .*", id="="),
+        pytest.param("a: !!int x\n", "AB-109 params.yaml:1: 'x' is written like a number and is none\n.*", id="a lie"),
+        pytest.param("a: =\n", r"AB-114 params.yaml:1: tag not allowed \(!!value\)\n  write a plain .*", id="="),
         pytest.param("a: @user\n", "AB-114 params.yaml:1: .*\n  put the value in quotes", id="begins with @"),
         pytest.param("a:\n  b: 'x\nc: 1\n", "AB-114 params.yaml:2: .*\n  close the quote", id="where it was opened"),
         pytest.param("a: [1, 2\nb: 3\n", "AB-114 params.yaml:2: .*\n  close the bracket.*", id="an open bracket"),
         pytest.param('a: "\\UFFFFFFFF"\n', "AB-114 params.yaml: not YAML: .*\n  write it as it is", id="an escape"),
         pytest.param("%YAML 3.1\n---\na: 1\n", "AB-114 .*\n  write YAML 1.2", id="another version"),
-        pytest.param("- " * 100_000, "AB-105 params.yaml: nested too deep\n  flatten the file", id="dashes"),
-        pytest.param("? " * 100_000, "AB-105 params.yaml: nested too deep\n  flatten the file", id="marks"),
-        pytest.param("".join(f"{' ' * level}a:\n" for level in range(1000)), "AB-105 .*", id="indentation"),
-        pytest.param("a: &a [*a]\n", "AB-104 params.yaml: more than 10,000 values\n.*", id="itself"),
-        pytest.param("a: &a {<<: *a}\n", "AB-104 params.yaml: more than 10,000 values\n.*", id="itself merged"),
-        pytest.param("a: [" + "1," * 300_000, "AB-104 params.yaml: more than 10,000 values\n.*", id="a long list"),
+        pytest.param("- " * 100_000, "AB-114 params.yaml: nested too deep\n  flatten the file", id="dashes"),
+        pytest.param("? " * 100_000, "AB-114 params.yaml: nested too deep\n  flatten the file", id="marks"),
+        pytest.param("".join(f"{' ' * level}a:\n" for level in range(1000)), "AB-114 .*", id="indentation"),
+        pytest.param("a: &a [*a]\n", "AB-114 params.yaml: more than 10,000 values\n.*", id="itself"),
+        pytest.param("a: &a {<<: *a}\n", "AB-114 params.yaml: more than 10,000 values\n.*", id="itself merged"),
+        pytest.param("a: [" + "1," * 300_000, "AB-114 params.yaml: more than 10,000 values\n.*", id="a long list"),
     ],
 )
 def test_the_message(text: str, expected: str) -> None:
@@ -204,7 +204,7 @@ def test_any_edit_of_a_good_file_is_right_or_an_error(data: st.DataObject) -> No
 
 
 def test_a_name_that_is_not_utf8_is_printed_as_bytes() -> None:
-    error = UserError(Code.NO_SUCH_FILE, Path("data/caf\udce9.csv"), "x\udcff\x1b[2J", "y")
+    error = UserError(Code.FILE, Path("data/caf\udce9.csv"), "x\udcff\x1b[2J", "y")
     assert str(error) == r"AB-050 data/caf\xe9.csv: x\xff\x1b[2J" "\n  y"
 
 

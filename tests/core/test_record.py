@@ -78,5 +78,5 @@ def test_all_errors_are_reported_together(tmp_path: Path) -> None:
 def test_what_is_not_json_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(BadData, match=r"AB-122 .*file.json: not JSON\n  restore the file"):
+    with pytest.raises(BadData, match=r"AB-124 .*file.json: not JSON\n  restore the file"):
         Whole.read(path)

@@ -219,7 +219,7 @@ def test_what_is_kept_unchanged(tmp_path: Path, code: int) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
 def test_labels_in_one_text_that_names_its_separator(tmp_path: Path, suffix: str) -> None:
-    """The remedy of AB-080: the same labels as from a list, none in an empty cell, each once."""
+    """The remedy of AB-065: the same labels as from a list, none in an empty cell, each once."""
     cells = ["y; x", "x", "", "x;;y;x", " ; "]
     rows = {split: [(f"{split} {number}", cell) for number, cell in enumerate(cells)] for split in SPLITS}
     if suffix == "jsonl":

@@ -158,7 +158,7 @@ def test_questions_multi_label_rows_and_pairs(tmp_path: Path) -> None:
         ("name: {folder}\n", BadParams, "AB-099 .*split"),
         ("name: org/elsewhere\nsplit: train\n", BadParams, "AB-099 .*revision: is missing\n  pin a commit"),
         ("name: {folder}\nsplit: {{train: train}}\n", BadParams, "AB-099 .*names no 'dev'"),
-        ("name: {folder}\nsplit: validation\ncolumns: {{text: body, label: mood}}\n", BadData, "AB-157 .*split"),
+        ("name: {folder}\nsplit: validation\ncolumns: {{text: body, label: mood}}\n", BadData, "AB-050 .*split"),
         (
             "name: {folder}\nsplit: train\ncolumns: {{label: mood}}\n",
             BadData,

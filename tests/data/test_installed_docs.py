@@ -207,7 +207,7 @@ def test_a_package_is_read_through_its_record(package: Path, monkeypatch: pytest
 
 def test_too_little_text_is_an_error(package: Path) -> None:
     with pytest.raises(
-        BadData, match=r"AB-155 .*packages.txt: [\d,]+ characters of docstrings in madeup.*\n.*stripped"
+        BadData, match=r"AB-154 .*packages.txt: [\d,]+ characters of docstrings in madeup.*\n.*stripped"
     ):
         list(InstalledDocs(package).rows())
 
@@ -224,7 +224,7 @@ def test_package_names_that_cannot_be_used(tmp_path: Path) -> None:
     listing.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(BadData, match="AB-017"):
         read_names(listing)
-    with pytest.raises(BadData, match="AB-049"):
+    with pytest.raises(BadData, match="AB-050"):
         read_names(tmp_path / "absent.txt")
 
 

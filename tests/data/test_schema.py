@@ -63,7 +63,7 @@ def test_missing_columns_are_reported_together_with_the_nearest_name() -> None:
     with pytest.raises(Several) as several:
         faulty(frame.rename(columns={"text": "Text", "label": "class"}), CLASS, "raw.parquet")
     assert messages_in(str(several.value)) == [
-        "AB-058 raw.parquet: column 'text' missing; found id, Text, class, file, line (did you mean 'Text'?)\n  "
+        "AB-056 raw.parquet: column 'text' missing; found id, Text, class, file, line (did you mean 'Text'?)\n  "
         "rename it or map it in `columns`",
         "AB-056 raw.parquet: column 'label' missing; found id, Text, class, file, line\n  "
         "rename it or map it in `columns`",
@@ -72,7 +72,7 @@ def test_missing_columns_are_reported_together_with_the_nearest_name() -> None:
 
 def test_a_column_of_another_type_is_reported_once_without_values() -> None:
     frame = table(CORPUS, [("1", "x"), ("2", "y")], "f").to_pandas()
-    with pytest.raises(BadData, match=r"AB-042 raw.parquet: column 'text' is int64, expected text") as error:
+    with pytest.raises(BadData, match=r"AB-056 raw.parquet: column 'text' is int64, expected text") as error:
         faulty(frame.assign(text=[4711, 4712]), CORPUS, "raw.parquet")
     assert "471" not in str(error.value)
 

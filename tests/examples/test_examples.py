@@ -109,7 +109,7 @@ def test_params_that_exist_nowhere_else_are_kept(tmp_path: Path, monkeypatch: py
         ("cross_lingual nowhere scratch", 65, "AB-050 nowhere: cannot be read: No such file or directory\n"),
         ("cross_lingual bytes scratch", 65, "AB-001 bytes: byte 0 is not UTF-8\n"),
         ("cross_lingual few scratch", 65, "AB-056 few:1: expected two words with a tab between them\n"),
-        ("dna_control nowhere", 78, "AB-108 nowhere: file not found\n"),
+        ("dna_control nowhere", 78, "AB-114 nowhere: file not found\n"),
         ("what_is_learned_when nowhere", 65, "AB-050 nowhere: cannot be read: "),
         ("what_is_learned_when few", 65, "AB-019 few: 2 lines with text, expected 21 or more\n"),
         ("what_is_learned_when few many", 2, "argument STEPS: invalid positive value: 'many'"),

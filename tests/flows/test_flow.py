@@ -110,7 +110,7 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
 
 
 UNTIL_START = ("--until", "start")
-IN_DVC_YAML = "error: AB-228 dvc.yaml: "
+IN_DVC_YAML = "error: AB-198 dvc.yaml: "
 
 
 @pytest.mark.parametrize(

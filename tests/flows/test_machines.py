@@ -186,7 +186,7 @@ def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> Non
         running.enter_context(far.server())
         undeployed = far.run(*command("prefect"))
         assert undeployed.returncode == 78, undeployed.stdout
-        assert "AB-225 Prefect: remote-stage/machine: not deployed to this server" in undeployed.stdout
+        assert "AB-171 Prefect: remote-stage/machine: not deployed to this server" in undeployed.stdout
         for line in prefect_lines():
             if line.startswith("prefect worker"):
                 for number in (1, 2):
@@ -228,23 +228,23 @@ def test_what_other_machines_would_not_see_is_refused(far: Far, monkeypatch: pyt
     assert shared(["params.yaml"])[0] == far.git("remote", "get-url", "origin").strip()
     with (far.root / "params.yaml").open("a") as file:
         file.write("# edited\n")
-    assert refused().startswith("AB-225 params.yaml: not committed, so other machines would run something else")
+    assert refused().startswith("AB-171 params.yaml: not committed, so other machines would run something else")
     far.git("commit", "-q", "-a", "-m", "edited")
-    assert "AB-225 commit " in refused()
+    assert "AB-171 commit " in refused()
     assert "git push" in refused()
     far.git("push", "-q")
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(BadParams, match="AB-223 ADAPTBERT_CLUSTER: 'auto' needs Ray, which is not installed"):
+    with pytest.raises(BadParams, match="AB-154 ADAPTBERT_CLUSTER: 'auto' needs Ray, which is not installed"):
         Machines.reached("ray", ["params.yaml"])
     assert far.run("dvc", "remote", "remove", "team").returncode == 0
-    assert "AB-225 dvc: no default remote" in refused()
+    assert "AB-171 dvc: no default remote" in refused()
     far.git("remote", "remove", "origin")
-    assert "AB-225 git: no remote 'origin'" in refused()
+    assert "AB-171 git: no remote 'origin'" in refused()
 
 
 def test_an_address_with_a_password_is_not_given_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machines, "shared", lambda _: ("https://me:hush@example.org/it.git", "abc"))
-    with pytest.raises(BadParams, match="AB-227 git: ") as error:
+    with pytest.raises(BadParams, match="AB-171 git: ") as error:
         Machines.reached("prefect", [])
     assert "hush" not in str(error.value)
 

@@ -127,7 +127,7 @@ def test_a_document_of_one_word_has_no_label() -> None:
 
 
 def test_a_corpus_of_short_texts_is_refused() -> None:
-    with pytest.raises(BadData, match=r"AB-160 .*: 1 of 200 documents have 8 tokens, .*\n.*objective: none"):
+    with pytest.raises(BadData, match=r"AB-019 .*: 1 of 200 documents have 8 tokens, .*\n.*objective: none"):
         SentencePairs(Numbered([5] * 199 + [30]), "nsp", 0, LONGEST)
 
 

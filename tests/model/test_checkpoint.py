@@ -136,10 +136,10 @@ def only_a_pickle(folder: Path) -> None:
 
 
 DIGEST = r"AB-124 .*model.safetensors: sha256 mismatch: card \w{12}, file \w{12}\n.*"
-MISSING = r"AB-137 .*model.safetensors: file is missing\n  copy the whole checkpoint"
+MISSING = r"AB-124 .*model.safetensors: file is missing\n  copy the whole checkpoint"
 PICKLE = r"AB-119 .*: only pickled weights \(\*.bin\)\n  move them elsewhere: `adaptbert import"
-DAMAGED = r"AB-123 .*: bad safetensors file: .*\n  copy the whole checkpoint"
-CODE = r"AB-122 .*: config key {} not allowed: it could run code\n  remove the key"
+DAMAGED = r"AB-124 .*: bad safetensors file: .*\n  copy the whole checkpoint"
+CODE = r"AB-124 .*: config key {} not allowed: it could run code\n  remove the key"
 EVIL = {"AutoModel": "evil.Model"}
 
 

@@ -85,7 +85,7 @@ IN_CONFIG: list[tuple[dict[str, Any], int, str]] = [
 @pytest.mark.parametrize("key", Architecture.model_fields)
 def test_no_value_of_the_config_is_without_type_and_bounds(key: str) -> None:
     for value in (10**12, -2, [1]):
-        with pytest.raises(BadData, match=rf"^AB-122 config.json: .*{key}"):
+        with pytest.raises(BadData, match=rf"^AB-124 config.json: .*{key}"):
             check_architecture({"model_type": "bert", "vocab_size": 60, key: value}, "config.json")
 
 

@@ -67,7 +67,7 @@ def test_a_blank_line_is_a_row(project: Project, tmp_path: Path, task: str) -> N
     done = run(model(project, task), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
     assert done.exit_code == 65
     answers = [(row["id"], row.get("error", "")[:6]) for row in read(tmp_path / "out.jsonl")]
-    assert answers == [("1", ""), ("2", "AB-074"), ("3", ""), ("4", "AB-074")]
+    assert answers == [("1", ""), ("2", "AB-041"), ("3", ""), ("4", "AB-041")]
 
 
 def test_ids_stay_or_are_mapped(project: Project, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_what_is_no_fine_tuned_checkpoint_and_no_input(project: Project, tmp_pat
     refuse(run(tmp_path / "nowhere", source, "-o", out), 128)
     refuse(run(project.root / "models/pretrain", source, "-o", out), 181)
     line = refuse(run(model(project, CLASS), tmp_path, "-o", out), 49)
-    assert line == f"error: AB-049 {tmp_path}: is a folder\n  name one file of it"
+    assert line == f"error: AB-050 {tmp_path}: is a folder\n  name one file of it"
     weights = model(project, CLASS) / "model.safetensors"
     line = refuse(run(weights, source, "-o", out), 128)
     assert (

@@ -79,7 +79,7 @@ def test_check_looks_for_the_files(project: Path) -> None:
     done = run("check")
     assert done.exit_code == 65
     assert messages_in(done.stderr) == [
-        "error: AB-153 params.yaml: corpora.domain.path: ~/posts: ~ is not expanded\n  write the path out",
+        "error: AB-050 params.yaml: corpora.domain.path: ~/posts: ~ is not expanded\n  write the path out",
         "AB-050 params.yaml: tasks.mood.train: sets/mood_train.csv: no such file "
         "(did you mean 'mood.train.csv'?)\n  put it there, or write where it is",
         "AB-050 params.yaml: tasks.mood.test: sets/my test.csv: no such file\n  put it there, or write where it is",
@@ -117,5 +117,5 @@ def test_each_base_may_have_a_dictionary_of_its_own(project: Path) -> None:
     write_document(document)
     assert [line.splitlines()[0] for line in messages_in(run("check").stderr)] == [
         "error: AB-050 params.yaml: overrides.third.tokenize.words.dictionary: none.txt: no such file",
-        "AB-165 bad.txt:1: 2 parts, of which the second is a frequency if there is one",
+        "AB-044 bad.txt:1: 2 parts, of which the second is a frequency if there is one",
     ]

@@ -23,7 +23,7 @@ def test_a_copy_keeps_bytes_and_time_and_counts_them(tmp_path: Path) -> None:
 def test_a_source_that_grows_meanwhile(tmp_path: Path) -> None:
     source = tmp_path / "a"
     source.write_text("a")
-    with pytest.raises(BadData, match=r"AB-048 .*changed while it was copied"):
+    with pytest.raises(BadData, match=r"AB-050 .*changed while it was copied"):
         copying.copy(source, tmp_path / "b", lambda _: source.write_text("longer"))
 
 

@@ -132,10 +132,10 @@ def test_every_cut_is_seen_or_harmless(project: Path) -> None:
         (
             "    cmd:",
             "<<<<<<< HEAD\n    cmd:",
-            "AB-182 dvc.lock:4: git left both sides of a merge ('<<<<<<<')\n  "
+            "AB-198 dvc.lock:4: git left both sides of a merge ('<<<<<<<')\n  "
             "take one side (git checkout --ours dvc.lock, or --theirs) and run again",
         ),
-        ("'2.0'", "'3.0'", "AB-200 dvc.lock: schema '3.0', and this version of DVC reads '2.0'\n  install "),
+        ("'2.0'", "'3.0'", "AB-198 dvc.lock: schema '3.0', and this version of DVC reads '2.0'\n  install "),
     ],
     ids=["both sides of a merge", "another DVC"],
 )
@@ -219,7 +219,7 @@ def test_a_damaged_lock_under_a_dvc_at_work_is_not_touched(project: Path) -> Non
         with pytest.raises(Busy) as refused:
             dvc_files.mend(patience=0.3)
     assert str(refused.value) == (
-        "AB-183 dvc.lock: not whole for 0 s while another DVC process is at work here\n  "
+        "AB-198 dvc.lock: not whole for 0 s while another DVC process is at work here\n  "
         "wait for it, or stop it, and run again"
     )
     assert refused.value.exit_code == 75

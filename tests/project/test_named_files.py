@@ -43,11 +43,11 @@ SPECIAL = [
 def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem: str) -> None:
     ((path, error),) = [each for each in named_files.check(recipe(**{key: name})) if each[1].code == 49]
     assert path == name
-    assert str(error).startswith(f"AB-049 params.yaml: {key}: {problem}")
+    assert str(error).startswith(f"AB-050 params.yaml: {key}: {problem}")
     assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(error)
 
 
 @pytest.mark.parametrize("read", [read_names, read_dictionary])
 def test_readers_do_not_open_a_pipe(special: Path, read: Any) -> None:
-    with pytest.raises(BadData, match=r"AB-049 pipe\.txt: not a readable regular file"):
+    with pytest.raises(BadData, match=r"AB-050 pipe\.txt: not a readable regular file"):
         read(Path("pipe.txt"))

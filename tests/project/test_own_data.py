@@ -155,7 +155,7 @@ def data_own_is_a_link(text: Path) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no folder": (shutil.rmtree, "AB-049 --data"),
+    "no folder": (shutil.rmtree, "AB-050 --data"),
     "no data": (no_data, "no data file among 5 names\n  put txt, csv, "),
     "a broken link": (
         lambda text: (text / "posts.txt").symlink_to(text / "nowhere"),
@@ -174,7 +174,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda text: Path(os.fsdecode(os.fsencode(text) + b"/\xff.txt")).touch(),
         "\\udcff.txt': a name that is not UTF-8, or has control characters\n  rename it",
     ),
-    "data/own behind a link": (data_own_is_a_link, "AB-199 data/own: is, or lies behind, a link"),
+    "data/own behind a link": (data_own_is_a_link, "AB-050 data/own: is, or lies behind, a link"),
     "no DVC repository": (
         lambda _: shutil.rmtree(".dvc"),
         "AB-198 data/own: DVC cannot record files here: you are not inside of a DVC repository",
@@ -207,7 +207,7 @@ def test_too_little_room(project: Path, text: Path) -> None:
         file.truncate(size)
     done = use(text)
     small = sum(len(name) for name in NAMES)
-    untouched(done, 74, f"AB-196 data/own: {2 * (size + small):,} bytes needed, ")
+    untouched(done, 74, f"AB-189 data/own: {2 * (size + small):,} bytes needed, ")
     assert (
         " free\n  make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
         in done.stderr
@@ -228,7 +228,7 @@ def test_params_and_ladder_are_restored_where_files_are_not_recorded(
     def refuse(_: object) -> None:
         assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO
         assert "ewect_usual" in Path("plan.json").read_text(encoding="utf-8")
-        raise own_data.Unrecorded(Code.NOT_RECORDED, OWN, "DVC is at odds", "mend it")
+        raise own_data.Unrecorded(Code.DVC, OWN, "DVC is at odds", "mend it")
 
     monkeypatch.setattr(own_data, "record", refuse)
     untouched(use(text), 65, "AB-198 data/own: DVC is at odds")

@@ -192,26 +192,26 @@ def test_allowed(changes: dict[str, Any]) -> None:
         ),
         pytest.param(
             {"arms": {"domain": {}}},
-            "AB-185 params.yaml: arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is not\n  "
+            "AB-111 params.yaml: arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is not\n  "
             "write {domain_transfer: <corpus>}, or call it general",
             id="domain transfer is not pre-training under another name",
         ),
         pytest.param(
             {"arms": {"general": {"domain_transfer": "general"}}},
-            "AB-185 params.yaml: arms.general: an arm 'general' is {}, and this one is not\n  write {}, or call it "
+            "AB-111 params.yaml: arms.general: an arm 'general' is {}, and this one is not\n  write {}, or call it "
             "general_long",
             id="the control is not the arm below it",
         ),
         pytest.param(
             {"arms": {"domain": {"pretrain": "none", "domain_transfer": "domain"}}},
-            "AB-185 params.yaml: arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is not\n  "
+            "AB-111 params.yaml: arms.domain: an arm 'domain' is {domain_transfer: <corpus>}, and this one is not\n  "
             "write {domain_transfer: <corpus>}, or call it otherwise",
             id="steps without a role",
         ),
         *(
             pytest.param(
                 {"arms": {"general": {}, "probe": {}}, "overrides": overrides},
-                "AB-186 params.yaml: arms.probe: trained on what general is trained on: the same cell twice\n  remove "
+                "AB-111 params.yaml: arms.probe: trained on what general is trained on: the same cell twice\n  remove "
                 "one, train it on something else, or write other values in overrides.probe.finetune",
                 id=f"two arms with the same steps: {what}",
             )
@@ -251,7 +251,7 @@ def test_allowed(changes: dict[str, Any]) -> None:
         ),
         pytest.param(
             arms(one={"again": "domain"}, two={"again": "domain"}),
-            "AB-186 params.yaml: arms.two: trained on what one is trained on: the same cell twice\n  remove one, train "
+            "AB-111 params.yaml: arms.two: trained on what one is trained on: the same cell twice\n  remove one, train "
             "it on something else, or write other values in overrides.two.finetune",
             id="an arm is repeated by one",
         ),
@@ -287,7 +287,7 @@ def test_allowed(changes: dict[str, Any]) -> None:
         *(
             pytest.param(
                 {"bases.small": base},
-                f"AB-211 params.yaml: bases.small: checkpoint is {base}, a path that DVC does not watch\n  write "
+                f"AB-111 params.yaml: bases.small: checkpoint is {base}, a path that DVC does not watch\n  write "
                 f"models/init/small, and run `adaptbert import {quoted or base} --base small`, or copy it there",
                 id=f"a path that nobody watches: {base}",
             )

@@ -48,7 +48,7 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
         pytest.param(
             ["use", "weibo", "--data", "my files/a.jsonl.gz"],
             65,
-            "AB-049 --data my files/a.jsonl.gz: is a file, not a folder\n  name the folder that holds your files; "
+            "AB-050 --data my files/a.jsonl.gz: is a file, not a folder\n  name the folder that holds your files; "
             "--data 'my files' takes all that lie there",
             id="a file",
         ),

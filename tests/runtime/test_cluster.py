@@ -44,7 +44,7 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(BadParams) as refused:
         list(in_order(square, range(40), 2))
     assert str(refused.value) == (
-        "AB-223 ADAPTBERT_CLUSTER: '10.0.0.7:6379' needs Ray, which is not installed\n"
+        "AB-154 ADAPTBERT_CLUSTER: '10.0.0.7:6379' needs Ray, which is not installed\n"
         "  install it (pip install 'adaptbert[cluster]'), or unset ADAPTBERT_CLUSTER"
     )
 
@@ -52,7 +52,7 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("address", ["local", "ray://10.0.0.7:10001", "10.0.0.7", "10.0.0.7:many"])
 def test_what_is_no_address_is_refused(address: str) -> None:
     """`local` would quietly start a cluster of this machine alone."""
-    with pytest.raises(BadParams, match=r"AB-226 ADAPTBERT_CLUSTER: .* is no address of a cluster"):
+    with pytest.raises(BadParams, match=r"AB-171 ADAPTBERT_CLUSTER: .* is no address of a cluster"):
         cluster.connected(address)
 
 
@@ -71,7 +71,7 @@ def test_an_address_that_does_not_answer_is_one_message(refuses: bool, monkeypat
                 each.setblocking(False)
                 each.connect_ex(("127.0.0.1", port))
         try:
-            with pytest.raises(cluster.NoCluster, match=f"AB-224 .*'127.0.0.1:{port}': "):
+            with pytest.raises(cluster.NoCluster, match=f"AB-156 .*'127.0.0.1:{port}': "):
                 cluster.connected(f"127.0.0.1:{port}")
         finally:
             for each in waiting:
@@ -98,7 +98,7 @@ def test_no_cluster_is_one_message_with_a_code_for_retries(tmp_path: Path) -> No
     env = os.environ | {"PYTHONPATH": str(ROOT), cluster.VARIABLE: "auto", "RAY_TMPDIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == TEMPORARY, done.stderr
-    assert "error: AB-224 ADAPTBERT_CLUSTER: no Ray cluster at 'auto': " in done.stderr
+    assert "error: AB-156 ADAPTBERT_CLUSTER: no Ray cluster at 'auto': " in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -97,7 +97,7 @@ def test_other_arguments_are_refused(
     [
         ("seed: -1\n", "AB-109 params.yaml: seed: -1 is out of range\n  it should be greater than or equal to 0"),
         ("comprae: {}\n", "AB-099 params.yaml: comprae: unknown key 'comprae' (did you mean 'compare'?)"),
-        ("overrides: {small: {finetune: {epochs: few}}}\n", "AB-100 params.yaml: overrides.small.finetune.epochs: "),
+        ("overrides: {small: {finetune: {epochs: few}}}\n", "AB-109 params.yaml: overrides.small.finetune.epochs: "),
         ("overrides: {smal: {}}\n", "AB-099 params.yaml: overrides.smal: 'smal' is no base, corpus, task or arm"),
     ],
 )

@@ -30,7 +30,7 @@ def raising(error: BaseException) -> Callable[..., None]:
     ("error", "code", "line"),
     [
         (
-            BadData(Code.DAMAGED_WEIGHTS, "model", "damaged", "restore it"),
+            BadData(Code.DAMAGED_CHECKPOINT, "model", "damaged", "restore it"),
             65,
             "error: AB-124 model: damaged\n  restore it",
         ),
@@ -63,7 +63,7 @@ def test_several_failures_are_reported_together(project: Path, capsys: pytest.Ca
     def validate(params: Limits, *, out: Path) -> None:
         raise_all(
             [
-                BadData(Code.NOT_DECODABLE, "a.txt:3", "bad byte", "mend it"),
+                BadData(Code.ENCODING, "a.txt:3", "bad byte", "mend it"),
                 BadData(Code.LABEL_MISSING, "b.csv:9", "no label", "add one"),
             ]
         )

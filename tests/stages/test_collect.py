@@ -82,7 +82,7 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     assert done.returncode == 65
     lines = [line for line in messages_in(done.stderr) if line.startswith("error:")]
     assert lines == [
-        "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?)\n  "
+        "error: AB-056 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?)\n  "
         "rename it or map it in corpora.domain.columns"
     ]
     assert "Traceback" not in done.stderr
@@ -149,7 +149,7 @@ def test_test_rows_of_one_group_are_refused(run: RunStage, tmp_path: Path) -> No
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
     done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 65, done.stdout
-    assert "AB-222 params.yaml: tasks: all 9 test rows are of one group" in done.stderr
+    assert "AB-072 params.yaml: tasks: all 9 test rows are of one group" in done.stderr
     dev[0]["by"] = "  "
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
     rows = [{"text": f"test {n}", "label": n % 2, "by": f" t{n % 2} "} for n in range(9)]
@@ -189,7 +189,7 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
         ("corpora", {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'\n  name"),
         ("tasks", {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
         ("tasks", {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
-        ("tasks", {**TASK, "type": "spans"}, "AB-100 .*type: expected 'text-classification', .* found text 'spans'"),
+        ("tasks", {**TASK, "type": "spans"}, "AB-109 .*type: expected 'text-classification', .* found text 'spans'"),
         ("tasks", {k: v for k, v in TASK.items() if k != "type"}, "AB-099 .*type: is missing"),
         ("tasks", {**TASK, "type": "token-classification"}, "AB-111 .*'token-classification' needs 'tag_scheme'\n"),
         ("tasks", {**TASK, "tag_scheme": "bio"}, "AB-111 .*'text-classification' takes no 'tag_scheme'"),
@@ -198,7 +198,7 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
         ("tasks", {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
         ("tasks", {**TASK, **ANSWERS, "no_answer": None}, "AB-111 .*'question-answering' needs 'no_answer'"),
         ("tasks", {**TASK, **ANSWERS, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
-        ("tasks", {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* integer 0\n  write it in"),
+        ("tasks", {**TASK, "map_labels": {0: "neg"}}, "AB-109 .*map_labels.0: .* integer 0\n  write it in"),
         ("tasks", {**TASK, "type": "regression", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
         ("tasks", {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
         ("tasks", {**TASK, "split": {}}, "AB-111 .*\n  give a share"),

@@ -52,8 +52,8 @@ def test_a_public_checkpoint_is_the_general_rung_as_it_is(ladder: Ladder, public
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("wide-bert", {"hidden_size": 1_000_000_000}, "^AB-122 acme/wide-bert: hidden_size: "),
-        ("odd-bert", {"intermediate_size": 65}, "^AB-133 acme/odd-bert: weights and config.json disagree: bert.enco"),
+        ("wide-bert", {"hidden_size": 1_000_000_000}, "^AB-124 acme/wide-bert: hidden_size: "),
+        ("odd-bert", {"intermediate_size": 65}, "^AB-132 acme/odd-bert: weights and config.json disagree: bert.enco"),
         ("typo", None, "^AB-128 acme/typo: cannot be loaded from the hub"),
     ],
 )

@@ -192,7 +192,7 @@ def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Pa
     subprocess.run(["cp", "-r", str(validated), str(folder)], check=True)
     strange = [{"id": str(number), "text": "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ", "label": "code"} for number in range(9)]
     pq.write_table(pa.Table.from_pylist(strange), folder / "tasks/section/train.parquet")
-    with pytest.raises(BadData, match=r"AB-025 tasks/section: unk rate 100.0% > 20 %: .*\n.*put it into a corpus"):
+    with pytest.raises(BadData, match=r"AB-129 tasks/section: unk rate 100.0% > 20 %: .*\n.*put it into a corpus"):
         run(folder, tmp_path / "out")
     assert not (tmp_path / "out/tokenized").exists()
     assert not list((tmp_path / "out").rglob("*.part"))

@@ -152,7 +152,7 @@ OTHER_KIND = """{"version": "1.0", "model": {"type": "BPE", "vocab": {"<unk>": 0
         ({"tokenizer.json": '{"version": "1.0", "trunc'}, r"AB-128 .*: tokenizer cannot be loaded: .*"),
         (
             {"tokenizer.json": OTHER_KIND, "tokenizer_config.json": '{"tokenizer_class": "PreTrainedTokenizerFast"}'},
-            r"AB-130 .*has no \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\]",
+            r"AB-129 .*has no \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\]",
         ),
         *(
             (
@@ -160,7 +160,7 @@ OTHER_KIND = """{"version": "1.0", "model": {"type": "BPE", "vocab": {"<unk>": 0
                     "vocab.txt": "\n".join(token for token in [*SPECIALS, "a", "b"] if token != missing) + "\n",
                     "config.json": '{"model_type": "bert"}',
                 },
-                rf"AB-130 .*: the vocabulary has no \[{missing[1:-1]}\]\n.*",
+                rf"AB-129 .*: the vocabulary has no \[{missing[1:-1]}\]\n.*",
             )
             for missing in SPECIALS
         ),

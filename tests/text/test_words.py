@@ -75,7 +75,7 @@ def test_a_word_of_the_users(tmp_path: Path) -> None:
 def test_a_line_that_is_no_entry(tmp_path: Path, line: str) -> None:
     path = tmp_path / "words.txt"
     path.write_text(f"好\n{line}\n", encoding="utf-8")
-    with pytest.raises(BadData, match=r"AB-165 .*words.txt:2: \d parts") as raised:
+    with pytest.raises(BadData, match=r"AB-044 .*words.txt:2: \d parts") as raised:
         read_dictionary(path)
     assert "词" not in str(raised.value)
     path.write_text(f"{line}\n{line}\n", encoding="utf-8")

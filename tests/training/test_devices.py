@@ -69,7 +69,7 @@ def fail(rank: int, world: int, store: str) -> None:
 
 @pytest.mark.slow
 def test_a_rank_that_does_not_even_start() -> None:
-    with pytest.raises(RankLost, match="AB-172 rank 1: ended with 3"), ranks.started(2, fail):
+    with pytest.raises(RankLost, match="AB-180 rank 1: ended with 3"), ranks.started(2, fail):
         pytest.fail("it is not there")
 
 

@@ -180,7 +180,7 @@ def test_a_signal_to_all_saves_once_and_the_run_goes_on(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "message", "code"),
-    [("SIGKILL", "AB-172 rank 1: was killed by signal 9\n  run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
+    [("SIGKILL", "AB-180 rank 1: was killed by signal 9\n  run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
 )
 def test_a_rank_that_fails(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, message: str, code: int
@@ -211,7 +211,7 @@ loop.fit(module, spied, test_distributed.plan(2), tiny.no_record(), {{2: lambda 
     with script(tmp_path, body) as process:
         _, errors = process.communicate(timeout=60)
     assert process.returncode == TEMPORARY, errors
-    assert "AB-172 rank 1: was killed by signal 9" in errors
+    assert "AB-180 rank 1: was killed by signal 9" in errors
 
 
 class Spoiling(MaskedLM):

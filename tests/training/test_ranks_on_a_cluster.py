@@ -62,7 +62,7 @@ def test_a_machine_that_is_lost_costs_only_time(
             return {}
 
         monkeypatch.setenv(VARIABLE, "2")
-        with pytest.raises(RankLost, match="AB-172 rank 1: was lost with its machine: ") as caught:
+        with pytest.raises(RankLost, match="AB-180 rank 1: was lost with its machine: ") as caught:
             fit(module, spied, plan(2), tiny.no_record(), {3: lose_a_machine}, Savepoints(tmp_path / "saved"))
         assert caught.value.exit_code == TEMPORARY
         machines.add_node(num_cpus=1)

@@ -151,7 +151,7 @@ def _counted(value: object) -> object:
         return value
     if not 0 < value <= bounds.RUNS:
         remedy = f"write how many, from 1 to {bounds.RUNS}, or a list"
-        raise contradiction(f"{value} is out of range", remedy, Code.OUT_OF_RANGE)
+        raise contradiction(f"{value} is out of range", remedy, Code.BAD_OPTION)
     return list(range(1, value + 1))
 
 

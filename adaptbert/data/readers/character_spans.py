@@ -66,7 +66,7 @@ def annotated(
         tokens = file.columns["tokens"]
         text = row.values.get(tokens)
         if not isinstance(text, str) or not isinstance(marks, list):
-            raise BadRow(Code.COLUMN_MISSING, f"no text, or no {form}")
+            raise BadRow(Code.COLUMNS, f"no text, or no {form}")
         words_of_text, tags_of_words = tagged(text, spans(text, marks), place)
         return row._replace(values={**row.values, tokens: words_of_text, output: tags_of_words})
     except BadRow as bad:
@@ -85,18 +85,18 @@ def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[
     """
     ordered = sorted(set(spans))
     if any(not 0 <= span.first < span.end <= len(text) for span in ordered):
-        raise BadRow(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
+        raise BadRow(Code.OFFSETS, "a span lies outside its text, or is empty")
     if any(before.end > after.first for before, after in pairwise(ordered)):
         problem = "spans overlap: flat tagging cannot hold them"
-        raise BadData(Code.OVERLAPPING_SPANS, place, problem, "keep one of the two")
+        raise BadData(Code.OFFSETS, place, problem, "keep one of the two")
     tokens, places = words(text)
     word_spans = []
     for span in ordered:
         inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
         if not inside:
-            raise BadRow(Code.SPAN_CUTS_WORD, "a span holds no word")
+            raise BadRow(Code.OFFSETS, "a span holds no word")
         if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
-            raise BadRow(Code.SPAN_CUTS_WORD, "a span begins or ends inside a word")
+            raise BadRow(Code.OFFSETS, "a span begins or ends inside a word")
         word_spans.append((inside[0], inside[-1] + 1, span.kind))
     return tokens, tags(word_spans, len(tokens), "bio")
 
@@ -106,7 +106,7 @@ def _labels(marks: Any, layout: Layout) -> Any:
     if layout.output.cell == "texts" or not isinstance(marks, list):
         return marks
     if len(marks) > 1:
-        raise BadRow(Code.LABEL_TYPE, f"{len(marks)} labels where the target '{layout.target}' takes one")
+        raise BadRow(Code.BAD_LABEL, f"{len(marks)} labels where the target '{layout.target}' takes one")
     return marks[0] if marks else None
 
 

@@ -44,7 +44,7 @@ def records(file: SourceFile) -> Iterator[Row]:
         yield file.row(sentence[0].number, values | {"document": f"{file.stem}-{document}"}, problem)
     if not sentences:
         raise file.error(
-            Code.NO_ROWS, "0 sentences", "write a token and its tag a line, and a blank line after a sentence"
+            Code.EMPTY_FILE, "0 sentences", "write a token and its tag a line, and a blank line after a sentence"
         )
 
 
@@ -83,13 +83,13 @@ def _columns(rows: list[list[str]]) -> dict[str, list[str]]:
 
 def _uneven(rows: list[list[str]], width: int) -> Problem | None:
     other = next((len(row) for row in rows if len(row) != width), width)
-    return None if other == width else Problem(Code.COLUMN_COUNT, f"expected {width} columns, found {other}")
+    return None if other == width else Problem(Code.BAD_ROW, f"expected {width} columns, found {other}")
 
 
 def _check(file: SourceFile, width: int, line: int) -> None:
     if width < 2 and "tags" in file.columns:
         problem = "one column found, a token and its tag expected"
-        raise file.error(Code.COLUMN_COUNT, problem, "put a tab or a space between token and tag", line)
+        raise file.error(Code.BAD_ROW, problem, "put a tab or a space between token and tag", line)
     known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]
     mapped = list(file.columns.values())
     file.check(mapped if set(mapped) <= set(known) else known)

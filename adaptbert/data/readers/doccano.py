@@ -52,4 +52,4 @@ def _spans(text: str, marks: list[Any]) -> Iterator[CharacterSpan]:
             case [int(first), int(end), str(kind)] if kind:
                 yield CharacterSpan(first, end, kind)
             case _:
-                raise BadRow(Code.COLUMN_MISSING, f"no text, or no {_FORM}")
+                raise BadRow(Code.COLUMNS, f"no text, or no {_FORM}")

@@ -60,10 +60,10 @@ def is_utf_8(text: bytes) -> bool:
 def undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, hint: str | None, is_last: bool) -> Problem:
     """The problem of a line, with the encoding that it is probably in."""
     if encoding == "utf-8" and is_last and error.reason == "unexpected end of data":
-        return Problem(Code.CUT_CHARACTER, "last line ends inside a character: file truncated?")
+        return Problem(Code.ENCODING, "last line ends inside a character: file truncated?")
     byte, perhaps = line[error.start], f": {hint}?" if hint else ""
     expected = "is not UTF-8" if encoding == "utf-8" else f"at {error.start} is not {encoding}, which is declared"
-    return Problem(Code.NOT_DECODABLE, f"byte 0x{byte:02X} {expected}{perhaps}")
+    return Problem(Code.ENCODING, f"byte 0x{byte:02X} {expected}{perhaps}")
 
 
 def _fits(line: bytes, encoding: str) -> bool:

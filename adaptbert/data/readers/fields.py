@@ -72,16 +72,13 @@ class Fields:
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = Replacer(replace)
 
-    def check(
-        self, present: Sequence[str], place: str, split: str, mapping: str = "`columns`", *, is_first: bool = True
-    ) -> None:
+    def check(self, present: Sequence[str], place: str, split: str, mapping: str = "`columns`") -> None:
         """Reject a file or data set that lacks a column.
 
         Args:
             present: its columns.
             split: that it is for; empty for a corpus.
             mapping: what messages call the place where `columns` is written.
-            is_first: whether it is the first of several files, which must have the same columns.
         """
         missing = [(name, column) for name, column in self.columns.items() if column not in present]
         unread = {*present} - {*self.columns.values()}
@@ -89,9 +86,8 @@ class Fields:
         outputs = missing and [column for _, column in missing] == self._outputs
         if outputs and split in ("dev", "test") and not others:
             raise no_labels(split, place)  # a column with another name may hold them
-        code = Code.COLUMN_MISSING if is_first else Code.COLUMN_MISSING_IN_PART
         errors = [
-            missing_columns(code, [column], present, place, _UNMAPPED.get(name, f"rename it or map it in {mapping}"))
+            missing_columns([column], present, place, _UNMAPPED.get(name, f"rename it or map it in {mapping}"))
             for name, column in missing
         ]
         raise_all([error for of_column in errors for error in of_column])
@@ -114,21 +110,21 @@ class Fields:
                 (names if name in OPTIONAL else values)[name] = self._cell(name, column, row.values, place)
             tokens, tags = (len(values.get(name, ())) for name in ("tokens", "tags"))
             if "tags" in values and tokens != tags:
-                raise BadRow(Code.TOKENS_AND_TAGS_DIFFER, f"{tokens} tokens, {tags} tags")
+                raise BadRow(Code.TAGS, f"{tokens} tokens, {tags} tags")
         except BadRow as bad:
             return Row(names.get("id", row.id), row.file, row.line, {}, problem=bad.problem)
         return Row(names.get("id", row.id), row.file, row.line, values, names.get("group"))
 
     def _cell(self, name: str, column: str, record: Mapping[str, Any], place: str) -> Any:
         if column not in record:
-            raise BadRow(Code.COLUMN_MISSING, f"column '{column}' missing in this row")
+            raise BadRow(Code.COLUMNS, f"column '{column}' missing in this row")
         value = record[column]
         if isinstance(value, Problem):
             raise BadRow(*value)
         if name in OPTIONAL:
             return _name(value, name, column)
         if name in ("text_a", "text_b") and (value is None or value == ""):
-            raise BadRow(Code.PAIR_INCOMPLETE, f"{name} missing")
+            raise BadRow(Code.TEXT_MISSING, f"{name} missing")
         if name in TEXTS:
             return self._replace(_text(value, name, column), place)
         return READERS[name](self, value, column, place)
@@ -144,7 +140,7 @@ class Fields:
             return
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
-            raise BadData(Code.LABEL_TYPE, place, problem, "write labels as text or integers")
+            raise BadData(Code.BAD_LABEL, place, problem, "write labels as text or integers")
         self.label_kinds.setdefault(kind(value), place)
 
     def _labels(self, value: object, column: str, place: str) -> list[str]:
@@ -156,11 +152,11 @@ class Fields:
             if separator is None:
                 reason = f"column '{column}': text where a list is expected; split on ';'?"
                 remedy = "name the separator of labels, e.g. `separator: ';'`, or give lists (jsonl)"
-                raise BadData(Code.LIST_EXPECTED, place, reason, remedy)
+                raise BadData(Code.BAD_LABEL, place, reason, remedy)
             value = [part.strip() for part in value.split(separator) if part.strip()]
         if not isinstance(value, list):
             remedy = "write a list of labels a row"
-            raise BadData(Code.LABEL_TYPE, place, f"labels in column '{column}' are {kind(value)}", remedy)
+            raise BadData(Code.BAD_LABEL, place, f"labels in column '{column}' are {kind(value)}", remedy)
         for label in value:
             self._check_kind(label, column, place)  # an error of the column, before one label is that of the row
         return sorted({self._label(label, column, place) for label in value})
@@ -170,19 +166,19 @@ class Fields:
         try:
             number = math.nan if value is None or value == "" else _number(value)
         except (ValueError, OverflowError):
-            raise BadRow(Code.BAD_VALUE, "value is not a number") from None
+            raise BadRow(Code.BAD_LABEL, "value is not a number") from None
         if math.isnan(number):
             raise BadRow(Code.LABEL_MISSING, "value missing")
         return number
 
     def _strings(self, value: object, column: str, place: str) -> list[str]:
         if value is None:
-            raise BadRow(Code.TEXT_NULL, f"column '{column}' is null")
+            raise BadRow(Code.TEXT_MISSING, f"column '{column}' is null")
         if isinstance(value, str):
             problem = f"column '{column}': text where a list is expected"
-            raise BadData(Code.LIST_EXPECTED, place, problem, "use jsonl, parquet or conll")
+            raise BadData(Code.BAD_LABEL, place, problem, "use jsonl, parquet or conll")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise BadRow(Code.LABEL_TYPE, f"column '{column}' is not a list of text")
+            raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of text")
         return [whole(item, column) for item in value]
 
     def _tags(self, value: object, column: str, place: str) -> list[str]:
@@ -197,26 +193,26 @@ class Fields:
             raise BadRow(Code.LABEL_MISSING, "answers missing")
         if isinstance(value, str):
             problem = f"column '{column}': text where a list is expected"
-            raise BadData(Code.LIST_EXPECTED, place, problem, "use squad, jsonl or parquet, with texts and offsets")
+            raise BadData(Code.BAD_LABEL, place, problem, "use squad, jsonl or parquet, with texts and offsets")
         pairs: list[tuple[Any, Any]]
         if isinstance(value, Mapping):
             texts, starts = value.get("text"), value.get("answer_start", value.get("start"))
             if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
                 problem = "is not a list of texts and one of offsets, equally long"
-                raise BadRow(Code.LABEL_TYPE, f"column '{column}' {problem}")
+                raise BadRow(Code.BAD_LABEL, f"column '{column}' {problem}")
             pairs = list(zip(texts, starts, strict=True))
         elif isinstance(value, list) and all(isinstance(answer, Mapping) for answer in value):
             pairs = [(answer.get("text"), answer.get("answer_start", answer.get("start"))) for answer in value]
         else:
-            raise BadRow(Code.LABEL_TYPE, f"column '{column}' is not a list of answers")
+            raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of answers")
         answers: list[dict[str, Any]] = []
         for text, start in pairs:
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
-                raise BadRow(Code.LABEL_TYPE, f"column '{column}': an answer is not a text and its offset")
+                raise BadRow(Code.BAD_LABEL, f"column '{column}': an answer is not a text and its offset")
             answer = {"text": whole(text, column), "start": start}
             if abs(start) > _MOST:
                 problem = "the offset of an answer is outside its context"
-                raise BadRow(Code.OFFSET_OUTSIDE_TEXT, f"column '{column}': {problem}")
+                raise BadRow(Code.OFFSETS, f"column '{column}': {problem}")
             if answer not in answers:
                 answers.append(answer)
         return answers
@@ -242,19 +238,19 @@ def check_label_kinds(kinds: Mapping[str, str]) -> None:
     if len(kinds) > 1:
         first = ", ".join(f"{name} ({place})" for name, place in kinds.items())
         problem = f"labels have mixed types: {first}"
-        raise BadData(Code.LABEL_TYPE, list(kinds.values())[-1], problem, "write them all alike")
+        raise BadData(Code.BAD_LABEL, list(kinds.values())[-1], problem, "write them all alike")
 
 
 def no_labels(split: str, place: str | Path) -> BadData:
     """The error of a split without labels."""
     remedy = "a split needs labels; rows without them are for prediction"
-    return BadData(Code.SPLIT_WITHOUT_LABELS, place, f"{split} has no labels", remedy)
+    return BadData(Code.LABEL_MISSING, place, f"{split} has no labels", remedy)
 
 
 def whole(text: str, column: str) -> str:
     """The text; raises BadRow where it has half a character: JSON can contain one, UTF-8 and Parquet cannot."""
     if _SURROGATE.search(text):
-        raise BadRow(Code.SURROGATE_ESCAPE, f"lone surrogate escape in field '{column}'")
+        raise BadRow(Code.BAD_ROW, f"lone surrogate escape in field '{column}'")
     return text
 
 
@@ -263,7 +259,7 @@ def _name(value: object, name: str, column: str) -> str:
         value = value.strip()
     if not isinstance(value, str | int) or value == "":
         found = "an empty cell" if isinstance(value, str) else kind(value)
-        raise BadRow(Code.COLUMN_MISSING, f"column '{column}': expected a name of the {name}, found {found}")
+        raise BadRow(Code.COLUMNS, f"column '{column}': expected a name of the {name}, found {found}")
     return whole(str(value), column)
 
 
@@ -279,9 +275,9 @@ def _number(value: object) -> float:
 
 def _text(value: object, name: str, column: str) -> str:
     if value is None:
-        raise BadRow(Code.TEXT_NULL, f"{name} is null")
+        raise BadRow(Code.TEXT_MISSING, f"{name} is null")
     if not isinstance(value, str):
-        raise BadRow(Code.NOT_TEXT, f"column '{column}' is {kind(value)}, expected text")
+        raise BadRow(Code.COLUMNS, f"column '{column}' is {kind(value)}, expected text")
     return whole(value, column)
 
 

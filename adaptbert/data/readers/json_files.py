@@ -10,7 +10,7 @@ from adaptbert.data.readers.lines import read_lines, read_text
 from adaptbert.data.readers.records import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
-_NO_OBJECT = Problem(Code.BAD_JSON, "not a JSON object")
+_NO_OBJECT = Problem(Code.BAD_ROW, "not a JSON object")
 
 
 def document(file: SourceFile) -> Any:
@@ -21,10 +21,10 @@ def document(file: SourceFile) -> Any:
         raise _twice(file, twice) from None
     except json.JSONDecodeError as error:
         remedy = "give the whole file, or format: jsonl"
-        raise file.error(Code.BAD_JSON, f"not JSON ({error.msg})", remedy, error.lineno) from None
+        raise file.error(Code.BAD_ROW, f"not JSON ({error.msg})", remedy, error.lineno) from None
     except RecursionError:
         problem = "not JSON that can be read: too deep"
-        raise file.error(Code.BAD_JSON, problem, "give the file as it was exported") from None
+        raise file.error(Code.BAD_ROW, problem, "give the file as it was exported") from None
 
 
 def lines(file: SourceFile) -> Iterator[Row]:
@@ -59,16 +59,16 @@ def lines(file: SourceFile) -> Iterator[Row]:
             checked = True
         yield file.row(number, content)
     if pending:
-        yield pending._replace(problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
+        yield pending._replace(problem=Problem(Code.BAD_ROW, "last line is not a JSON object: file truncated?"))
     if not documents:
-        raise file.error(Code.NO_ROWS, f"0 documents in {number:,} lines", "write one JSON object a line")
+        raise file.error(Code.EMPTY_FILE, f"0 documents in {number:,} lines", "write one JSON object a line")
 
 
 def _check_first(file: SourceFile, number: int, text: str) -> None:
     what = "one JSON array" if text.startswith("[") else "an object over several lines" if text == "{" else None
     if what is not None:
         problem = f"{what}; expected one object per line"
-        raise file.error(Code.JSON_NOT_IN_LINES, problem, "write JSON lines, or name the format", number)
+        raise file.error(Code.WRONG_FORMAT, problem, "write JSON lines, or name the format", number)
 
 
 class _KeyTwice(Exception):
@@ -76,7 +76,7 @@ class _KeyTwice(Exception):
 
 
 def _twice(file: SourceFile, twice: _KeyTwice, line: int | None = None) -> BadData:
-    return file.error(Code.COLUMN_TWICE, f"key '{twice}' twice", "keep one of the two", line)
+    return file.error(Code.COLUMNS, f"key '{twice}' twice", "keep one of the two", line)
 
 
 def _parsed(text: str) -> Any:

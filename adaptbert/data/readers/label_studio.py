@@ -35,7 +35,7 @@ def records(file: SourceFile) -> Iterator[Row]:
     """
     document = json_files.document(file)
     if not isinstance(document, list) or not document or not all(isinstance(task, Mapping) for task in document):
-        raise file.error(Code.COLUMN_MISSING, "not a list of tasks", "export as JSON or JSON-MIN")
+        raise file.error(Code.COLUMNS, "not a list of tasks", "export as JSON or JSON-MIN")
     tasks = [_task(file, number, task) for number, task in enumerate(document, 1)]
     good = [(row, marks) for row, marks in tasks if row.problem is None]
     output = [file.columns[name] for name in file.layout.outputs]
@@ -98,12 +98,12 @@ def _control(file: SourceFile, marks: Iterable[Mapping[str, Any]]) -> str:
     if mapped == output and len(controls) == 1:
         return controls[0]
     problem = f"no control '{mapped}' for {output}; found {', '.join(controls)}{nearest(mapped, controls)}"
-    raise file.error(Code.COLUMN_MISSING, problem, f"name one of them, e.g. `columns: {{{output}: {controls[0]}}}`")
+    raise file.error(Code.COLUMNS, problem, f"name one of them, e.g. `columns: {{{output}: {controls[0]}}}`")
 
 
 def _mappings(items: Any) -> list[Mapping[str, Any]]:
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise BadRow(Code.COLUMN_MISSING, "not a task as Label Studio writes it")
+        raise BadRow(Code.COLUMNS, "not a task as Label Studio writes it")
     return items
 
 
@@ -118,17 +118,17 @@ def _chosen(value: Any, layout: Layout) -> Any:
 def _spans(text: str, marks: list[Any]) -> Iterator[CharacterSpan]:
     for mark in marks:
         if not isinstance(mark, Mapping):
-            raise BadRow(Code.COLUMN_MISSING, "a span is not a mapping")
+            raise BadRow(Code.COLUMNS, "a span is not a mapping")
         first, end, kinds, shown = mark.get("start"), mark.get("end"), mark.get("labels"), mark.get("text")
         if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kinds, list) or len(kinds) != 1:
-            raise BadRow(Code.COLUMN_MISSING, "a span has no offsets, or not exactly one label")
+            raise BadRow(Code.COLUMNS, "a span has no offsets, or not exactly one label")
         if not 0 <= first < end:
-            raise BadRow(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
+            raise BadRow(Code.OFFSETS, "a span lies outside its text, or is empty")
         if shown is not None and text[first:end] != shown:
             units = text.encode("utf-16-le")
             before, inside = units[: 2 * first], units[2 * first : 2 * end]
             if inside.decode("utf-16-le", "replace") != shown:
-                raise BadRow(Code.ANSWER_NOT_AT_OFFSET, "the text of a span is not at its offset")
+                raise BadRow(Code.OFFSETS, "the text of a span is not at its offset")
             first = len(before.decode("utf-16-le"))
             end = first + len(str(shown))
         yield CharacterSpan(first, end, str(kinds[0]))

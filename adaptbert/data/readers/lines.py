@@ -52,7 +52,7 @@ def check_name(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        raise BadData(Code.NAME_NOT_UTF_8, shown, "the name is not UTF-8", "rename it") from None
+        raise BadData(Code.FILE, shown, "the name is not UTF-8", "rename it") from None
 
 
 def check_regular(path: Path, shown: str) -> None:
@@ -61,11 +61,11 @@ def check_regular(path: Path, shown: str) -> None:
         mode = path.stat().st_mode
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        raise BadData(Code.NOT_A_FILE, shown, problem, "check the path and its permissions") from None
+        raise BadData(Code.FILE, shown, problem, "check the path and its permissions") from None
     if not stat.S_ISREG(mode):
         kind = special(mode)
         problem = f"{f'{kind}, ' if kind else ''}not a readable regular file"
-        raise BadData(Code.NOT_A_FILE, shown, problem, "name a file")
+        raise BadData(Code.FILE, shown, problem, "name a file")
 
 
 def special(mode: int) -> str | None:
@@ -102,7 +102,7 @@ def read_text(file: SourceFile) -> str:
         content += block
         if len(content) > MAX_TEXT:
             remedy = "write JSON lines, or cut it into several"
-            raise file.error(Code.FIELD_TOO_LARGE, f"larger than {MAX_TEXT:,} bytes", remedy)
+            raise file.error(Code.TOO_LONG, f"larger than {MAX_TEXT:,} bytes", remedy)
     try:
         return content.decode(name)
     except UnicodeDecodeError as error:
@@ -138,21 +138,21 @@ def _blocks(file: SourceFile, path: Path) -> Iterator[bytes]:
         packed = head.startswith(GZIP)
         if head and packed != path.name.lower().endswith(".gz"):
             problem = "content is gzip, name does not end in .gz" if packed else "name says gzip, content is not"
-            raise file.error(Code.GZIP_NAME, problem, "rename the file")
+            raise file.error(Code.DAMAGED_FILE, problem, "rename the file")
         archive = next((kind for magic, kind in ARCHIVES.items() if head.startswith(magic)), None)
         if archive or head[257:262] == b"ustar":
             raise file.error(
-                Code.ARCHIVE, f"{archive or 'tar'}, not text", "unpack it first, or name it after its format"
+                Code.WRONG_FORMAT, f"{archive or 'tar'}, not text", "unpack it first, or name it after its format"
             )
         size, total = path.stat().st_size, 0
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
         while block := _read(file, stream, size):
             if total == 0 and block[257:262] == b"ustar":
-                raise file.error(Code.ARCHIVE, "a tar archive, not text", "unpack it first")
+                raise file.error(Code.WRONG_FORMAT, "a tar archive, not text", "unpack it first")
             total += len(block)
             if packed and total > max(MAX_LINE, MAX_EXPANSION * size):
                 problem = f"expands more than {MAX_EXPANSION} times"
-                raise file.error(Code.GZIP_EXPANDS, problem, "unpack it first and look inside")
+                raise file.error(Code.DAMAGED_FILE, problem, "unpack it first and look inside")
             yield block
         if total == 0:
             raise file.error(Code.EMPTY_FILE, "file is empty", "fill it or take it away")
@@ -173,10 +173,10 @@ def _read(file: SourceFile, stream: IO[bytes], size: int) -> bytes:
     try:
         return stream.read(BLOCK)
     except EOFError:
-        raise file.error(Code.GZIP_CUT, f"gzip ends early at byte {size:,}", again) from None
+        raise file.error(Code.DAMAGED_FILE, f"gzip ends early at byte {size:,}", again) from None
     except (gzip.BadGzipFile, zlib.error) as error:
         problem = "gzip checksum wrong" if "CRC" in str(error) else "gzip is damaged"
-        raise file.error(Code.GZIP_DAMAGED, problem, again) from None
+        raise file.error(Code.DAMAGED_FILE, problem, again) from None
 
 
 def _transcoded(file: SourceFile, blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
@@ -189,7 +189,7 @@ def _transcoded(file: SourceFile, blocks: Iterator[bytes], name: str) -> Iterato
         decoder.decode(b"", final=True)
     except UnicodeError:
         problem = f"not {name} near byte {position:,}, which is declared"
-        raise file.error(Code.NOT_DECODABLE, problem, encodings.REMEDY) from None
+        raise file.error(Code.ENCODING, problem, encodings.REMEDY) from None
 
 
 def _text_blocks(file: SourceFile, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -212,11 +212,11 @@ def _text_blocks(file: SourceFile, blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _check_utf16(file: SourceFile, head: bytes) -> None:
     if head.startswith(UTF16_MARKS):
-        raise file.error(Code.UTF_16, "file is UTF-16", "declare encoding: utf-16")
+        raise file.error(Code.ENCODING, "file is UTF-16", "declare encoding: utf-16")
     half = len(head) // 2
     if half and max(head[0::2].count(0), head[1::2].count(0)) > 0.4 * half:
         problem = "every second byte is NUL: looks like UTF-16"
-        raise file.error(Code.UTF_16_WITHOUT_MARK, problem, "declare the encoding: utf-16-le or utf-16-be")
+        raise file.error(Code.ENCODING, problem, "declare the encoding: utf-16-le or utf-16-be")
 
 
 def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:

@@ -24,7 +24,7 @@ def records(file: SourceFile) -> Iterator[Row]:
         opened = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError):
         problem = "Parquet footer missing: file truncated?"
-        raise file.error(Code.PARQUET_DAMAGED, problem, "copy or write the file again") from None
+        raise file.error(Code.DAMAGED_FILE, problem, "copy or write the file again") from None
     with opened:
         check_columns_differ(opened.schema_arrow.names, read, file.shown)
         file.check(opened.schema_arrow.names)
@@ -38,7 +38,7 @@ def records(file: SourceFile) -> Iterator[Row]:
                     yield file.row(row, dict(zip(batch.schema.names, values, strict=True)), problem_of_row)
         except (pa.ArrowException, OSError, ValueError) as error:
             problem = f"damaged after row {row:,} ({type(error).__name__})"
-            raise file.error(Code.PARQUET_DAMAGED, problem, "copy or write the file again") from None
+            raise file.error(Code.DAMAGED_FILE, problem, "copy or write the file again") from None
         if row == 0:
             raise file.error(Code.NOTHING_LEFT, "0 documents in the file", "fill it or take it away")
 
@@ -68,4 +68,4 @@ def _decoded(value: bytes | None) -> str | Problem | None:
     try:
         return None if value is None else value.decode()
     except UnicodeDecodeError as error:
-        return Problem(Code.NOT_DECODABLE, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")
+        return Problem(Code.ENCODING, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")

@@ -106,7 +106,7 @@ def unchanged(file: SourceFile) -> Iterator[None]:
 
 def changed(file: SourceFile) -> BadData:
     """The error of a file that is not what it was when its reading began."""
-    return file.error(Code.FILE_CHANGED, "changed while reading", "run again when nothing writes to it")
+    return file.error(Code.FILE, "changed while reading", "run again when nothing writes to it")
 
 
 def _stamp(source: Path | BufferedReader) -> tuple[int, ...]:
@@ -151,4 +151,4 @@ def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str
     counts = Counter(columns)
     for name in read:
         if counts[name] > 1:
-            raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")
+            raise BadData(Code.COLUMNS, place, f"column '{name}' twice", "rename one of the two")

@@ -56,11 +56,11 @@ class Replacer:
             except (TimeoutError, MemoryError):
                 what = f"replace: '{pattern.pattern[:_SHOWN]}' does not come to an end in {SECONDS:g} seconds"
                 remedy = "write the pattern so that a text fits it in one way: (a+)* fits in many"
-                raise BadData(Code.PATTERN_TOO_SLOW, place, what, remedy) from None
+                raise BadData(Code.BAD_PATTERN, place, what, remedy) from None
             if len(text) > longest:
                 shown = f"'{pattern.pattern[:_SHOWN]}' -> '{replacement[:_SHOWN]}'"
                 what = f"replace: {shown} makes more than {longest:,} characters of a text of {length:,}"
                 remedy = f"a text may grow to {GROWTH} times its length and {SPARE:,} characters: write a shorter one"
                 remedy = f"{remedy}, or a pattern that fits in fewer places"
-                raise BadData(Code.PATTERN_EXPANDS, place, what, remedy)
+                raise BadData(Code.BAD_PATTERN, place, what, remedy)
         return text

@@ -24,10 +24,10 @@ def records(file: SourceFile) -> Iterator[Row]:
     articles = document.get("data") if isinstance(document, Mapping) else document
     if not isinstance(articles, list):
         problem = "no list of articles below 'data'"
-        raise file.error(Code.COLUMN_MISSING, problem, "give a file in the format of SQuAD or CMRC")
+        raise file.error(Code.COLUMNS, problem, "give a file in the format of SQuAD or CMRC")
     questions = list(_questions(articles))
     if not questions:
-        raise file.error(Code.NO_ROWS, "0 questions", "fill it or take it away")
+        raise file.error(Code.EMPTY_FILE, "0 questions", "fill it or take it away")
     if names := dict.fromkeys(name for question in questions for name in question):
         file.check(list(names | {"answers": None}))
     for number, question in enumerate(questions, 1):
@@ -73,4 +73,4 @@ def _answers(question: Mapping[str, Any], warnings: Counter[str]) -> tuple[Any, 
     warnings[_GUESSED] += len(answers)
     placed = [{"text": text, "answer_start": context.find(str(text))} for text in answers]
     missing = any(answer["answer_start"] < 0 for answer in placed)
-    return placed, Problem(Code.ANSWER_NOT_AT_OFFSET, "an answer is not in its context") if missing else None
+    return placed, Problem(Code.OFFSETS, "an answer is not in its context") if missing else None

@@ -24,7 +24,7 @@ def txt(file: SourceFile) -> Iterator[Row]:
         if has_text or not file.layout.is_corpus:
             yield file.row(number, {"text": text}, problem)
     if not documents:
-        raise file.error(Code.NO_ROWS, f"0 documents in {number:,} lines", "write one document a line")
+        raise file.error(Code.EMPTY_FILE, f"0 documents in {number:,} lines", "write one document a line")
 
 
 def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
@@ -55,19 +55,19 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
             header = values
             _check_header(file, header, problem, delimiter)
         elif problem is None and len(values) != len(header):
-            problem = Problem(Code.COLUMN_COUNT, f"expected {len(header)} columns, found {len(values)}")
+            problem = Problem(Code.BAD_ROW, f"expected {len(header)} columns, found {len(values)}")
             yield file.row(line, {}, problem)
         else:
             yield file.row(line, dict(zip(header, values, strict=False)), problem)
     if header is None:
-        raise file.error(Code.NO_ROWS, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
+        raise file.error(Code.EMPTY_FILE, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
 
 
 def _with_ends(file: SourceFile, problems: list[Problem]) -> Iterator[str]:
     """The lines as `csv` expects them; the problems of those that it read last are put into the list."""
     for number, text, problem in read_lines(file):
         if problem and problem.code == Code.TOO_LONG:
-            raise file.error(Code.FIELD_TOO_LARGE, problem.reason, "a quote before it may be left open", number)
+            raise file.error(Code.TOO_LONG, problem.reason, "a quote before it may be left open", number)
         if problem:
             problems.append(problem)
         yield text + "\n"
@@ -76,10 +76,12 @@ def _with_ends(file: SourceFile, problems: list[Problem]) -> Iterator[str]:
 def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
     if "field larger" in message:
         problem = f"field larger than {MAX_LINE:,} characters"
-        return file.error(Code.FIELD_TOO_LARGE, problem, "is a quote left open?", line)
+        return file.error(Code.TOO_LONG, problem, "is a quote left open?", line)
     if "unexpected end" in message:
-        return file.error(Code.BAD_CSV, f"quote opened in line {line} never closes", "close it, or double it", line)
-    return file.error(Code.BAD_CSV, f"not CSV ({message})", "double a quote inside a quoted field", line)
+        return file.error(
+            Code.WRONG_FORMAT, f"quote opened in line {line} never closes", "close it, or double it", line
+        )
+    return file.error(Code.WRONG_FORMAT, f"not CSV ({message})", "double a quote inside a quoted field", line)
 
 
 def _check_header(file: SourceFile, header: list[str], problem: Problem | None, delimiter: str) -> None:
@@ -88,5 +90,5 @@ def _check_header(file: SourceFile, header: list[str], problem: Problem | None, 
     check_columns_differ(header, filter(None, header), f"{file.shown}:1")
     if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
         name = "tab" if other == "\t" else other
-        raise file.error(Code.BAD_CSV, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
+        raise file.error(Code.WRONG_FORMAT, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
     file.check(header)

@@ -54,7 +54,7 @@ def import_checkpoint(name: str, revision: str | None, base: str | None) -> list
         raise BadParams(Code.BAD_NAME, f"--base {base}", *why_no_name(base))
     if not PARAMS.is_file():
         problem, remedy = "no params.yaml: not the folder of the project", "change to the folder of the project"
-        raise BadParams(Code.NO_PARAMS, Path.cwd(), problem, remedy)
+        raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, remedy)
     if is_folder and revision is not None:
         problem = f"{revision} is the revision of a model on the hub, and {name} is a folder"
         raise BadParams(Code.CONTRADICTION, "--revision", problem, "leave --revision out, or move the folder away")
@@ -63,7 +63,7 @@ def import_checkpoint(name: str, revision: str | None, base: str | None) -> list
     with stage_lock("import"):
         if target.is_file() or (target.is_dir() and any(target.iterdir())):
             remedy = "remove it to import again, or give the base another name: --base NAME"
-            raise BadData(Code.OTHER_CHECKPOINT_THERE, to, "is there already, and is not replaced", remedy)
+            raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
         folder = Path(name) if is_folder else _downloaded(name, revision or "main")
         with atomic_write(target) as part, _speaking_of(part, name), _speaking_of(folder, name):
             part.mkdir()
@@ -103,11 +103,11 @@ def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterato
         remedy = (
             'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
         )
-        raise BadData(Code.CHECKPOINT_INCOMPLETE, name, problem, remedy)
+        raise BadData(Code.DAMAGED_CHECKPOINT, name, problem, remedy)
     if file is None:
         known = "neither model.safetensors nor pytorch_model.bin"
         problem = f"no weights of torch: {known} (those of TensorFlow or Flax are not read)"
-        raise BadData(Code.CHECKPOINT_INCOMPLETE, name, problem, hint)
+        raise BadData(Code.DAMAGED_CHECKPOINT, name, problem, hint)
     card = _file(folder, CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
     for path in filter(None, (*tokenizer, card)):
         shutil.copyfile(path, part / path.name)
@@ -168,7 +168,7 @@ def _speaking_of(folder: Path, label: str) -> Iterator[None]:
 def _file(folder: Path, name: str) -> Path | None:
     path = folder / name
     if not path.is_file() and (path.exists() or path.is_symlink()):
-        raise BadData(Code.NOT_A_FILE, path, "not a file", COPY)
+        raise BadData(Code.FILE, path, "not a file", COPY)
     return path if path.is_file() else None
 
 

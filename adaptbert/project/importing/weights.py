@@ -66,7 +66,7 @@ def write(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
             remedy = "take another copy of the model"
-            raise BadData(Code.WEIGHTS_NOT_FINITE, file, f"{name} holds NaN or Inf", remedy)
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{name} holds NaN or Inf", remedy)
     if file.name == WEIGHTS:
         shutil.copyfile(file, folder / WEIGHTS)
     else:
@@ -95,7 +95,7 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
         beginning = opened.read(len(_POINTER))
     if beginning == _POINTER:
         problem = "a pointer of Git LFS, not the weights themselves"
-        raise BadData(Code.DAMAGED_WEIGHTS, file, problem, "run `git lfs pull` in its folder, or download the file")
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, "run `git lfs pull` in its folder, or download the file")
     try:
         if file.name == WEIGHTS:
             loaded = load_file(file)
@@ -104,7 +104,7 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
                 warnings.simplefilter("ignore")  # of torch, about files that it cannot read: the error says so
                 loaded = torch.load(file, map_location="cpu", weights_only=True, mmap=beginning.startswith(b"PK\3\4"))
     except SafetensorError as error:
-        raise BadData(Code.BAD_SAFETENSORS, file, f"bad safetensors file: {error}", COPY) from None
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"bad safetensors file: {error}", COPY) from None
     except Exception as error:  # damaged bytes raise errors of any kind
         raise _refused(file, str(error).strip() or type(error).__name__) from None
     entries = loaded if isinstance(loaded, Mapping) else {}
@@ -114,7 +114,7 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
         kind = f"a {type(loaded).__name__}" + (f" with {', '.join(map(shortened, inside))} inside" if inside else "")
         problem = f"holds no tensors by name; found {kind}"
         remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
-        raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, remedy)
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
     floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
     for name, tensor in tensors.items():
         if tensor.dtype not in floats and not name.endswith("_ids"):
@@ -122,7 +122,7 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
             raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
         if tensor.layout != torch.strided:
             problem = f"{shortened(name)} is no plain tensor of floating-point numbers"
-            raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, COPY)
+            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, COPY)
     return tensors, [str(name) for name in entries if str(name) not in tensors]
 
 
@@ -132,7 +132,7 @@ def _refused(file: Path, words: str) -> BadData:
         named = f", it names {refused[1]}" if refused[1] else ""
         problem = f"the pickle holds more than tensors{named}: nothing of it was run, nothing was written"
         remedy = "do not open this file with other programs, which would run it; take the model from its authors"
-        return BadData(Code.PICKLE_WITH_CODE, file, problem, remedy)
+        return BadData(Code.UNSAFE_WEIGHTS, file, problem, remedy)
     reason = words.splitlines()[0]
     reason = "no file of torch" if "weights_only" in reason else reason
-    return BadData(Code.DAMAGED_WEIGHTS, file, f"cannot be read: {shortened(reason)}", COPY)
+    return BadData(Code.DAMAGED_CHECKPOINT, file, f"cannot be read: {shortened(reason)}", COPY)

@@ -54,7 +54,7 @@ def preview(path: Path, declared: Format | None, encoding: str | None, head: int
     """
     if not path.is_file():
         what = "a folder; name its files" if path.is_dir() else "no such file"
-        raise BadData(Code.NO_SUCH_FILE, path, what, "give one file, or one each for train, dev and test")
+        raise BadData(Code.FILE, path, what, "give one file, or one each for train, dev and test")
     columns: list[str] = []
     layout = Layout("single_sentence")
     file = SourceFile(path, str(path), layout, {}, columns.extend, encoding=encoding, stem=path.stem)

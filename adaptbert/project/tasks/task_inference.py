@@ -283,7 +283,7 @@ def labels_of(
         problem = f"a {shape} has no target {chosen}"
         raise BadData(Code.UNCLEAR_FILE, "--target", problem, f"it has {', '.join(TARGETS_OF[shape])}")
     if not values:
-        raise BadData(Code.SPLIT_WITHOUT_LABELS, file.path, f"column '{column}' is empty", "name another: --columns")
+        raise BadData(Code.LABEL_MISSING, file.path, f"column '{column}' is empty", "name another: --columns")
     if shape == "extractive_answer":
         return _answers(file, column)
     if shape == "sequence_labelling":

@@ -85,5 +85,5 @@ def test_spans_that_cut_words_or_lie_outside(first: int, end: int, code: int) ->
 
 def test_white_space_and_repeats_do_no_harm_and_overlaps_do() -> None:
     assert tagged("in Paris now", [CharacterSpan(2, 9, "X")] * 2, "f:1") == (["in", "Paris", "now"], ["O", "B-X", "O"])
-    with pytest.raises(BadData, match="AB-093 f:1: spans overlap"):
+    with pytest.raises(BadData, match="AB-081 f:1: spans overlap"):
         tagged("in Paris now", [CharacterSpan(3, 8, "X"), CharacterSpan(3, 12, "X")], "f:1")

@@ -40,7 +40,7 @@ LATIN = os.fsdecode(b"caf\xe9")
 def test_a_name_that_is_not_utf_8(tmp_path: Path, name: str) -> None:
     write(tmp_path / "texts/a.txt", "one\n")
     write(tmp_path / "texts" / name, "two\n")
-    with pytest.raises(BadData, match=r"AB-192 .*/texts/caf\\xe9\S*: the name is not UTF-8\n  rename it") as caught:
+    with pytest.raises(BadData, match=r"AB-050 .*/texts/caf\\xe9\S*: the name is not UTF-8\n  rename it") as caught:
         read(tmp_path / "texts")
     str(caught.value).encode()
 
@@ -69,7 +69,7 @@ def test_predict_and_names_that_libraries_do_not_take(tmp_path: Path) -> None:
         lambda: Input(file, "single_sentence", Reader("single_sentence", {}), None, None),
     ]
     for use in uses:
-        with pytest.raises(BadData, match=r"AB-192 .*caf\\xe9\S*: the name is not UTF-8"):
+        with pytest.raises(BadData, match=r"AB-050 .*caf\\xe9\S*: the name is not UTF-8"):
             use()
 
 
@@ -84,9 +84,9 @@ def twice(path: Path, name: str) -> Path:
 
 def test_two_columns_of_one_name(tmp_path: Path) -> None:
     path = twice(tmp_path / "a.parquet", "text")
-    with pytest.raises(BadData, match=r"AB-046 .*a.parquet: column 'text' twice\n  rename one of the two"):
+    with pytest.raises(BadData, match=r"AB-056 .*a.parquet: column 'text' twice\n  rename one of the two"):
         read(path)
-    with pytest.raises(BadData, match=r"AB-046 .*: column 'text' twice"):
+    with pytest.raises(BadData, match=r"AB-056 .*: column 'text' twice"):
         list(Input(path, "single_sentence", Reader("single_sentence", {}), None, None).rows())
     assert texts(twice(tmp_path / "b.parquet", "other")) == ["b"], "nobody reads these"
 
@@ -190,7 +190,7 @@ def test_a_text_that_grows_and_grows(pairs: list[list[str]], text: str) -> None:
     with pytest.raises(BadData) as caught:
         Replacer(pairs)(text, "posts.txt:7")
     problem = str(caught.value)
-    assert problem.startswith(f"AB-193 posts.txt:7: replace: '{pairs[0][0]}' -> '{pairs[0][1]}' makes more than ")
+    assert problem.startswith(f"AB-191 posts.txt:7: replace: '{pairs[0][0]}' -> '{pairs[0][1]}' makes more than ")
     assert f"{longest:,} characters of a text of {len(text):,}\n  a text may grow to 10 times" in problem
 
 

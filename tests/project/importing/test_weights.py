@@ -147,10 +147,10 @@ def test_whoever_may_read_the_config_may_read_the_weights() -> None:
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        (lambda: {**whole(), QUERY: torch.ones(32, 31)}, f"AB-133 source: weights and config.json disagree: {QUERY}\n"),
+        (lambda: {**whole(), QUERY: torch.ones(32, 31)}, f"AB-132 source: weights and config.json disagree: {QUERY}\n"),
         (
             lambda: {**whole(), QUERY: torch.ones(10, 10).to_sparse()},
-            f"AB-133 {BIN}: {QUERY} is no plain tensor of float",
+            f"AB-132 {BIN}: {QUERY} is no plain tensor of float",
         ),
         (lambda: {**whole(), QUERY: torch.ones(1).expand(10**9, 32)}, f"weights and config.json disagree: {QUERY}\n"),
         (lambda: {**whole(), QUERY: torch.ones(32, 32).int()}, f"AB-132 {BIN}: {QUERY} holds int32: the weights are q"),
@@ -163,17 +163,17 @@ def test_whoever_may_read_the_config_may_read_the_weights() -> None:
             lambda: {name: value.to(E4M3) for name, value in whole().items()},
             "holds float8_e4m3fn: the weights are quantized\n  name the checkpoint that they were made from",
         ),
-        (lambda: {DECODER: whole()[DECODER]}, "AB-133 source: weights and config.json disagree: bert.embeddings."),
-        (lambda: {**whole(), QUERY: torch.full((32, 32), torch.nan)}, f"AB-125 {BIN}: {QUERY} holds NaN or Inf\n"),
+        (lambda: {DECODER: whole()[DECODER]}, "AB-132 source: weights and config.json disagree: bert.embeddings."),
+        (lambda: {**whole(), QUERY: torch.full((32, 32), torch.nan)}, f"AB-124 {BIN}: {QUERY} holds NaN or Inf\n"),
         (lambda: {name: value for name, value in whole().items() if name != QUERY}, f"disagree: {QUERY}\n"),
         (lambda: {**whole(), "bert.adapter.weight": torch.ones(3)}, "disagree: bert.adapter.weight\n"),
         (
             lambda: {**whole(), "cls.predictions.bias": torch.ones(151)},
-            "AB-133 source: weights and config.json disagree: cls.predictions.",
+            "AB-132 source: weights and config.json disagree: cls.predictions.",
         ),
         (
             lambda: {**whole(), "bert.pooler.dense.weight": torch.ones(32, 31)},
-            "AB-133 source: weights and config.json disagree: bert.pooler.dense.weight\n",
+            "AB-132 source: weights and config.json disagree: bert.pooler.dense.weight\n",
         ),
     ],
     ids=[
@@ -203,6 +203,6 @@ def test_safetensors_are_held_as_pickles_are() -> None:
     save_file({**weights, "cls.predictions.bias": torch.ones(151)}, file)
     assert "disagree: cls.predictions." in refused()
     save_file({**weights, QUERY: torch.full((32, 32), torch.inf)}, file)
-    assert refused().startswith(f"AB-125 source/model.safetensors: {QUERY} holds NaN or Inf\n")
+    assert refused().startswith(f"AB-124 source/model.safetensors: {QUERY} holds NaN or Inf\n")
     file.write_bytes(file.read_bytes()[:-1])
-    assert refused().startswith("AB-123 source/model.safetensors: bad safetensors file: ")
+    assert refused().startswith("AB-124 source/model.safetensors: bad safetensors file: ")

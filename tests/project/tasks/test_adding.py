@@ -173,7 +173,7 @@ def others_in_data_own(path: Path) -> None:
     ("harm", "words"),
     [
         pytest.param(lambda path: path.write_text(rows(20)), "AB-070", id="dev rows that train has"),
-        pytest.param(lambda path: path.write_text('{"sentence": "x y"}\n' * 9), "AB-098", id="no labels"),
+        pytest.param(lambda path: path.write_text('{"sentence": "x y"}\n' * 9), "AB-062", id="no labels"),
         pytest.param(lambda path: path.unlink(), "AB-050", id="no file"),
         pytest.param(others_in_data_own, "AB-197 data/own/reviews.Reviews.dev.jsonl: holds other", id="names taken"),
     ],
