@@ -76,7 +76,7 @@ def predict(
     from adaptbert.prediction.predictor import Predictor
 
     with user_errors(), _ended(output):
-        mapped = _pairs(columns or [])
+        mapped = pairs(columns or [])
         outputs.check(output, source, bom=bom)
         predictor = Predictor.load(model, precision, batch_tokens)
         predictor.check_top(top)
@@ -101,14 +101,16 @@ def predict(
             raise typer.Exit(BAD_DATA)
 
 
-def _pairs(columns: list[str]) -> dict[str, str]:
-    """A list of OURS=YOURS -> name of an input: its name in the file."""
-    pairs = [pair.partition("=") for pair in columns]
-    for ours, _, yours in pairs:
-        if not ours or not yours:
-            problem = f"'{ours}' is no pair"
-            raise BadParams(Code.CONTRADICTION, "--columns", problem, "write OURS=YOURS, e.g. text=content")
-    return {ours: yours for ours, _, yours in pairs}
+def pairs(columns: list[str]) -> dict[str, str]:
+    """`--columns`: a list of OURS=YOURS -> our name: its name in the file."""
+    mapped: dict[str, str] = {}
+    for pair in columns:
+        ours, _, yours = pair.partition("=")
+        if not ours or not yours or mapped.setdefault(ours, yours) != yours:
+            problem = f"'{ours}' twice" if ours and yours else f"'{pair}' is no pair"
+            remedy = "write --columns OURS=YOURS once for each, e.g. text=content"
+            raise BadParams(Code.CONTRADICTION, "--columns", problem, remedy)
+    return mapped
 
 
 @contextmanager
