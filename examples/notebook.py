@@ -37,11 +37,10 @@ runs[["replicate", "seed", "score"]] = runs.pop("runs").tolist()
 print(runs.groupby(["task", "arm"])["score"].agg(["mean", "std", "count"]).round(3))
 
 # %% [markdown]
-# The arm with the best score on test, as a predictor. (To deploy one, choose it by its score on dev, as the report
-# does.) It takes texts, pairs, lists of tokens, mappings, or a table.
+# The arm with the best score on dev as a predictor, which takes texts, pairs, lists of tokens, mappings, or a table.
 
 # %%
-best = scores[scores["seeds"] > 0].sort_values("score").iloc[-1]
+best = scores.dropna(subset="dev").sort_values("dev").iloc[-1]
 folder = sorted(Path("models/finetune").glob(f"{best['task']}-{best['arm']}-{best['base']}*"))[0]
 predictor = adaptbert.Predictor.load(folder)
 print(predictor.frame(["Returns the shape of the array.", "Raises an error if the file is closed."]))

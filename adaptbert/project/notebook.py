@@ -3,14 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptbert.codes import Code
-from adaptbert.core.files import read_json
-from adaptbert.errors import BadData
-from adaptbert.report.text_table import STEPS, tasks_of
+from adaptbert.comparison.records import Comparison
+from adaptbert.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,32 +23,33 @@ def read_comparison(path: str | Path = COMPARISON) -> "pd.DataFrame":
 
     Returns:
         `task`, `base`, `arm`, `metric`; `score` (at most 1; `rmse` in the unit of the target), `low` and `high`, the
-        ends of its interval; `replicates`, `seeds` and `runs`, a list of (replicate, seed, score), where replicate 0
-        is a step that is trained once. Baselines have no runs; an arm that was not trained yet has no score.
+        ends of its interval; `dev`, the mean score on dev; `replicates`, `seeds` and `runs`, a list of (replicate,
+        seed, score), where replicate 0 is a step that is trained once. Baselines have no runs; an arm that was not
+        trained yet has no score.
 
     Raises:
-        BadData: no such file.
+        FileNotFoundError: the recipe was not run yet.
+        BadData: another file.
     """
     import pandas as pd
 
     rows = []
-    for place, name, values in _entries(path):
-        metric = next(iter(values), "")
-        runs = [tuple(run) for run in values.get("runs", [])]
-        rows.append(
-            {
-                **place,
-                "arm": name,
-                "metric": metric,
-                "score": values.get(metric),
-                "low": values.get("low"),
-                "high": values.get("high"),
-                "replicates": len({replicate for replicate, _, _ in runs}),
-                "seeds": len({seed for _, seed, _ in runs}),
-                "runs": runs,
-            }
-        )
+    for task in Comparison.read(Path(path)).tasks:
+        place = {"task": task.task, "base": task.base}
+        for arm in task.arms:
+            runs = [(run.replicate, run.seed, run.score) for run in arm.runs]
+            of_runs = {"dev": arm.dev, "replicates": len(arm.by_replicate), "seeds": len(arm.scores), "runs": runs}
+            rows.append({**place, "arm": arm.name, "metric": task.metric, **_score(arm.interval), **of_runs})
+        for name, interval in task.baselines.items():
+            no_runs: dict[str, Any] = {"dev": None, "replicates": 0, "seeds": 0, "runs": []}
+            rows.append({**place, "arm": name, "metric": task.metric, **_score(interval), **no_runs})
     return pd.DataFrame(rows)
+
+
+def _score(interval: Interval | None) -> dict[str, float | None]:
+    if interval is None:
+        return {"score": None, "low": None, "high": None}
+    return {"score": interval.mean, "low": interval.low, "high": interval.high}
 
 
 def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
@@ -65,29 +63,30 @@ def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
         `high`, the ends of its interval; `p`, and `p_holm` adjusted for all primary questions; `primary`, `verdict`.
 
     Raises:
-        BadData: no such file.
+        FileNotFoundError: the recipe was not run yet.
+        BadData: another file.
     """
     import pandas as pd
 
     rows = []
-    for place, name, steps in _entries(path, of_steps=True):
-        arm, other = steps["of"]
-        low, high = steps.get("interval", (None, None))
-        plain = {key: steps.get(key) for key in ("p", "p_holm", "primary", "verdict")}
-        difference = {"difference": steps.get("difference"), "low": low, "high": high}
-        rows.append({**place, "question": name, "arm": arm, "other": other, **difference, **plain})
+    for task in Comparison.read(Path(path)).tasks:
+        for step in task.steps:
+            found = step.difference
+            interval = (found.mean, found.low, found.high, found.p) if found is not None else (None,) * 4
+            rows.append(
+                {
+                    "task": task.task,
+                    "base": task.base,
+                    "question": step.name,
+                    "arm": step.arm,
+                    "other": step.other,
+                    **dict(zip(("difference", "low", "high", "p"), interval, strict=True)),
+                    "p_holm": step.p_holm,
+                    "primary": step.primary,
+                    "verdict": step.verdict,
+                }
+            )
     return pd.DataFrame(rows)
-
-
-def _entries(path: str | Path, *, of_steps: bool = False) -> Iterator[tuple[dict[str, str], str, dict[str, Any]]]:
-    """Task and base, the name of an arm or of a question, and its values."""
-    path = Path(path)
-    if not path.is_file():
-        raise BadData(Code.FILE, path, "no such file", "run the recipe first: adaptbert.run()")
-    for (task, base), entries in tasks_of(read_json(path)).items():
-        steps = entries.pop(STEPS, {})
-        for name, values in (steps if of_steps else entries).items():
-            yield {"task": task, "base": base}, name, values
 
 
 def run(*stages: str, folder: str | Path = ".") -> None:

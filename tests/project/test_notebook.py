@@ -13,7 +13,6 @@ import pytest
 
 import adaptbert
 from adaptbert.core.files import read_json, write_json
-from adaptbert.errors import BadData
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 
@@ -40,37 +39,42 @@ adaptbert.nothing
 def test_the_comparison_is_a_table(tmp_path: Path) -> None:
     """Every number of the file, under the name that it has there."""
     written = read_json(COMPARISON)
-    section = written["section"]["small"]
-    section["later"] = {}
+    section = written["tasks"][0]
+    later = {**section["arms"][0], "name": "later", "runs": [], "interval": None}
+    section["arms"].append(later)
     write_json(tmp_path / "comparison.json", written)
     scores = adaptbert.read_comparison(tmp_path / "comparison.json")
-    assert len(scores) == sum(len(entries["small"]) - 1 for entries in (written["section"], written["mention"]))
+    assert len(scores) == sum(len(task["arms"]) + len(task["baselines"]) for task in written["tasks"])
     rows: list[dict[str, Any]] = scores[scores["task"] == "section"].set_index("arm").to_dict("index")
-    for arm, values in section.items():
-        if arm != "steps" and values:
-            row = rows[arm]
-            assert (row["base"], row["metric"]) == ("small", "f1_macro")
-            assert (row["score"], row["low"], row["high"]) == tuple(values[key] for key in ("f1_macro", "low", "high"))
-            assert [list(run) for run in row["runs"]] == values.get("runs", [])
+    for arm in section["arms"][:-1]:
+        row = rows[arm["name"]]
+        assert (row["base"], row["metric"]) == ("small", "f1_macro")
+        assert [row[key] for key in ("score", "low", "high")] == [
+            arm["interval"][key] for key in ("mean", "low", "high")
+        ]
+        assert row["runs"] == [(run["replicate"], run["seed"], run["score"]) for run in arm["runs"]]
+        assert row["score"] == pytest.approx(sum(score for _, _, score in row["runs"]) / len(row["runs"]))
     assert (rows["domain"]["replicates"], rows["domain"]["seeds"]) == (2, 3)
+    assert rows["majority"]["score"] == section["baselines"]["majority"]["mean"]
     assert (rows["majority"]["seeds"], rows["later"]["runs"]) == (0, [])
     assert scores["score"].isna().sum() == 1, "of the arm that was not trained yet"
+    assert (
+        section["chosen"] == scores[scores["task"] == "section"].sort_values("dev").dropna(subset="dev")["arm"].iloc[-1]
+    )
 
 
 def test_the_differences_are_a_table() -> None:
-    written, differences = read_json(COMPARISON), adaptbert.read_differences(COMPARISON)
-    for row in differences.to_dict("records"):
-        step = written[row["task"]][row["base"]]["steps"].pop(row["question"])
-        assert [row["arm"], row["other"]] == step["of"]
-        assert [row["low"], row["high"]] == step["interval"]
-        assert (row["difference"], row["p"], row["verdict"]) == (step["difference"], step["p"], step["verdict"])
+    written = read_json(COMPARISON)["tasks"]
+    steps = [(task["task"], task["base"], step) for task in written for step in task["steps"]]
+    differences = adaptbert.read_differences(COMPARISON).to_dict("records")
+    for row, (task, base, step) in zip(differences, steps, strict=True):
+        assert (row["task"], row["base"], row["question"]) == (task, base, step["name"])
+        assert (row["arm"], row["other"], row["verdict"]) == (step["arm"], step["other"], step["verdict"])
+        found = step["difference"]
+        assert [row[key] for key in ("difference", "low", "high", "p")] == [
+            found[key] for key in ("mean", "low", "high", "p")
+        ]
         assert (row["p_holm"] == step["p_holm"]) if row["primary"] else row["p_holm"] != row["p_holm"]
-    assert not any(written[task]["small"]["steps"] for task in ("section", "mention"))
-
-
-def test_no_comparison_yet(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-050 .*none\.json: no such file\n  run the recipe first: adaptbert\.run\(\)"):
-        adaptbert.read_comparison(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("code", [0, 78])
@@ -99,8 +103,9 @@ def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     (tmp_path / "models/pretrain").mkdir()
     (tmp_path / "models/small").rename(tmp_path / "models/pretrain/small")
     written = read_json(COMPARISON)
-    section = {name: written["section"]["small"][name] for name in ("general", "majority", "steps")}
-    write_json(tmp_path / "metrics/comparison.json", {**written, "section": {"small": section}, "mention": {}})
+    section = written["tasks"][0]
+    section["arms"] = [arm for arm in section["arms"] if arm["name"] == "general"]
+    write_json(tmp_path / "metrics/comparison.json", {**written, "tasks": [section]})
     monkeypatch.chdir(tmp_path)
     ran: list[tuple[str, ...]] = []
     monkeypatch.setattr(adaptbert, "run", lambda *stages: ran.append(stages), raising=False)
