@@ -7,7 +7,7 @@ from pathlib import Path
 from adaptbert.comparison.rungs import Cost, Masks, Rung
 from adaptbert.config.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, RANDOM, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.config.schema.bases import Climb
-from adaptbert.mlm.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
+from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, MaskingMetrics, StepMetrics
 
 
 def read_rungs(plan: Plan, cells: Path) -> dict[str, Rung]:
@@ -25,7 +25,7 @@ def read_rungs(plan: Plan, cells: Path) -> dict[str, Rung]:
 def public_checkpoints(plan: Plan, cells: Path) -> dict[str, str]:
     """Start -> the checkpoint that it began from, for those that did not begin with random weights."""
     began = {start: cells / PRETRAIN / f"{start}.json" for start in plan.pretrain}
-    checkpoints = {start: RungMetrics.read(path).start for start, path in began.items() if path.is_file()}
+    checkpoints = {start: StepMetrics.read(path).init for start, path in began.items() if path.is_file()}
     return {start: name for start, name in checkpoints.items() if name != f"{SCRATCH}/{start}"}
 
 
@@ -67,20 +67,20 @@ def _rung(folder: str, plan: Plan, below: Rung | None, cells: Path) -> Rung:
     if not path.is_file():
         return rung
     on_all_text = _on_all_text(cells / MEASURE / f"{f'{RANDOM}-{key}' if stage == SCRATCH else key}.json")
-    return _measured(rung, folder, RungMetrics.read(path), on_all_text, below)
+    return _measured(rung, folder, StepMetrics.read(path), on_all_text, below)
 
 
 def _on_all_text(path: Path) -> dict[str, float]:
-    return _bits(RungMeasures.read(path).texts) if path.is_file() else {}
+    return _bits(CheckpointMeasures.read(path).texts) if path.is_file() else {}
 
 
-def _measured(rung: Rung, folder: str, metrics: RungMetrics, on_all_text: dict[str, float], below: Rung | None) -> Rung:
+def _measured(rung: Rung, folder: str, metrics: StepMetrics, on_all_text: dict[str, float], below: Rung | None) -> Rung:
     if below is None:
         # Random weights were measured before the first step of general pre-training, unless that began from others.
-        bits = on_all_text | (_bits(metrics.before) if metrics.start == folder else {})
+        bits = on_all_text | (_bits(metrics.before) if metrics.init == folder else {})
         return replace(rung, missing=False, total=Cost(0, 0.0), before=bits, after=bits, curve=[(0, bits)])
-    if folder.startswith(f"{PRETRAIN}/") and metrics.start != f"{SCRATCH}/{rung.start}":
-        rung = replace(rung, below=metrics.start)  # a public checkpoint, which is no rung
+    if folder.startswith(f"{PRETRAIN}/") and metrics.init != f"{SCRATCH}/{rung.start}":
+        rung = replace(rung, below=metrics.init)  # a public checkpoint, which is no rung
     spent, before = below.total, below.after | _bits(metrics.before)
     after = on_all_text | _bits(metrics.after)
     return replace(
@@ -98,7 +98,7 @@ def _measured(rung: Rung, folder: str, metrics: RungMetrics, on_all_text: dict[s
 
 
 def _curve(
-    metrics: RungMetrics, before: dict[str, float], after: dict[str, float]
+    metrics: StepMetrics, before: dict[str, float], after: dict[str, float]
 ) -> list[tuple[int, dict[str, float]]]:
     """Tokens and bits; between the first point and the last those of the texts that the rung is measured on."""
     suffix = "/bits_per_char"

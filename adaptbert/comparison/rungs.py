@@ -21,7 +21,7 @@ class Masks:
     """The configured masking of a rung, and the audit of its actual masks.
 
     Attributes:
-        audit: `adaptbert.mlm.masking_audit.audit_metrics`.
+        audit: `adaptbert.mlm.masking.audit_metrics`.
     """
 
     unit: str
