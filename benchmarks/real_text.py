@@ -11,9 +11,7 @@ from adaptbert.data.installed_docs import InstalledDocs
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.user_files import Files
 from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.documents import is_heldout
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus, is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.workload import ROW
 

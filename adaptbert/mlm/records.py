@@ -1,6 +1,6 @@
-"""metrics/pretrain/*.json, domain_transfer/*.json and task_transfer/*.json: the metrics of a rung and its cost.
+"""metrics/{pretrain,domain_transfer,task_transfer,measure}/*.json: what a step measured, and what it cost.
 
-Written by adaptbert.mlm.rung, read by adaptbert.comparison.
+Written by adaptbert.mlm.step and adaptbert.mlm.heldout_evaluation, read by adaptbert.comparison.
 """
 
 from pydantic import Field
@@ -27,10 +27,10 @@ class SentenceCounts(Record):
 
 
 class VocabularyGrowth(Record):
-    """The vocabulary extension of a rung."""
+    """The vocabulary extension of a step."""
 
-    start: str = Field(alias="from")
-    """Fingerprint of the tokenizer of those weights."""
+    init: str = Field(alias="from")
+    """Fingerprint of the tokenizer of the weights that it began from."""
     new_tokens: int
 
 
@@ -41,25 +41,26 @@ class MaskingMetrics(MeasuredRecord):
     probability: float
 
 
-class RungMeasures(Record):
-    """metrics/measure/<rung>.json: one rung on all held-out text."""
+class CheckpointMeasures(Record):
+    """metrics/measure/*.json: one checkpoint on all held-out text."""
 
-    rung: str
+    checkpoint: str = Field(alias="rung")
     """Its folder below models/."""
     texts: dict[str, HeldOutMeasures]
     """By held-out text."""
 
 
-class RungMetrics(Record):
-    """One rung."""
+class StepMetrics(Record):
+    """One step."""
 
-    rung: str
+    checkpoint: str = Field(alias="rung")
     """Its folder below models/."""
-    start: str = Field(alias="from")
-    """The rung, the folder or the model of the hub that it began from."""
+    init: str = Field(alias="from")
+    """The checkpoint, the folder or the model of the hub that it began from."""
     tokens: int
-    """Steps times tokens a step, as in params."""
+    """Steps times tokens a step, as in params; the number read differs a little, because documents are read whole."""
     steps: int
+    """Those of the budget, and of the warm-up of the head."""
     tflop: float
     parameters: int
     sentence: SentenceCounts | None = None
@@ -69,7 +70,7 @@ class RungMetrics(Record):
     random_head: bool | None = None
     """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
     before: dict[str, HeldOutMeasures]
-    """By held-out text: general text and that of the rung; `RungMeasures` has all."""
+    """By held-out text: general text and that of the step; `CheckpointMeasures` has all."""
     after: dict[str, HeldOutMeasures]
     curve: list[CurvePoint]
     masking: MaskingMetrics
