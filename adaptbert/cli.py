@@ -3,6 +3,7 @@
     adaptbert use weibo --data ~/text    write params.yaml from a preset, copy your files into data/own
     adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
     adaptbert import MODEL               bring a public checkpoint into the project as a start
+    adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
     adaptbert add-task FILE...           add a labelled set as a task
     adaptbert plan                       write plan.json: all that would run
     adaptbert check                      validate params.yaml and the files that it names
@@ -21,6 +22,7 @@ from typing import Annotated
 import typer
 
 from adaptbert.commands.checkpoint import import_
+from adaptbert.commands.download import download
 from adaptbert.commands.machine import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
@@ -52,6 +54,7 @@ def about(
 
 app.command()(use)
 app.command("import")(import_)
+app.command()(download)
 app.command()(plan)
 app.command("add-task")(add_task)
 app.command()(check)

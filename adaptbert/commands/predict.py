@@ -9,7 +9,7 @@ import typer
 
 from adaptbert.commands.errors import user_errors
 from adaptbert.core.full_disk import full_disk
-from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.formats import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 """`adaptbert use`."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +59,7 @@ def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
     from adaptbert.config.recipe import PARAMS
+    from adaptbert.config.schema.sources import maker
     from adaptbert.project import named_files, own_data, presets
     from adaptbert.project.editing import replacing
     from adaptbert.runtime.stage import checked
@@ -73,6 +76,8 @@ def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
     print(f"{PARAMS} is now the preset '{name}', and {PLAN} has its checkpoints and cells")
     if summary is not None:
         print(summary)
+    if any(maker(path) for _, path in named_files.paths(recipe)):
+        subprocess.run([sys.executable, "-m", "examples.docstrings"])  # else its files are still missing
     for _, error in named_files.check(recipe):
         print(f"still missing: {error}")
     if summary is not None and (unnamed := named_files.unnamed(recipe, summary.files)):

@@ -7,7 +7,7 @@ import typer
 
 from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.commands.errors import user_errors
-from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.formats import FORMATS
 
 # The options, each with its help.
 _Encoding = Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")]

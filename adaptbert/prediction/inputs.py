@@ -1,6 +1,6 @@
 """A file or stdin -> rows to predict on, in their order and in constant memory.
 
-The formats and checks are those of labelled sets (adaptbert.data.readers.spec).
+The formats and checks are those of labelled sets (adaptbert.data.formats).
 """
 
 import sys
@@ -13,11 +13,11 @@ from shlex import quote
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
+from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers import encodings, parquet_files
-from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import SourceFile, unchanged
-from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
+from adaptbert.data.read_table import parquet_columns
+from adaptbert.data.read_text import OTHER_ENCODING, check_name, check_regular, encoding_problem
+from adaptbert.data.rows import SourceFile, unchanged
 from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.prediction.request_rows import Reader, RequestRow
 
@@ -50,8 +50,8 @@ class Input:
         if not FORMATS[self._kind].holds(task_type):
             remedy = "write the rows as jsonl"
             raise BadParams(Code.CONTRADICTION, "--format", f"'{self._kind}' holds no {task_type}", remedy)
-        if encoding is not None and (problem := encodings.problem(encoding)):
-            raise BadParams(Code.CONTRADICTION, "--encoding", problem, encodings.remedy())
+        if encoding is not None and (problem := encoding_problem(encoding)):
+            raise BadParams(Code.CONTRADICTION, "--encoding", problem, OTHER_ENCODING)
 
     def rows(self) -> Iterator[RequestRow]:
         """Every row, including those that cannot be answered.
@@ -65,7 +65,7 @@ class Input:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
         if FORMATS[self._kind].made_of == "columns":
-            self._check(parquet_files.columns(self.path) or list(self._reader.columns.values()))
+            self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
         file = SourceFile(
             source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
         )
@@ -101,7 +101,7 @@ class Input:
         check_regular(self.path, self.shown)
         kind = format_of(self.path, named)
         if kind is None:
-            remedy = f"known: {known_suffixes()}; or write --format"
+            remedy = f"known: {KNOWN}; or write --format"
             raise BadData(Code.FILE, self.path, "the name tells no known format", remedy)
         if FORMATS[kind].made_of == "columns":
             check_name(self.path)

@@ -11,11 +11,11 @@ from typing import Any
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.data.cleaning import clean
-from adaptbert.data.layout import CORPUS, Layout, missing_columns
-from adaptbert.data.readers.character_spans import words
-from adaptbert.data.readers.fields import Fields, kind, whole
-from adaptbert.data.readers.records import BadRow, Problem, Row
-from adaptbert.data.schema import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
+from adaptbert.data.fields import Fields, kind, missing_column, whole
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.read_annotations import words
+from adaptbert.data.rows import BadRow, Problem, Row
+from adaptbert.data.schema import EMPTY, NO_TOKENS, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, Reason
 from adaptbert.errors import BadParams, raise_all
 
 
@@ -81,8 +81,8 @@ class Reader:
         """
         fitting = [fields for fields in self._every if set(fields.columns.values()) <= set(columns)]
         self._fields = (fitting or self._every)[0]
-        read = self.columns.items()
-        raise_all([error for name, column in read for error in missing_columns([column], columns, place, remedy(name))])
+        missing = [(name, column) for name, column in self.columns.items() if column not in columns]
+        raise_all([missing_column(column, columns, place, remedy(name)) for name, column in missing])
         if self._id is None and "id" in columns:
             self._id = "id"
 
@@ -143,7 +143,7 @@ def _words(identity: str, line: int, values: Mapping[str, Any]) -> RequestRow:
         text = values["text"]
         tokens, places = words(text)
     if not tokens:
-        return _refused(identity, line, TOKENS_NULL if "tokens" in values else EMPTY)
+        return _refused(identity, line, NO_TOKENS if "tokens" in values else EMPTY)
     return RequestRow(identity, line, {"tokens": tokens}, text=text, places=places)
 
 

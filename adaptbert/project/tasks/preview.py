@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
+from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers import parquet_files
-from adaptbert.data.readers.lines import head as head_of
-from adaptbert.data.readers.records import Head, SourceFile
-from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
+from adaptbert.data.read_table import parquet_columns
+from adaptbert.data.read_text import beginning
+from adaptbert.data.rows import Head, SourceFile
 from adaptbert.errors import BadData
 
 ROWS = 100_000
@@ -62,7 +62,7 @@ def preview(path: Path, declared: Format | None, encoding: str | None, head: int
     if kind == "squad":
         file = replace(file, layout=Layout("extractive_answer"))
     elif kind == "parquet":
-        file = replace(file, columns={name: name for name in parquet_files.columns(path)})
+        file = replace(file, columns={name: name for name in parquet_columns(path)})
     every = FORMATS[kind].read(file)
     read = list(every if head is None else Head(head).of(every))
     rows = [row.values for row in read if row.problem is None]
@@ -80,13 +80,13 @@ def _format(file: SourceFile, path: Path, declared: Format | None) -> tuple[Form
     by_name = format_of(path)
     kind = declared or by_name
     if declared is None and by_name != "parquet":
-        beginning = head_of(file).lstrip()
-        looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(beginning))
+        text = beginning(file).lstrip()
+        looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(text))
         kind = next((name for name in looks if name != "doccano"), by_name)  # that may be JSON lines with lists
     if kind in _EXPORTS:
         raise BadData(Code.UNCLEAR_FILE, path, f"an export ({kind}), whose labels lie inside of other values", BY_HAND)
     if kind is None or kind == "txt":
         problem = "the name tells no known format" if kind is None else "text without labels, one document a line"
-        remedy = f"known: {known_suffixes()}; name it: --format FORMAT ({', '.join(FORMATS)})"
+        remedy = f"known: {KNOWN}; name it: --format FORMAT ({', '.join(FORMATS)})"
         raise BadData(Code.UNCLEAR_FILE, path, problem, remedy)
     return kind, kind == by_name

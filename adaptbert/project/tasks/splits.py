@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.section import is_name, plain
-from adaptbert.data.readers.spec import SUFFIXES
+from adaptbert.data.formats import SUFFIXES
 from adaptbert.errors import BadData
 from adaptbert.project.own_data import OWN
 

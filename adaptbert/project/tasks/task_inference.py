@@ -13,8 +13,8 @@ from adaptbert.base.task_types import TARGETS, TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format, named_type
 from adaptbert.data import tag_schemes
-from adaptbert.data.readers import encodings
-from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.formats import FORMATS
+from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks.preview import BY_HAND, Preview, preview
 from adaptbert.project.tasks.splits import SPLITS, Splits
@@ -86,8 +86,8 @@ def said(
         if value is not None and value not in known:
             problem = f"'{value}' is not known{nearest(value, known)}"
             raise BadParams(Code.UNKNOWN_KEY, f"--{option}", problem, f"known: {', '.join(known)}")
-    if encoding is not None and (reason := encodings.problem(encoding)):
-        raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, encodings.remedy())
+    if encoding is not None and (reason := encoding_problem(encoding)):
+        raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, OTHER_ENCODING)
     written: dict[str, str] = {}
     for pair in columns:
         field, _, column = pair.partition("=")
