@@ -29,6 +29,7 @@ from unicodedata import category
 from adaptbert.codes import Code
 from adaptbert.data import read_json, scripts
 from adaptbert.data.cleaning import clean, moved_back
+from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Row, SourceFile
 from adaptbert.data.tag_schemes import tags
 from adaptbert.errors import BadData, nearest
@@ -113,7 +114,7 @@ def label_studio(file: SourceFile) -> Iterator[Row]:
         if row.problem or not output:
             yield row
         else:
-            found = marks.get(control, []) if file.layout.is_tagged else marks.get(control)
+            found = marks.get(control, []) if file.layout.is_tagged else _chosen(marks.get(control), file.layout)
             yield _annotated(file, row, found, _label_studio_span, f"{file.shown}[{row.line}]")
 
 
@@ -168,6 +169,14 @@ def _control(file: SourceFile, marks: Iterable[Mapping[str, Any]]) -> str:
     raise file.error(Code.COLUMNS, problem, f"name one of them, e.g. `columns: {{{output}: {controls[0]}}}`")
 
 
+def _chosen(value: Any, layout: Layout) -> Any:
+    """The chosen label; for several labels a list, empty if nothing was chosen."""
+    chosen = value.get("choices") if isinstance(value, Mapping) else value
+    if layout.output.cell == "texts":
+        return [] if chosen is None else [chosen] if isinstance(chosen, str) else chosen
+    return chosen
+
+
 def _mappings(items: Any) -> list[Mapping[str, Any]]:
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise BadRow(Code.COLUMNS, "not a task as Label Studio writes it")
@@ -206,8 +215,7 @@ def _annotated(file: SourceFile, row: Row, marks: Any, span: Callable[[str, Any]
     output = file.columns[layout.output.column]
     try:
         if not layout.is_tagged:
-            chosen = marks.get("choices") if isinstance(marks, Mapping) else marks
-            return row._replace(values={**row.values, output: _labels(chosen, layout.output.cell == "texts")})
+            return row._replace(values={**row.values, output: _labels(marks, layout)})
         tokens = file.columns["tokens"]
         text = row.values.get(tokens)
         if not isinstance(text, str) or not isinstance(marks, list):
@@ -218,14 +226,13 @@ def _annotated(file: SourceFile, row: Row, marks: Any, span: Callable[[str, Any]
         return row._replace(problem=bad.problem)
 
 
-def _labels(chosen: Any, are_several: bool) -> Any:
-    if are_several:
-        return [] if chosen is None else [chosen] if isinstance(chosen, str) else chosen
-    if not isinstance(chosen, list):
-        return chosen
-    if len(chosen) > 1:
-        raise BadRow(Code.BAD_LABEL, f"{len(chosen)} labels where the task type takes one")
-    return chosen[0] if chosen else None
+def _labels(marks: Any, layout: Layout) -> Any:
+    """A list for several labels, else the only label."""
+    if layout.output.cell == "texts" or not isinstance(marks, list):
+        return marks
+    if len(marks) > 1:
+        raise BadRow(Code.BAD_LABEL, f"{len(marks)} labels where the target '{layout.target}' takes one")
+    return marks[0] if marks else None
 
 
 def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[str], list[str]]:

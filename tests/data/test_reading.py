@@ -213,6 +213,10 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.jsonl", DOCCANO, LABELS, {"format": "doccano"},
         [{"text": "a", "labels": labels} for labels in (["x"], ["x", "y"], [])], [],
     ),
+    "doccano, several labels that are not there": (
+        "a.jsonl", ({"text": "a", "label": ["x"]}, {"text": "b"}), LABELS, {"format": "doccano"},
+        [{"text": "a", "labels": ["x"]}], [(2, 62)],
+    ),
     "doccano, spans as lists": (
         "a.jsonl", {"text": "Paris or Ann", "label": [[0, 5, "LOC"], [9, 12, "PER"]]}, SPANS, {"format": "doccano"},
         [{"tokens": ["Paris", "or", "Ann"], "tags": ["B-LOC", "O", "B-PER"]}], [],
