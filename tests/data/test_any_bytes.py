@@ -20,8 +20,7 @@ from adaptbert.data.formats import FORMATS as SPECS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import COMMON
 from adaptbert.errors import UserError
-from adaptbert.prediction.inputs import Input
-from adaptbert.prediction.request_rows import Reader
+from adaptbert.prediction.inputs import Input, Reader
 from tests.support.format_examples import examples
 from tests.support.harming import harmed
 from tests.support.reading import ANSWER, CLASS, LABELS, NUMBER, PAIR_NUMBER, SPANS, TAGS, config, load

@@ -24,9 +24,9 @@ from adaptbert.data.read_text import encoding_problem
 from adaptbert.data.rows import Row
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadData, BadParams, UserError
-from adaptbert.prediction import Predictor, outputs
-from adaptbert.prediction.inputs import Input
-from adaptbert.prediction.request_rows import Reader
+from adaptbert.prediction import outputs
+from adaptbert.prediction.inputs import Input, Reader
+from adaptbert.prediction.predictor import Predictor
 from tests.support import tiny
 from tests.support.reading import collect, read, texts, write
 

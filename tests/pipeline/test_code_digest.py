@@ -82,7 +82,7 @@ EDITS = {
     "adaptbert/mlm/sentence_pairs.py": MLM,
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
-    "adaptbert/statistics/calibration.py": {"compare"},
+    "adaptbert/comparison/inspection.py": {"compare"},
     "stages/pretrain.py": {"pretrain"},
 }
 
