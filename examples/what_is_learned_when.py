@@ -28,7 +28,7 @@ from adaptbert.mlm.masking_audit import CLASSES, token_classes
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.text.corpus_writer import write
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer

@@ -15,8 +15,8 @@ from typing import Any
 from adaptbert.config.schema.sources import Task
 from adaptbert.core.files import atomic_write
 from adaptbert.data.source_config import labelling_of, layout_of
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 
 
 def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:

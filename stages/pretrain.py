@@ -8,8 +8,8 @@ from pathlib import Path
 from adaptbert.config.schema.bases import GENERAL, Base
 from adaptbert.config.schema.mlm import Pretrain
 from adaptbert.config.schema.text import Measure
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 

@@ -9,8 +9,8 @@ from adaptbert.config.plan import seed_of_replicate
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.mlm import TaskTransfer
 from adaptbert.config.schema.text import Measure
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 

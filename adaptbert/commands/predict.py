@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adaptbert.commands.errors import user_errors
-from adaptbert.core.full_disk import full_disk
+from adaptbert.core.files import full_disk
 from adaptbert.data.readers.spec import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR
 

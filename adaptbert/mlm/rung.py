@@ -30,10 +30,10 @@ from adaptbert.model.card import CARD, Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import named_precision
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training import distributed
+from adaptbert.training import ranks
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.loop import fit
 from adaptbert.training.resume import Work
@@ -179,7 +179,7 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
     heldout = HeldOut(rung.heldout, rung.measure, tokenizer, params.block_size)
     pairs = None if objective == "none" else HeldOutPairs(heldout, objective, room)
 
-    precision = _begin(rung, distributed.count(schedule.accumulate), heldout, work)
+    precision = _begin(rung, ranks.count(schedule.accumulate), heldout, work)
     rung = replace(rung, params=params.model_copy(update={"precision": precision}))
     run.go_on(work.run)
     module = MaskedLM(model, params, schedule.body_steps, params.head_warmup_steps)
