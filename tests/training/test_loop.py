@@ -21,7 +21,6 @@ from adaptbert.mlm.heldout_evaluation import HeldOut
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.tasks.module import UnfreezingBatches
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.training import loop as training
 from adaptbert.training import monitor
 from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
 from adaptbert.training.loop import fit
@@ -144,29 +143,6 @@ def test_a_job_of_slurm_on_many_cores_is_trained_here(corpus: TokenizedCorpus, m
     for name, value in (("NTASKS", "4"), ("JOB_NAME", "night"), ("PROCID", "3"), ("LOCALID", "3")):
         monkeypatch.setenv(f"SLURM_{name}", value)
     assert torch.equal(trained(corpus), expected)
-
-
-def test_sums_over_micro_batches_leave_the_memory_of_recorded_graphs(
-    corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A recording writes its gradients to the same place each time; the bits are the same."""
-    how = plan(accumulate=2)
-    expected = trained(corpus, how)
-    places: list[tuple[int, int]] = []
-    leave = training._Steps.on_after_backward
-
-    def spied(steps: training._Steps, trainer: pl.Trainer, made: pl.LightningModule) -> None:
-        (first, *_) = made.parameters()
-        assert first.grad is not None
-        before = first.grad.data_ptr()
-        leave(steps, trainer, made)
-        places.append((before, first.grad.data_ptr()))
-
-    monkeypatch.setattr(training._Steps, "on_after_backward", spied)
-    monkeypatch.setattr(training, "mode", lambda: "graphs")
-    assert torch.equal(trained(corpus, how), expected)
-    assert len(places) == 2 * STEPS
-    assert all(before != after for before, after in places)
 
 
 def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:
