@@ -9,8 +9,7 @@ from adaptbert.comparison.records import Arm, Checkpoint, Cost, LearningPoint, R
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import FINETUNE, Plan
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.statistics.rows import Floats
-from adaptbert.statistics.study import ArmRuns, of_arms
+from adaptbert.statistics.study import ArmRuns, Floats, Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SeedMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
 
@@ -57,7 +56,7 @@ class TaskResults:
         self.metric, self._folder = COMPARED_BY[rows.task.target], outputs.predictions
         self._runs = {arm: self._runs_of(arm) for arm in dict.fromkeys(each.arm for each in self.planned.values())}
         self.arms = {arm: ArmRuns(by_replicate(runs), self._resampled(arm, rows)) for arm, runs in self._runs.items()}
-        self.study = of_arms(self.arms, rows.groups, confidence, limits(self.metric))
+        self.study = Study(self.arms, rows.groups, confidence, limits(self.metric))
         costs = [each.cost.tflop / len(each.seeds) for each in self.trained.values()]
         self.tflop_of_run = sum(costs) / max(1, len(costs))
 

@@ -18,7 +18,7 @@ from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
-from adaptbert.statistics.study import of_arms
+from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import limits
 
@@ -128,7 +128,7 @@ def _rankings(
         bases = {task.base: {arm.name: arm for arm in task.arms} for task in own}
         runs = {study_key(arm, base): each for base in bases for arm, each in results[name, base].arms.items()}
         confidence = results[name, own[0].base].study.confidence
-        study = of_arms(runs, rows[name].groups, confidence, limits(own[0].metric))
+        study = Study(runs, rows[name].groups, confidence, limits(own[0].metric))
         found.append(ranking(name, own[0].metric, bases, published, study, worth))
     return [each for each in found if each is not None]
 

@@ -16,8 +16,8 @@ from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.questions import Advice, role
 from adaptbert.config.schema.bases import Climb
 from adaptbert.core.record import Number, Record, read_record
-from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.power import Design
 from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
 

@@ -9,8 +9,7 @@ import pytest
 from adaptbert.comparison.judging import judged
 from adaptbert.comparison.records import Comparison, Cost, Step
 from adaptbert.config.schema.comparison import PRIMARY
-from adaptbert.statistics.multiplicity import adjusted_p
-from adaptbert.statistics.verdicts import Verdict
+from adaptbert.statistics.verdicts import Verdict, adjusted_p
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
 from tests.support.simulated import LIFTED, Simulated, compared, simulate

@@ -7,9 +7,9 @@ import pytest
 from adaptbert.comparison.judging import ranking, study_key
 from adaptbert.comparison.records import Arm, Cost, Ranking, Run, Standing
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.spread import MADE_ONCE, Runs
-from adaptbert.statistics.study import Study
+from adaptbert.statistics.study import ArmRuns, Study
+from adaptbert.statistics.verdicts import adjusted_p
 from tests.support.known import known
 
 DOMAIN: dict[str, Runs] = {
@@ -34,8 +34,10 @@ def scored(runs: Runs, dev: float, tokens: int = 1000) -> Arm:
 
 
 def study(starts: Starts) -> Study:
-    runs = {study_key(arm, start): own.by_replicate for start, arms in starts.items() for arm, own in arms.items()}
-    return Study(runs, None, 0.95, WITHIN)
+    runs = {
+        study_key(arm, start): ArmRuns(own.by_replicate) for start, arms in starts.items() for arm, own in arms.items()
+    }
+    return Study(runs, 0, 0.95, WITHIN)
 
 
 def of_all(starts: Starts, worth: float = WORTH) -> Ranking | None:

@@ -9,7 +9,7 @@ import pytest
 
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split
-from adaptbert.statistics.rows import RESAMPLES
+from adaptbert.statistics.study import RESAMPLES
 from adaptbert.tasks.metrics.scores import classification_metrics
 from tests.support import tiny_tasks
 
