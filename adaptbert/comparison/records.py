@@ -44,7 +44,7 @@ def means(measured: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 
 @dataclass(frozen=True)
 class Masks:
-    """The configured masking of a checkpoint, and what `adaptbert.mlm.masking_audit.audit_metrics` found."""
+    """The configured masking of a checkpoint, and what `adaptbert.mlm.masking.audit_metrics` found."""
 
     unit: str
     probability: float
