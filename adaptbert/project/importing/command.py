@@ -15,9 +15,8 @@ from adaptbert.config.schema.bases import FOLDERS, is_hub_name
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable
-from adaptbert.model.card import CARD
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, check_architecture, downloaded, read_object
+from adaptbert.model.checkpoint_files import CARD, CONFIG, COPY, WEIGHTS, check_architecture, downloaded, read_object
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.registry import FAMILIES
 from adaptbert.project.importing import weights
