@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
 from adaptbert.data.collect import collect_task
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from adaptbert.project import preflight
-from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write, write_document
+from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write
 from tests.support.commands import run
 from tests.support.imports import ROOT
 
