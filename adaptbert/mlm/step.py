@@ -24,8 +24,8 @@ from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, Masked
 from adaptbert.mlm.masking import audit_metrics
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
 from adaptbert.model import checkpoint
-from adaptbert.model.card import CARD, Provenance
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import CARD, Provenance
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import named_precision

@@ -19,8 +19,8 @@ from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
-from adaptbert.model.card import CARD, Provenance, TaskCard
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import CARD, Provenance, TaskCard
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import named_precision
 from adaptbert.runtime.mlflow import Run
