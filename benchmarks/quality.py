@@ -32,7 +32,7 @@ from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
 from adaptbert.model.optimizer import adamw, rate
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.statistics.intervals import ANYWHERE
 from adaptbert.statistics.spread import MADE_ONCE
 from adaptbert.statistics.study import ArmRuns, Study
