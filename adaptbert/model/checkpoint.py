@@ -60,12 +60,13 @@ class Checkpoint:
     unextended: Tokenizer | None = None
 
     @classmethod
-    def load(cls, folder: Path) -> "Checkpoint":
+    def load(cls, folder: str | Path) -> "Checkpoint":
         """Check a folder, and refuse what would fail silently later.
 
         Raises:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
+        folder = Path(folder)
         if folder.is_file():
             problem = "is a file, and a checkpoint is a folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
@@ -209,6 +210,13 @@ class Checkpoint:
             problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
             remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its base"
             raise BadData(Code.TOKENIZER, place, problem, remedy)
+
+    def encoder(self) -> Any:
+        """The encoder as Hugging Face's `AutoModel`, without dropout, in float32; a pooler that it lacks is random."""
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            return self.model("none", 0).eval()
 
     def model(self, head: Head, seed: int, **overrides: Any) -> Any:
         """See `model_and_drawn`."""
