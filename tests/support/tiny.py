@@ -19,7 +19,7 @@ from adaptbert.config.schema.text import Vocabulary
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import Provenance
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.resume import Work
