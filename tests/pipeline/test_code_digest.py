@@ -21,16 +21,15 @@ STAGES = [*stages(), "plan"]
 TAKEN = {
     "runtime.cluster": "which machines compute; sums of ranks and answers of maps are the same on each",
     "runtime.signals": "the end of a step is where a signal is heeded",
-    "runtime.allocator.keep_freed_memory": "a setting of the C library; no value comes back",
+    "runtime.libraries.keep_freed_memory": "a setting of the C library; no value comes back",
     "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",
     "runtime.locks.finish": "marks a run as finished; no value comes back",
-    "config.load": "reads the YAML file of a data set of the hub, as params.yaml is read",
+    "config.load.flatten": "names in a message what is other in an unfinished run",
     "config.recipe.Recipe": "what the plan is made of; no stage makes one",
     "runtime.progress.Progress": "prints; no value comes back",
-    "runtime.tracking.run.Run": "records; no value comes back",
+    "runtime.mlflow.Run": "records; no value comes back",
     "runtime.worker_pool.in_order": "gives back what the function gave, in order (tests/runtime/test_worker_pool.py)",
     "runtime.worker_pool.batch_workers": "how many processes; batches are functions of seed and number",
-    "runtime.worker_pool.workers": "how many processes; the answers are the same for any number",
     "errors.BadData": "ends the stage; its words reach no output",
     "errors.BadParams": "ends the stage",
     "errors.UserError": "ends the stage",
@@ -47,7 +46,7 @@ TAKEN = {
 TAKEN_BY_STAGES = {
     "errors.raise_all": "ends the stage",
     "runtime.stage.Stage": "calls the function; gives it the values of params.yaml and the paths of the command",
-    "runtime.tracking.run.Run": "records; no value comes back",
+    "runtime.mlflow.Run": "records; no value comes back",
     "config.plan_file": "stops the stage where plan.json is older",
     "config.recipe.Recipe": "the names of corpora and tasks, which the plan has as well; notices, which are printed",
     "config.load.flatten": "names the metrics of the tracking run",
@@ -63,7 +62,7 @@ EDITS = {
     "adaptbert/cli.py": set(),
     "adaptbert/commands/machine.py": set(),
     "adaptbert/runtime/stage.py": set(),
-    "adaptbert/runtime/tracking/run.py": set(),
+    "adaptbert/runtime/mlflow.py": set(),
     "adaptbert/project/presets.py": set(),
     "adaptbert/config/recipe.py": set(),
     "adaptbert/prediction/predictor.py": set(),
@@ -74,12 +73,12 @@ EDITS = {
     "adaptbert/data/read_conll.py": {"collect", "collect_task"},
     "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
-    "adaptbert/text/documents.py": {"tokenize"},
-    "adaptbert/text/vocabulary_extension.py": {"tokenizer"},
+    "adaptbert/text/token_store.py": {"tokenize", "measure", *MLM},
+    "adaptbert/text/vocabulary_extension.py": {"tokenizer", "measure", *TRAINING},
     "adaptbert/text/tokenizer.py": {"tokenizer", "tokenize", "measure", *TRAINING},
-    "adaptbert/training/launchers.py": TRAINING,
+    "adaptbert/training/ranks.py": TRAINING,
     "adaptbert/mlm/masking.py": {"measure", *MLM},
-    "adaptbert/mlm/sentence_pairs.py": MLM,
+    "adaptbert/mlm/sentence_pairs.py": {"measure", *MLM},
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
     "adaptbert/comparison/inspection.py": {"compare"},
@@ -130,7 +129,7 @@ def test_an_edit_reaches_the_stages_that_import_it(code: Path, before: dict[str,
 def test_a_module_that_is_imported_late_counts(code: Path, before: dict[str, str]) -> None:
     """Planted: a module of its own, imported inside a function, and then another text in it."""
     (code / "adaptbert/model/planted.py").write_text("A = 1\n")
-    name = "adaptbert/mlm/sentence_pairs.py"
+    name = "adaptbert/mlm/step.py"
     text = (code / name).read_text(encoding="utf-8")
     late = f"{text}\n\ndef late() -> int:\n    from adaptbert.model.planted import A\n\n    return A\n"
     (code / name).write_text(late, encoding="utf-8")
@@ -152,7 +151,7 @@ def test_what_nobody_imports_reaches_none(code: Path, before: dict[str, str], na
 
 def test_words_reach_none(code: Path, before: dict[str, str]) -> None:
     """A docstring, a comment, and the message of an error."""
-    name = "adaptbert/mlm/rung.py"
+    name = "adaptbert/mlm/step.py"
     text = (code / name).read_text(encoding="utf-8")
     said = text.replace('"""', '"""Said better: ', 1).replace("lower tokenize.max_length or", "lower it, or")
     assert said.count("lower it, or") == 1
