@@ -14,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.user_files import Files
 from scipy.stats import binom
 
 from adaptbert.config.schema.sources import Corpus
