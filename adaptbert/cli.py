@@ -2,11 +2,10 @@
 
     adaptbert use weibo --data ~/text    write params.yaml from a preset, copy your files into data/own
     adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
-    adaptbert import MODEL               bring a public checkpoint into the project as a start
+    adaptbert import MODEL               bring a public checkpoint into the project as a base
     adaptbert add-task FILE...           add a labelled set as a task
-    adaptbert plan                       write plan.json: all that would run
+    adaptbert plan                       write plan.json, print what would be trained and what it would cost
     adaptbert check                      validate params.yaml and the files that it names
-    adaptbert price                      say what each step would cost, before it is trained
     adaptbert doctor                     check versions, disk space, device, environment
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
@@ -25,7 +24,6 @@ from adaptbert.commands.machine import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
 from adaptbert.commands.preset import use
-from adaptbert.commands.price import price
 from adaptbert.commands.tasks import add_task
 from adaptbert.runtime.garbage import collect_seldom
 
@@ -55,7 +53,6 @@ app.command("import")(import_)
 app.command()(plan)
 app.command("add-task")(add_task)
 app.command()(check)
-app.command()(price)
 app.command()(doctor)
 app.command()(predict)
 

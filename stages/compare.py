@@ -50,7 +50,6 @@ def compare(
         params.primary,
         params.questions,
         params.baseline_seed,
-        planned.compare.get("again", {}),
     )
     compared = compare_all(planned, outputs, options)
     values, page = summary(compared), render(compared)

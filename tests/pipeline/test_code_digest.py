@@ -25,7 +25,6 @@ TAKEN = {
     "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",
     "runtime.locks.finish": "marks a run as finished; no value comes back",
     "config.load": "reads the YAML file of a data set of the hub, as params.yaml is read",
-    "config.recipe.Recipe": "what the plan is made of; no stage makes one",
     "runtime.progress.Progress": "prints; no value comes back",
     "runtime.tracking.run.Run": "records; no value comes back",
     "runtime.worker_pool.in_order": "gives back what the function gave, in order (tests/runtime/test_worker_pool.py)",

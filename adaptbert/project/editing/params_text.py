@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
-from adaptbert.config import strict_yaml
+from adaptbert.config import load
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def added(
         _append(mapping, name, _laid_out(values))
     text = _dumped(yaml, content)
     try:
-        means = strict_yaml.load(text, file)
+        means = load.document(text, file)
     except BadParams:
         means = None
     if means != document:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.config import plan_file
-from adaptbert.config.plan import PLAN, expand
+from adaptbert.config.plan import PLAN
 from adaptbert.config.recipe import KINDS, Recipe
 from adaptbert.config.schema.section import is_name, why_no_name
 from adaptbert.config.schema.sources import Task
@@ -124,7 +124,7 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     values = {**seen.values, **task_inference.paths_of(files, places)}
     new = Recipe({**recipe.written, "tasks": {**(recipe.written["tasks"] or {}), called: values}}, file)
     rules.check(new)
-    cells = sum(cell.task == called for cell in expand(new).finetune.values())
+    cells = sum(cell.task == called for cell in plan_file.expand(new).finetune.values())
     notices = _check_rows(called, seen, files, new)
     text = params_text.added({("tasks", called): values}, new.written, file, _BY_HAND)
     to_copy = {path: place for path, place in places.items() if not _is_there(path, place)}

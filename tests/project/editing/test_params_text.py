@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.config import strict_yaml
+from adaptbert.config import load
 from adaptbert.errors import BadParams
 from adaptbert.project.editing import params_text
 from tests.support.imports import ROOT
@@ -38,7 +38,7 @@ def added(folder: Path, text: str, path: tuple[str, ...]) -> str:
     """The text with an entry, which says no more than that."""
     file = folder / "params.yaml"
     file.write_text(text, encoding="utf-8")
-    document = strict_yaml.load(text, file)
+    document = load.document(text, file)
     here = document
     for key in path[:-1]:
         here = here[key]
@@ -84,7 +84,7 @@ def test_comments_stay_where_they_are(path: tuple[str, ...], behind: str, tmp_pa
                                    "1_000", "{", "\n", "2021-99-99", "0x_", "‘x’", "\\"])  # fmt: skip
 def test_any_text_is_written_so_that_it_is_read_again(value: str) -> None:
     shown = params_text.shown({("a", "b"): {"x": value, "y": [value]}})
-    assert strict_yaml.load(shown, Path("x")) == {"a": {"b": {"x": value, "y": [value]}}}
+    assert load.document(shown, Path("x")) == {"a": {"b": {"x": value, "y": [value]}}}
 
 
 def test_a_text_that_says_something_else_is_refused(tmp_path: Path) -> None:
