@@ -19,12 +19,9 @@ from typing import Annotated
 
 import typer
 
-from adaptbert.commands.checkpoint import import_
-from adaptbert.commands.machine import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.preset import use
-from adaptbert.commands.tasks import add_task
+from adaptbert.commands.project import add_task, doctor, import_, use
 from adaptbert.runtime.garbage import collect_seldom
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)

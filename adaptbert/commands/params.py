@@ -35,13 +35,13 @@ def plan(
     """
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
-    from adaptbert.project.editing import replacing
+    from adaptbert.project import editing
     from adaptbert.runtime.stage import checked
 
     with user_errors():
         recipe = checked()
         planned = plan_file.plan(recipe)
-        replacing.write(PLAN, plan_file.text(planned).encode())
+        editing.write(PLAN, plan_file.text(planned).encode())
         for line in _trainings(recipe, planned):
             print(line)
         checkpoints = sum(1 for below in planned.parents().values() if below is not None)

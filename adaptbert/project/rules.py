@@ -22,9 +22,9 @@ from adaptbert.config.schema.finetuning import ONLY_SOME, OPTIONS
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all, shortened
+from adaptbert.report.metrics_json import STEPS
 from adaptbert.report.sentences.advice import would_show
 from adaptbert.report.terms import BASELINES
-from adaptbert.report.text_table import NO_TASKS, STEPS
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 OF_TASKS = ("labels", "label_counts", "seeds")
@@ -89,23 +89,20 @@ def _sections(recipe: Recipe) -> Iterator[UserError]:
 
 def _names(recipe: Recipe) -> Iterator[UserError]:
     """A name means one thing: an override under the name of a base and a task could mean either, and in
-    metrics/comparison.json tasks stand beside other sections, and arms beside baselines.
+    metrics/metrics.json arms stand beside baselines and `steps`.
 
     A corpus and an arm alone may share a name, as `domain` does: no section differs by both.
     """
-    section, baseline = "a section of metrics/comparison.json", "a baseline"
-    seen: dict[str, tuple[str, str]] = dict.fromkeys(NO_TASKS, ("task", section))
-    seen |= {STEPS: ("arm", section), **dict.fromkeys(BASELINES, ("arm", baseline))}
-    for kind, names in recipe.names().items():
+    reserved = {STEPS: "a section of metrics/metrics.json", **dict.fromkeys(BASELINES, "a baseline")}
+    kinds = recipe.names()
+    for kind, names in kinds.items():
         for name in names:
-            of, what = seen.get(name, ("", ""))
-            is_reserved = of == kind
-            is_taken = what.startswith("also") and {kind, of} != {"corpus", "arm"}
-            if is_reserved or is_taken:
+            before = [KINDS[other] for other in kinds if name in kinds[other] and {kind, other} != {"corpus", "arm"}]
+            taken = before[0] if before[0] != KINDS[kind] else None
+            what = f"also a name in {taken}" if taken else reserved.get(name) if kind == "arm" else None
+            if what:
                 place = recipe.at(KINDS[kind], name)
                 yield BadParams(Code.BAD_NAME, place, f"'{name}' is {what}", "give one of them another name")
-            if not what.startswith("also"):
-                seen[name] = kind, f"also a name in {KINDS[kind]}"
 
 
 def _arms_name_what_exists(recipe: Recipe) -> Iterator[UserError]:

@@ -60,7 +60,7 @@ TRAINING = {*MLM, "finetune"}
 EDITS = {
     "adaptbert/errors.py": set(),
     "adaptbert/cli.py": set(),
-    "adaptbert/commands/machine.py": set(),
+    "adaptbert/commands/project.py": set(),
     "adaptbert/runtime/stage.py": set(),
     "adaptbert/runtime/tracking/run.py": set(),
     "adaptbert/project/presets.py": set(),
@@ -81,7 +81,7 @@ EDITS = {
     "adaptbert/mlm/sentence_pairs.py": MLM,
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
-    "adaptbert/statistics/calibration.py": {"compare"},
+    "adaptbert/comparison/inspection.py": {"compare"},
     "stages/pretrain.py": {"pretrain"},
 }
 

@@ -67,11 +67,7 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
     ({"arms": {"general": {"bases": ["other"]}}}, 111, "arms", "no task has an arm from any base"),
     ({"corpora.general": REMOVED, "arms": ["domain"]}, 99, "corpora", "no corpus 'general'"),
     # ---- names
-    *(
-        ({f"tasks.{name}": SECTION}, 112, f"tasks.{name}", "is a section of metrics/comparison.json")
-        for name in ("bits_per_char", "training", "inspection")
-    ),
-    (arms(steps=BOTH), 112, "arms.steps", "is a section of metrics/comparison.json"),
+    (arms(steps=BOTH), 112, "arms.steps", "is a section of metrics/metrics.json"),
     (arms(majority=BOTH), 112, "arms.majority", "is a baseline"),
     ({"tasks.small": SECTION}, 112, "tasks.small", "is also a name in bases"),
     ({"bases.domain": SMALL, "arms": ["general"]}, 112, "corpora.domain", "is also a name in bases"),
