@@ -16,7 +16,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.bases import Climb
 from adaptbert.config.schema.section import Section
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
@@ -27,8 +26,6 @@ RANDOM = "none"
 """Stands in the key of a checkpoint before its corpora where the weights began at random."""
 
 PLAN = Path("plan.json")
-MOST_BYTES = 30_000_000
-"""Of plan.json: some 70,000 checkpoints and cells, far more than DVC can run."""
 WRITE = "run `adaptbert plan`, which writes it from params.yaml, then the same command again"
 
 Values = dict[str, Any]
@@ -103,35 +100,6 @@ class Plan(Section):
         found |= {f"{DOMAIN_TRANSFER}/{key}": entry.checkpoint for key, entry in self.domain_transfer.items()}
         return found | {f"{TASK_TRANSFER}/{key}": entry.checkpoint for key, entry in self.task_transfer.items()}
 
-    def shown(self) -> dict[str, str]:
-        """Folder of a checkpoint -> its name in tables and on the page: by base and replicate only where there are
-        several."""
-        several_bases = len(self.pretrain) > 1
-        trained = (*self.domain_transfer.values(), *self.task_transfer.values())
-        several_replicates = len({entry.replicate for entry in trained}) > 1
-        names = {}
-        for folder in self.parents():
-            stage, _, key = folder.partition("/")
-            if stage in (SCRATCH, PRETRAIN):
-                names[folder] = folder if several_bases else stage
-                continue
-            entry = self.domain_transfer[key] if stage == DOMAIN_TRANSFER else self.task_transfer[key]
-            path = key.removesuffix(f"-{entry.base}-{entry.replicate}")
-            own = [*([entry.base] if several_bases else []), *([str(entry.replicate)] if several_replicates else [])]
-            names[folder] = f"{stage}/{'-'.join([path, *own])}"
-        return names
-
-    def climb(self, folder: str) -> Climb:
-        """What the weights of a checkpoint have been trained on."""
-        stage, _, key = folder.partition("/")
-        if stage in (SCRATCH, PRETRAIN):
-            return Climb(is_random=stage == SCRATCH)
-        if stage == DOMAIN_TRANSFER:
-            below = self.climb(self.domain_transfer[key].checkpoint)
-            return Climb(below.is_random, (*below.corpora, self.domain_transfer[key].corpus))
-        below = self.climb(self.task_transfer[key].checkpoint)
-        return Climb(below.is_random, below.corpora, with_task_text=True)
-
 
 class _File(Section):
     """plan.json as a whole: another key beside `plan` would be a variable of dvc.yaml, or replace one."""
@@ -145,14 +113,10 @@ def read(path: Path = PLAN) -> Plan:
     Raises:
         BadParams: missing, no file, or not what `adaptbert plan` writes.
     """
+    if path.is_dir():
+        raise BadParams(Code.PLAN_IS_OLD, path, "a folder, not a file", f"move it away, then {WRITE}")
     if not path.is_file():
-        problem, first = (
-            ("a folder, not a file", "move it away, then ") if path.is_dir() else ("the file is missing", "")
-        )
-        raise BadParams(Code.PLAN_IS_OLD, path, problem, f"{first}{WRITE}")
-    if path.stat().st_size > MOST_BYTES:
-        problem = f"larger than {MOST_BYTES // 10**6} MB"
-        raise BadParams(Code.PLAN_IS_OLD, path, problem, f"name fewer arms, tasks or replicates, then {WRITE}")
+        raise BadParams(Code.PLAN_IS_OLD, path, "the file is missing", WRITE)
     try:
         return _File.model_validate(json.loads(path.read_text(encoding="utf-8"))).plan
     except (ValueError, RecursionError):  # the last: nested thousands deep
