@@ -209,6 +209,8 @@ def _keys(details: ErrorDetails, values: Any) -> tuple[str, ...]:
     """Those of the file: pydantic adds the name of a kind where a value may be of several, and marks for keys."""
     keys, here = [], values
     for part in details["loc"]:
+        if isinstance(here, list) and isinstance(part, str):  # that may hold mappings, as that of arms
+            here = next((each for each in here if isinstance(each, Mapping) and part in each), None)
         if part in here if isinstance(here, Mapping) else isinstance(here, list) and isinstance(part, int):
             here = here[part]
             keys.append(str(part))
@@ -239,6 +241,8 @@ def _error(alternatives: Sequence[ErrorDetails], cls: type[Section], keys: Seque
         return BadParams(Code.CONTRADICTION, place, str(error), CHANGE)
     expected = " or ".join(dict.fromkeys(map(_expected, alternatives)))
     problem, remedy = f"expected {expected}, found {_shown(value)}", "see docs/parameters.md"
+    if expected == details["msg"]:  # how long a list or text should be
+        problem = f"{expected[0].lower()}{expected[1:]}"
     choices = re.findall(r"'([^']+)'", expected)
     if isinstance(value, str) and (hint := look_alike(value)):
         remedy = hint

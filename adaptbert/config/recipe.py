@@ -196,6 +196,10 @@ class Recipe:
         """The place of keys in the file."""
         return Place(str(self.file), keys)
 
+    def base_place(self, base: str) -> Place:
+        """Of a base in the file."""
+        return self.at("base") if "base" in self.written else self.at("bases", base)
+
     def overriding(self, section: str, names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
         """What differs from the section for an entry, by the name under which it stands."""
         return {place[1]: values for place, values in self._layers(section, names) if place != (section,)}

@@ -42,9 +42,10 @@ def _paths(recipe: Recipe) -> Iterator[tuple[Place, str]]:
     for base, weights in recipe.bases.items():
         folder = Path(FOLDERS, base)
         if weights.checkpoint == folder.as_posix():
-            place = recipe.at("base") if "base" in recipe.written else recipe.at("bases", base)
             recorded = {path.stem for path in folder.glob("*.dvc")}
-            yield from ((place, (folder / part).as_posix()) for part in sorted({"config.json", *recorded}))
+            yield from (
+                (recipe.base_place(base), (folder / part).as_posix()) for part in sorted({"config.json", *recorded})
+            )
 
 
 def _problem(place: Place, name: str, named: Collection[Path]) -> UserError | None:

@@ -150,10 +150,6 @@ def _questions(recipe: Recipe) -> Iterator[UserError]:
 # ---- bases and arms
 
 
-def _base_place(recipe: Recipe, name: str) -> Place:
-    return recipe.at("base") if "base" in recipe.written else recipe.at("bases", name)
-
-
 def _folders_are_watched(recipe: Recipe) -> Iterator[UserError]:
     """A checkpoint in a folder lies where DVC watches it, so that another one there is noticed."""
     for name, base in recipe.bases.items():
@@ -163,7 +159,7 @@ def _folders_are_watched(recipe: Recipe) -> Iterator[UserError]:
             home = "~/" if checkpoint.startswith("~/") else ""  # a shell resolves it only without quotes
             source = f"{home}{quote(checkpoint.removeprefix(home))}"
             remedy = f"write {folder}, and run `adaptbert import {source} --base {name}`, or copy it there"
-            yield BadParams(Code.CONTRADICTION, _base_place(recipe, name), problem, remedy)
+            yield BadParams(Code.CONTRADICTION, recipe.base_place(name), problem, remedy)
 
 
 def _keys_fit(recipe: Recipe) -> Iterator[UserError]:
@@ -236,7 +232,7 @@ def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
             base = names["base"]
             positions, length = recipe.bases[base].max_positions, recipe.values(section, names).max_length
             if positions is not None and length > positions:
-                at = ".".join(_base_place(recipe, base).keys)
+                at = ".".join(recipe.base_place(base).keys)
                 problem = f"max_length {length} > {at}.max_positions {positions}"
                 remedy = f"write at most {positions}, or raise max_positions"
                 yield BadParams(Code.CONTRADICTION, recipe.place(section, names, "max_length"), problem, remedy)
