@@ -22,9 +22,9 @@ from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.hub import HubDataset
 from adaptbert.data.installed_docs import InstalledDocs
+from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.readers.fields import AS_IT_IS
 from adaptbert.data.readers.spec import FORMATS
 from adaptbert.data.source_config import labelling_of, layout_of
 from adaptbert.data.user_files import MOST_FILES, Files
@@ -45,7 +45,7 @@ _MOST_ERRORS = 10
 """Of a set that are reported one by one."""
 _OF_FILES = {Code.COLUMNS, Code.WRONG_FORMAT, Code.DAMAGED_FILE, Code.FILE, Code.BAD_PATTERN}
 """What reading says of a file as a whole; no further row mends it."""
-_OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, Code.LEAK, Code.UNKNOWN_LABEL}
+_OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, Code.LEAK}
 """What first rows say nothing of: too few texts or classes, labels that train does not show yet."""
 
 
@@ -123,9 +123,10 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
         seen.errors += [error for path in own.values() for error in failures_of(_listed, source, path)]
         return
     head = None if _is_small(own.values()) else ROWS
-    unreadable = _unreadable(recipe, source, own, folder, head)
-    invalid = [] if unreadable else _invalid(recipe, source, folder, head, seen)
-    found = [*unreadable, *invalid]
+    raw = folder / "raw" / source.key.rpartition(".")[2]  # messages call the set so
+    raw.mkdir(parents=True)
+    unreadable = _unreadable(source, own, raw, head)
+    found = unreadable or _invalid(recipe, source, raw, head, seen)
     errors = found if head is None else [error for error in unreadable if error.code in _OF_FILES]
     if (more := len(errors) - _MOST_ERRORS) > 1:
         place = recipe.at(source.key)
@@ -134,8 +135,10 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
         )
         errors = [*errors[:_MOST_ERRORS], last]
     seen.errors += errors
+    is_known = isinstance(source, Task) and source.labels is not None
+    silent = _OF_FILES | _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})
     for error in found if head is not None else ():
-        if error.code not in _OF_FILES | _OF_ALL_ROWS:
+        if error.code not in silent:
             seen.notices.append(f"{source.key}: {error.place}: {error.problem}; of the first {ROWS} rows of a file")
 
 
@@ -147,36 +150,32 @@ def _listed(source: Source, path: Path) -> None:
         HubDataset(path, layout_of(source), source, "")
 
 
-def _unreadable(
-    recipe: Recipe, source: Source, own: Mapping[str, Path], folder: Path, head: int | None
-) -> list[UserError]:
-    """The errors of reading, of all files of each split; else raw rows lie in the folder, as the stages leave them."""
-    layout, labelling = layout_of(source), labelling_of(source) if isinstance(source, Task) else AS_IT_IS
+def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | None) -> list[UserError]:
+    """The errors of reading, of all files of each split; else rows lie in `raw`, as the stages leave them."""
+    if not isinstance(source, Task):
+        with RawWriter(raw, CORPUS) as writer:
+            rows = Files(own["text"], CORPUS, source, head=head or sys.maxsize).rows()
+            return failures_of(writer.write, rows, "text", own["text"])
     each_alone: list[UserError] = []
-    (alone := folder / "alone").mkdir()
-    with RawWriter(alone if isinstance(source, Task) else folder, layout) as writer:
+    with TemporaryDirectory() as folder, RawWriter(Path(folder), layout_of(source)) as writer:
         for split, path in own.items():
-            files = Files(
-                path, layout, source, split if isinstance(source, Task) else "", labelling, head or sys.maxsize
-            )
+            files = Files(path, layout_of(source), source, split, labelling_of(source), head or sys.maxsize)
             each_alone += failures_of(writer.write, files.rows(), split, path)
-    if each_alone or not isinstance(source, Task):
+    if each_alone:
         return each_alone
-    (raw := folder / source.key.rpartition(".")[2]).mkdir()
     read_into = import_module("stages.collect_task").read_into  # by name: no module of the library imports a stage
     return failures_of(read_into, raw, source, _paths(source), head)
 
 
-def _invalid(recipe: Recipe, source: Source, folder: Path, head: int | None, seen: Seen) -> list[UserError]:
+def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: Seen) -> list[UserError]:
     """The errors of validation, at the user's files."""
     from adaptbert.data.validate_corpus import validate_corpus
     from adaptbert.data.validate_set import validate_labelled_set
 
-    kept, rejected = folder / "kept", folder / "rejected.parquet"
+    paths, kept, rejected = _paths(source), raw.parent / ".kept", raw.parent / ".rejected.parquet"
     if not isinstance(source, Task):
-        corpus = validate_corpus(folder, kept, rejected, ForbiddenText(()), recipe.limits)
-        return [error.at(Place(str(_paths(source)["text"]))) for error in corpus.errors]
-    raw, paths = folder / source.key.rpartition(".")[2], _paths(source)
+        corpus = validate_corpus(raw, kept, rejected, ForbiddenText(()), recipe.limits)
+        return [error.at(Place(str(paths["text"]))) for error in corpus.errors]
     validated = validate_labelled_set(raw, kept, rejected, recipe.limits)
     places = {str(raw / f"{split}.parquet"): Place(str(path)) for split, path in paths.items()}
     if not validated.errors and head is None:
