@@ -1,7 +1,7 @@
 """A checkpoint: a Hugging Face folder (safetensors only) with a card that records its provenance.
 
-card.json contains no run id and no time, so that equal results have equal hashes. Its `weights` is the sha256 of
-model.safetensors, which identifies the checkpoint in the MLflow tags `init` and `checkpoint`.
+`weights` of the card is the sha256 of model.safetensors, which identifies the checkpoint in the MLflow tags `init` and
+`checkpoint`.
 """
 
 import logging
@@ -16,23 +16,29 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.errors import BadData, nearest
-from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_card
 from adaptbert.model.checkpoint_files import (
+    CARD,
     CONFIG,
     COPY,
     WEIGHTS,
+    Card,
+    Provenance,
     above_encoder,
     check_architecture,
+    check_digests,
     check_regular,
     check_tensors,
     downloaded,
     not_on_the_hub,
+    read_card,
     read_object,
     refuse_strays,
 )
+from adaptbert.model.families.bert import BERT
+from adaptbert.model.families.family import Head
 from adaptbert.model.families.registry import family_of
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.vocabulary_growth import extends, grow
+from adaptbert.text.vocabulary_extension import extends, grow
 
 
 @dataclass(frozen=True)
@@ -44,22 +50,23 @@ class Checkpoint:
         revision: of a model on the hub.
         tokenizer: the one that belongs to the weights.
         card: None for a checkpoint that this project did not write.
-        base: the tokenizer that the stored weights belong to, where `tokenizer` extends it (`extended`).
+        unextended: the tokenizer that the stored weights belong to, where `tokenizer` extends it (`extended`).
     """
 
     source: str
     tokenizer: Tokenizer
     card: Card | None
     revision: str | None = None
-    base: Tokenizer | None = None
+    unextended: Tokenizer | None = None
 
     @classmethod
-    def load(cls, folder: Path) -> "Checkpoint":
+    def load(cls, folder: str | Path) -> "Checkpoint":
         """Check a folder, and refuse what would fail silently later.
 
         Raises:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
+        folder = Path(folder)
         if folder.is_file():
             problem = "is a file, and a checkpoint is a folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
@@ -68,21 +75,15 @@ class Checkpoint:
             remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", remedy)
         check_regular(folder)
-        config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
+        config_file, weights = folder / CONFIG, folder / WEIGHTS
         if not config_file.is_file():
             problem = "no config.json: not a Hugging Face folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, "name the folder of a checkpoint")
         check_architecture(read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
-            problem = "only pickled weights (*.bin)"
-            raise BadData(
-                Code.UNSAFE_WEIGHTS,
-                folder,
-                problem,
-                "move them elsewhere: `adaptbert import FOLDER` converts them safely",
-            )
-        tokenizer = Tokenizer.load(folder)
-        card = read_card(read_object(card_file), card_file) if card_file.is_file() else None
+            remedy = "move them elsewhere: `adaptbert import FOLDER` converts them safely"
+            raise BadData(Code.UNSAFE_WEIGHTS, folder, "only pickled weights (*.bin)", remedy)
+        tokenizer, card = Tokenizer.load(folder), read_card(folder / CARD)
         checkpoint = cls(str(folder), tokenizer, card)
         checkpoint.check_vocabulary()
         if card:
@@ -129,7 +130,7 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """The rung; the source for a checkpoint that this project did not write."""
+        """Its folder below models/; the source for a checkpoint that this project did not write."""
         return self.card.rung if self.card else self.source
 
     @property
@@ -147,11 +148,11 @@ class Checkpoint:
     @property
     def measured(self) -> dict[str, dict[str, float]]:
         """Measures of the weights on each held-out text; empty when the vocabulary has changed since."""
-        return dict(self.card.measured or {}) if self.card and not self.base else {}
+        return dict(self.card.measured or {}) if self.card and not self.unextended else {}
 
     @property
     def has_random_head(self) -> bool:
-        """Whether the rung is marked as one whose head of masked-language modelling was never trained."""
+        """Whether the card says that its head of masked-language modelling was never trained."""
         return bool(self.card and self.card.random_head)
 
     @property
@@ -162,9 +163,15 @@ class Checkpoint:
     def config(self) -> Any:
         """The architecture as Hugging Face writes it."""
         config = self._config()
-        if self.base:
+        if self.unextended:
             config.vocab_size = max(config.vocab_size, self.tokenizer.size)
         return config
+
+    @property
+    def longest(self) -> int:
+        """The most tokens of a text."""
+        config = self.config()
+        return family_of(config).longest(config)
 
     def _config(self, **overrides: Any) -> Any:
         from transformers import AutoConfig
@@ -194,22 +201,29 @@ class Checkpoint:
         if not extends(tokenizer, self.tokenizer):
             self.check_tokenizer(tokenizer.fingerprint, place)
             return self
-        return replace(self, tokenizer=tokenizer, base=self.tokenizer)
+        return replace(self, tokenizer=tokenizer, unextended=self.tokenizer)
 
     def check_tokenizer(self, fingerprint: str, place: str | Path) -> None:
-        """Refuse text that was made with another tokenizer: the most likely silent bug of a ladder."""
+        """Refuse text that was made with another tokenizer: the most likely silent bug of a pipeline of checkpoints."""
         if fingerprint != self.tokenizer.fingerprint:
             own = self.tokenizer.fingerprint
             problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
-            remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its start"
+            remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its base"
             raise BadData(Code.TOKENIZER, place, problem, remedy)
 
-    def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
-        """The weights with the head of `hugging_face_class`, see `model_and_drawn`."""
-        return self.model_and_drawn(hugging_face_class, seed, **overrides)[0]
+    def encoder(self) -> Any:
+        """The encoder as Hugging Face's `AutoModel`, without dropout, in float32; a pooler that it lacks is random."""
+        import torch
 
-    def model_and_drawn(self, hugging_face_class: Any, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
-        """The weights with the head of `hugging_face_class`; what the checkpoint lacks is drawn with `seed`.
+        with torch.random.fork_rng(devices=[]):
+            return self.model("none", 0).eval()
+
+    def model(self, head: Head, seed: int, **overrides: Any) -> Any:
+        """See `model_and_drawn`."""
+        return self.model_and_drawn(head, seed, **overrides)[0]
+
+    def model_and_drawn(self, head: Head, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
+        """The model of Hugging Face with this head; what the checkpoint lacks is drawn with `seed`.
 
         Args:
             overrides: of the config, e.g. `num_labels`.
@@ -224,6 +238,7 @@ class Checkpoint:
 
         torch.manual_seed(seed)
         config = self._config(**overrides)
+        hugging_face_class = family_of(config).hugging_face(head)
         if not self.has_weights:
             config.vocab_size = self.config().vocab_size
             with self.readable():
@@ -246,19 +261,19 @@ class Checkpoint:
         if broken:
             problem = f"{broken[0]} holds NaN or Inf"
             raise BadData(Code.DAMAGED_CHECKPOINT, self.source, problem, "take an older checkpoint")
-        if self.base:
-            grow(model, self.base, self.tokenizer)
+        if self.unextended:
+            grow(model, self.unextended, self.tokenizer)
         return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))
 
     def hand_on_pooler(self, model: Any) -> None:
         """Give a model that has no pooler the one of the checkpoint, if there is one.
 
         Masked-language modelling does not use the pooler, and Hugging Face's class for it has none; fine-tuning starts
-        from it (Devlin et al. 2019, section 4.1). So a rung that does not train the pooler copies it unchanged.
+        from it (Devlin et al. 2019, section 4.1). So a step that does not train the pooler copies it unchanged.
         """
         if model.base_model.pooler is not None or not self.has_weights:
             return
-        encoder, drawn = self.model_and_drawn(family_of(model.config).hugging_face("none"), 0)
+        encoder, drawn = self.model_and_drawn("none", 0)
         if not any(name.startswith("pooler.") for name in drawn):
             model.base_model.pooler = encoder.pooler.to(model.device)
 
@@ -303,9 +318,10 @@ def quiet() -> Iterator[None]:
 
 def random_weights(base: Base, vocabulary_size: int, pad: int) -> Any:
     """The sizes of a base as a Hugging Face config."""
-    from transformers import BertConfig
+    from transformers import AutoConfig
 
-    return BertConfig(
+    return AutoConfig.for_model(
+        BERT.name,
         vocab_size=vocabulary_size,
         hidden_size=base.hidden_size,
         num_hidden_layers=base.layers,

@@ -8,7 +8,8 @@ from pathlib import Path
 from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import FOLDERS
-from adaptbert.data.readers.lines import special
+from adaptbert.config.schema.sources import maker
+from adaptbert.data.read_text import special
 from adaptbert.errors import BadData, Place, UserError, closest, shortened
 
 _MOST_SHOWN = 255
@@ -17,18 +18,18 @@ _MOST_SHOWN = 255
 
 def check(recipe: Recipe) -> list[tuple[str, UserError]]:
     """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end, each with its error."""
-    paths = list(dict.fromkeys(_paths(recipe)))
-    named = {Path(path) for _, path in paths}
-    return [(path, error) for place, path in paths if (error := _problem(place, path, named))]
+    every = list(dict.fromkeys(paths(recipe)))
+    named = {Path(path) for _, path in every}
+    return [(path, error) for place, path in every if (error := _problem(place, path, named))]
 
 
 def unnamed(recipe: Recipe, files: Collection[Path]) -> list[Path]:
     """The files that no key names, neither by itself nor by its folder."""
-    named = {Path(name) for _, name in _paths(recipe)}
+    named = {Path(name) for _, name in paths(recipe)}
     return [file for file in files if named.isdisjoint((file, *file.parents))]
 
 
-def _paths(recipe: Recipe) -> Iterator[tuple[Place, str]]:
+def paths(recipe: Recipe) -> Iterator[tuple[Place, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
     for name, corpus in recipe.corpora.items():
         yield recipe.at("corpora", name, "path"), corpus.path
@@ -81,6 +82,8 @@ def _missing(path: Path, named: Collection[Path]) -> tuple[str, str]:
         return "", f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
     if path.is_relative_to(FOLDERS):
         return "", f"put a checkpoint there: `adaptbert import SOURCE --base {path.parent.name}`"
+    if made := maker(str(path)):
+        return "", f"make it: {made}"
     files = path.parent.iterdir() if path.parent.is_dir() else ()
     beside = {_stem(each): each.name for each in sorted(files) if each not in named and each.suffix != ".dvc"}
     meant = closest(_stem(path), [*beside])

@@ -2,8 +2,7 @@
 
 They go through the code of `collect`, `collect_task` and `validate`, into a temporary folder. A small set is read
 whole, and its errors are those of the stages. Of a larger one the first rows are read: they are no random sample, so
-what is found in them is a notice, but for what is wrong with a file whatever else it holds. Nothing is fetched from the
-hub, and no docstring is read.
+what is found in them is a notice, but for what is wrong with a file whatever else it holds.
 """
 
 import logging
@@ -12,7 +11,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,14 +18,12 @@ from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
-from adaptbert.data.hub import HubDataset
-from adaptbert.data.installed_docs import InstalledDocs
+from adaptbert.data.collect import RawWriter, collect_task
+from adaptbert.data.files import MOST_FILES, Files
+from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.readers.spec import FORMATS
-from adaptbert.data.source_config import labelling_of, layout_of
-from adaptbert.data.user_files import MOST_FILES, Files
+from adaptbert.data.source_config import layout_of
 from adaptbert.errors import BadData, BadParams, Place, UserError, failures_of
 from adaptbert.tasks.options import class_weights
 from adaptbert.text.words import Segmenter
@@ -119,9 +115,6 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     own = _paths(source)
     if isinstance(source, Task) and source.split is not None:  # a split that is cut off lies where train does
         own = {split: path for split, path in own.items() if split not in source.split.shares()}
-    if source.source != "files":
-        seen.errors += [error for path in own.values() for error in failures_of(_listed, source, path)]
-        return
     head = None if _is_small(own.values()) else ROWS
     raw = folder / "raw" / source.key.rpartition(".")[2]  # messages call the set so
     raw.mkdir(parents=True)
@@ -142,29 +135,20 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
             seen.notices.append(f"{source.key}: {error.place}: {error.problem}; of the first {ROWS} rows of a file")
 
 
-def _listed(source: Source, path: Path) -> None:
-    """A list of packages, or what names a data set of the hub."""
-    if source.source == "installed_docs":
-        InstalledDocs(path).provenance()
-    else:
-        HubDataset(path, layout_of(source), source, "")
-
-
 def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | None) -> list[UserError]:
     """The errors of reading, of all files of each split; else rows lie in `raw`, as the stages leave them."""
     if not isinstance(source, Task):
         with RawWriter(raw, CORPUS) as writer:
-            rows = Files(own["text"], CORPUS, source, head=head or sys.maxsize).rows()
+            rows = Files(own["text"], source, head=head or sys.maxsize).rows()
             return failures_of(writer.write, rows, "text", own["text"])
     each_alone: list[UserError] = []
     with TemporaryDirectory() as folder, RawWriter(Path(folder), layout_of(source)) as writer:
         for split, path in own.items():
-            files = Files(path, layout_of(source), source, split, labelling_of(source), head or sys.maxsize)
+            files = Files(path, source, split, head or sys.maxsize)
             each_alone += failures_of(writer.write, files.rows(), split, path)
     if each_alone:
         return each_alone
-    read_into = import_module("stages.collect_task").read_into  # by name: no module of the library imports a stage
-    return failures_of(read_into, raw, source, _paths(source), head)
+    return failures_of(collect_task, source, _paths(source), raw, head)
 
 
 def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: Seen) -> list[UserError]:

@@ -27,18 +27,19 @@ from adaptbert.core.files import make_folder
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.mlm.batch_schedule import BatchSchedule
-from adaptbert.mlm.rung import RungRun, train_rung
-from adaptbert.model.card import Provenance
+from adaptbert.mlm.masked_lm import MaskedBatches
+from adaptbert.mlm.step import Step, train
 from adaptbert.model.checkpoint import Checkpoint, random_weights, save
+from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen as precision_of
 from adaptbert.runtime.locks import ROOT
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.seed_run import SeedInputs, SeedRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training import distributed
+from adaptbert.training import ranks
+from adaptbert.training.document_stream import optimizer_steps
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 
@@ -201,13 +202,14 @@ class _Bench:
         if stage == DOMAIN_TRANSFER and text.name != GENERAL:
             replay = TokenizedCorpus.load(self.tokenized / "corpora" / GENERAL)
             corpus = corpus.mixed_with(replay, values.replay_fraction, self.recipe.seed)
-        room = min(values.block_size, self.checkpoint.config().max_position_embeddings)
-        schedule = BatchSchedule.of(corpus, values, self.checkpoint.tokenizer, room, self.recipe.seed)
-        tokens = schedule.steps * values.global_batch_tokens
+        longest = min(values.block_size, self.checkpoint.longest)
+        batches = MaskedBatches.of(values, corpus, self.checkpoint.tokenizer, longest, self.recipe.seed)
+        tokens = (values.head_warmup_steps + optimizer_steps(values, corpus.tokens)) * values.global_batch_tokens
         # [CLS] and [SEP] are never masked, which short texts have many of: the share is that of some micro-batches.
-        count = schedule.steps * schedule.accumulate
-        read = [schedule.batches(k).counts for k in range(0, count, max(1, count // SAMPLED))]
-        return tokens, schedule.row, sum(each["chosen"] for each in read) / max(1, sum(each["tokens"] for each in read))
+        count = tokens // values.micro_batch_tokens
+        read = [batches(k).counts for k in range(0, count, max(1, count // SAMPLED))]
+        masked = sum(each["chosen"] for each in read) / max(1, sum(each["tokens"] for each in read))
+        return tokens, float(values.block_size), masked
 
     def _speed(self, text: Path, values: Any) -> float:
         """TFLOP that a device does in a minute of masked-language modelling."""
@@ -215,17 +217,16 @@ class _Bench:
         speed = _Speedometer()
         for steps in (WARM_UP, self.steps):
             budget = {"tokens": None, "passes": None, "steps": steps}
-            changes = {**budget, "head_warmup_steps": 0, "lengths": None, "measurements": 1}
+            changes = {**budget, "head_warmup_steps": 0, "measurements": 1}
             short, corpus = values.model_copy(update=changes), TokenizedCorpus.load(text)
             # As domain transfer, so that what is known of these weights is not measured again.
-            names = DOMAIN_TRANSFER, f"trial of {text.name}"
-            trial = RungRun(*names, self.checkpoint, corpus, short, measure, self.recipe.seed, heldout)
+            trial = Step(DOMAIN_TRANSFER, self.checkpoint, corpus, short, measure, self.recipe.seed, heldout)
             with TemporaryDirectory(dir=self.work) as folder:
-                trained = train_rung(trial, Work(Path(folder), ""), speed)
-        counts = trained.fitted.counts
-        world = distributed.count(values.global_batch_tokens // values.micro_batch_tokens)
+                trained = train(trial, f"trial of {text.name}", Work(Path(folder), ""), speed)
+        counts = trained.counts
+        world = ranks.count(values.global_batch_tokens // values.micro_batch_tokens)
         minutes = world * counts["tokens"] / speed.tokens_per_second / 60
-        return self._tflop(trained.tokens, trained.row, counts["chosen"] / counts["tokens"]) / minutes
+        return self._tflop(trained.metrics.tokens, values.block_size, counts["chosen"] / counts["tokens"]) / minutes
 
     def _request(self, task: str, values: Finetune) -> tuple[SeedRun, int]:
         """The inputs of the first seed, and how many labels it has."""
@@ -244,7 +245,7 @@ class _Bench:
             with TemporaryDirectory(dir=self.work) as folder:
                 trained = train_seed(short, short.params.seeds[0], Savepoints(Path(folder)), speed)
         counts = trained.fitted.counts
-        minutes = distributed.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
+        minutes = ranks.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
         return flop_of(request.params, trained.model.config, counts) / 1e12 / minutes
 
 

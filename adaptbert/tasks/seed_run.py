@@ -15,9 +15,8 @@ from adaptbert.core.record import CurvePoint
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.tasks.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
@@ -26,9 +25,8 @@ from adaptbert.tasks.options.freezing import freeze, layers_below
 from adaptbert.tasks.sentences import Weights
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import shape_of
-from adaptbert.training.arguments import Batches, Fitted, Measure, TrainingArguments
+from adaptbert.training.arguments import Batches, Fitted, KeepBest, Measure, TrainingArguments
 from adaptbert.training.document_stream import steps_of
-from adaptbert.training.early_stopping import KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 
@@ -200,7 +198,7 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
     """Train, resuming where an earlier process stopped."""
     params, rule = request.params, request.params.early_stopping
     model = request.start.model(
-        family_of(request.start.config()).hugging_face(request.shape.head),
+        request.shape.head,
         seed,
         **request.shape.config(),
         hidden_dropout_prob=params.dropout,

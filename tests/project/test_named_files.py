@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from adaptbert.data.installed_docs import read_names
 from adaptbert.errors import BadData, UserError, closest, nearest
 from adaptbert.project import named_files
 from adaptbert.text.words import read_dictionary
@@ -59,10 +58,9 @@ def test_what_has_no_end_is_refused(key: str, name: str, problem: str) -> None:
 
 
 @pytest.mark.usefixtures("special")
-@pytest.mark.parametrize("read", [read_names, read_dictionary])
-def test_readers_do_not_open_a_pipe(read: Any) -> None:
+def test_the_dictionary_opens_no_pipe() -> None:
     with pytest.raises(BadData, match=r"AB-050 pipe\.txt: not a readable regular file"):
-        read(Path("pipe.txt"))
+        read_dictionary(Path("pipe.txt"))
 
 
 # --- what is missing
@@ -123,6 +121,12 @@ def test_the_remedy_of_a_path(name: str, problem: str, remedy: str) -> None:
     (error,) = at("corpora.general.path", **{"corpora.general.path": name})
     assert error.problem.endswith(problem)
     assert error.remedy.startswith(remedy)
+
+
+def test_a_missing_file_of_the_demonstration_names_the_script() -> None:
+    (error,) = at("tasks.section.dev")
+    assert error.problem == "data/own/demo/section.dev.jsonl: no such file"
+    assert error.remedy == "make it: python -m examples.docstrings demo"
 
 
 def test_a_checkpoint_is_looked_for() -> None:

