@@ -125,7 +125,7 @@ def test_the_remedy_of_a_path(name: str, problem: str, remedy: str) -> None:
 
 def test_a_missing_file_of_the_demonstration_names_the_script() -> None:
     (error,) = at("tasks.section.dev")
-    assert error.problem == "data/own/demo/section.dev.jsonl: no such file"
+    assert error.problem == "data/demo/section.dev.jsonl: no such file"
     assert error.remedy == "make it: python -m examples.docstrings demo"
 
 
