@@ -68,7 +68,7 @@ class Code(IntEnum):
     )
     GROUPS = 72, "a group, mapped in `columns`, in two splits; all test rows in one group"
     OFFSETS = 81, "an answer or a span that is not at its offsets, cuts a word, or overlaps another", _REJECTED
-    BAD_ID = 86, "an id in two rows; no id in a row", "no id: rejected"
+    BAD_ID = 86, "an id in two rows"
     TAGS = (
         89,
         "tags that break their scheme or are of another one; tokens that are empty or more or fewer than tags",

@@ -550,6 +550,7 @@ def corpus(every: Iterable[Sentence]) -> list[Example]:
 
 def write(folder: Path, packages: Packages) -> None:
     """All files of a folder, which is replaced as a whole."""
+    record = made_of(packages)
     domain = [*sentences(packages.domain)]
     files = {"general": corpus(sentences(packages.general)), "domain": corpus(domain)}
     for name, example, most in (("section", section, packages.section), ("mention", mention, packages.mention)):
@@ -559,7 +560,7 @@ def write(folder: Path, packages: Packages) -> None:
         for name, rows in files.items():
             lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             (target / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-        write_json(target / RECORD, made_of(packages))
+        write_json(target / RECORD, record)
 
 
 def made_of(packages: Packages) -> dict[str, str]:

@@ -201,7 +201,7 @@ def test_a_folder_is_made_once_and_where_params_name_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    demonstration.link(tmp_path)
+    demonstration.copy(tmp_path)
     made = tmp_path / "data/smoke/made_of.json"
     before = made.stat().st_mtime_ns
     (tmp_path / "params.yaml").write_text("x: {path: data/smoke/general.jsonl}")
@@ -215,7 +215,7 @@ def test_a_folder_is_made_once_and_where_params_name_it(
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     root = tmp_path_factory.mktemp("made")
-    demonstration.link(root)
+    demonstration.copy(root)
     files = sorted((root / "data/smoke").glob("*.jsonl"))
     return {file.stem: [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] for file in files}
 

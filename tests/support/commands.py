@@ -23,7 +23,7 @@ def in_a_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "data").mkdir()
     (tmp_path / "data/sources").symlink_to(ROOT / "data/sources")
-    demonstration.link(tmp_path)
+    demonstration.copy(tmp_path, most=50)
     shutil.copy(ROOT / "plan.json", tmp_path)
     (tmp_path / "params.yaml").write_text(DEMO, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -11,12 +11,18 @@ from adaptbert.core.files import write_json
 from examples.docstrings import RECORD, SETS, made_of, write
 
 
-def link(root: Path) -> None:
-    """Both folders in a project, as if they had just been made."""
+def copy(root: Path, most: int | None = None) -> None:
+    """Both folders in a project, as if they had just been made.
+
+    Args:
+        most: lines of a corpus; None: all.
+    """
     for folder, packages in zip(DEMONSTRATIONS, SETS.values(), strict=True):
-        (root / folder).mkdir(parents=True)
-        for file in _made().glob("*.jsonl"):
-            shutil.copy(file, root / folder)
+        shutil.copytree(_made(), root / folder)
+        for corpus in ("general", "domain"):
+            file = root / folder / f"{corpus}.jsonl"
+            lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+            file.write_text("".join(lines[:most]), encoding="utf-8")
         write_json(root / folder / RECORD, made_of(packages))
 
 

@@ -102,7 +102,7 @@ def clone(target: Path, home: Path) -> Project:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target / name)
-    demonstration.link(target)
+    demonstration.copy(target)
     project = Project(target, environment(home))
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it lies here"]):
         subprocess.run(["git", *command], cwd=target, env=project.env, check=True)

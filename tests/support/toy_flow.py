@@ -98,7 +98,7 @@ def write_project(root: Path, stage: str, pipeline: str) -> None:
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prefect.yaml", "prefect.toml", "params.yaml", "plan.json", ".gitignore"):
         shutil.copy(ROOT / name, root)
-    demonstration.link(root)
+    demonstration.copy(root)
     (root / "toy.py").write_text(stage)
     (root / "dvc.yaml").write_text(pipeline)
 
