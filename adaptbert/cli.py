@@ -5,9 +5,8 @@
     adaptbert import MODEL               bring a public checkpoint into the project as a base
     adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
     adaptbert add-task FILE...           add a labelled set as a task
-    adaptbert plan                       write plan.json: all that would run
+    adaptbert plan                       write plan.json, print what would be trained and what it would cost
     adaptbert check                      validate params.yaml and the files that it names
-    adaptbert price                      say what each step would cost, before it is trained
     adaptbert doctor                     check versions, disk space, device, environment
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
@@ -23,7 +22,6 @@ import typer
 
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.price import price
 from adaptbert.commands.project import add_task, doctor, download, import_, use
 from adaptbert.runtime.libraries import collect_seldom
 
@@ -54,7 +52,6 @@ app.command()(download)
 app.command()(plan)
 app.command("add-task")(add_task)
 app.command()(check)
-app.command()(price)
 app.command()(doctor)
 app.command()(predict)
 

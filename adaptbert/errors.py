@@ -5,10 +5,12 @@ The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 
 import copyreg
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from adaptbert.codes import Code
 
@@ -22,6 +24,26 @@ INDENT = "  "
 """Before a remedy, so that in a list of several errors each begins at the margin."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an error is.
+
+    Attributes:
+        file: or a folder, or an option of a command.
+        keys: of a value in the file, the outermost first.
+        line: from 1.
+    """
+
+    file: str
+    keys: tuple[str, ...] = ()
+    line: int | None = None
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f":{self.line}"
+        keys = f": {'.'.join(map(shortened, self.keys))}" if self.keys else ""
+        return f"{self.file}{line}{keys}"
+
+
 class UserError(Exception):
     """An error that the user can correct.
 
@@ -32,16 +54,28 @@ class UserError(Exception):
 
     Args:
         code: docs/errors.md lists all of them.
-        place: file, `file:line`, `file[row]` or the dotted key in params.yaml.
+        place: of a text or path the file is known alone.
         problem: what is wrong, with the value found.
         remedy: what to do about it.
     """
 
     exit_code = BAD_DATA
 
-    def __init__(self, code: Code, place: str | Path, problem: str, remedy: str) -> None:
-        self.code, self.place, self.problem, self.remedy = code, printable(str(place)), printable(problem), remedy
-        super().__init__(printable(f"{code.shown} {place}: {problem}\n{INDENT}{remedy}"))
+    def __init__(self, code: Code, place: Place | str | Path, problem: str, remedy: str) -> None:
+        self.code, self.problem, self.remedy = code, printable(problem), remedy
+        self.place = place if isinstance(place, Place) else Place(str(place))
+        super().__init__(printable(f"{code.shown} {self.place}: {problem}\n{INDENT}{remedy}"))
+
+    @property
+    def failures(self) -> Sequence["UserError"]:
+        """This error, or all of which it consists."""
+        return [self]
+
+    def at(self, place: Place) -> Self:
+        """The same error elsewhere."""
+        moved = copy(self)
+        UserError.__init__(moved, self.code, place, self.problem, self.remedy)
+        return moved
 
     def __reduce__(self) -> tuple[Any, ...]:
         """From a worker process it comes as it is: pickle by itself would call `__init__` with the message alone."""
@@ -64,11 +98,15 @@ class Several(UserError):
     def __init__(self, failures: Sequence[UserError]) -> None:
         first = failures[0]
         super().__init__(first.code, first.place, first.problem, first.remedy)
-        self.failures = list(failures)
+        self._failures = list(failures)
         self.exit_code = first.exit_code
 
+    @property
+    def failures(self) -> Sequence[UserError]:
+        return self._failures
+
     def __str__(self) -> str:
-        return "\n".join(str(failure) for failure in self.failures)
+        return "\n".join(map(str, self._failures))
 
 
 def raise_all(failures: Sequence[UserError]) -> None:
@@ -77,6 +115,15 @@ def raise_all(failures: Sequence[UserError]) -> None:
         raise failures[0]
     if failures:
         raise Several(failures)
+
+
+def failures_of(act: Callable[..., object], *arguments: object) -> list[UserError]:
+    """The user's errors that a call raises."""
+    try:
+        act(*arguments)
+    except UserError as error:
+        return list(error.failures)
+    return []
 
 
 _NOT_PRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

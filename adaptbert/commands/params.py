@@ -1,15 +1,37 @@
 """`adaptbert plan` and `adaptbert check`: what is done with params.yaml as a whole."""
 
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from adaptbert.commands.errors import user_errors
 from adaptbert.errors import UserError, raise_all
 
+if TYPE_CHECKING:
+    from adaptbert.config.plan import Plan
+    from adaptbert.config.recipe import Recipe
 
-def plan() -> None:
-    """Write plan.json from params.yaml and the code.
 
-    It names every stage that DVC makes of the corpora, bases, arms, replicates and tasks of params.yaml, and holds a
-    digest of the code of each. `make recipe` and the flow run it first; run it yourself before a plain `dvc repro`.
-    Commit both files.
+def plan(
+    price: Annotated[
+        int | None,
+        typer.Option(
+            min=10,
+            max=10_000,
+            metavar="STEPS",
+            help="Also print tokens, operations and minutes of what DVC would train, at the speed of so many optimizer "
+            "steps here, e.g. 50. Run `dvc repro tokenize` before.",
+        ),
+    ] = None,
+) -> None:
+    """Write plan.json and say what would be trained.
+
+    The file names every stage that DVC makes of the corpora, bases, arms, replicates and tasks of params.yaml, and
+    holds a digest of the code of each. `make recipe` and the flow run this command first; run it yourself before a
+    plain `dvc repro`. Commit both files.
     """
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
@@ -17,10 +39,58 @@ def plan() -> None:
     from adaptbert.runtime.stage import checked
 
     with user_errors():
-        planned = plan_file.plan(checked())
+        recipe = checked()
+        planned = plan_file.plan(recipe)
         editing.write(PLAN, plan_file.text(planned).encode())
-    checkpoints = sum(1 for below in planned.parents().values() if below is not None)
-    print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells; `dvc status` lists what will run")
+        for line in _trainings(recipe, planned):
+            print(line)
+        checkpoints = sum(1 for below in planned.parents().values() if below is not None)
+        print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells; `dvc status` lists what will run")
+        if price is not None:
+            _print_prices(recipe, planned, price)
+
+
+def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:
+    """A line for each step, text and base: how often, and how long each time."""
+    from adaptbert.config.plan import DOMAIN_TRANSFER, FINETUNE, PRETRAIN, TASK_TRANSFER
+    from adaptbert.config.schema.bases import GENERAL
+    from adaptbert.config.schema.mlm import BUDGET
+
+    trainings = Counter[tuple[str, str, str, str]]()
+    for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
+        for entry in getattr(planned, stage).values():
+            values = recipe.values(stage, entry.names())
+            if stage == FINETUNE:
+                length = f"{len(values.seeds)} seeds of {values.epochs:g} epochs"
+            else:
+                size, unit = next((size, unit) for unit in BUDGET if (size := getattr(values, unit)) is not None)
+                if not size:  # a checkpoint that is taken as it is
+                    continue
+                length = f"{size:,} {unit}"
+            trainings[stage, entry.task or entry.corpus or GENERAL, entry.base, length] += 1
+    for (stage, text, base, length), count in trainings.items():
+        yield f"{stage:16} {text:16} {base:12} {count:4} x {length}"
+
+
+def _print_prices(recipe: "Recipe", planned: "Plan", steps: int) -> None:
+    from rich.console import Console
+
+    from adaptbert.project.price import prices, table
+    from adaptbert.runtime import signals
+    from adaptbert.runtime.stage import quieten
+
+    quieten()
+    signals.raise_at_once()
+    try:
+        priced = prices(recipe, planned, steps)
+    except signals.Interrupted as interrupted:
+        print(f"{interrupted}; no price", file=sys.stderr)
+        raise typer.Exit(interrupted.exit_code) from None
+    Console(width=10_000).print(table(priced), highlight=False)  # no name is cut: a terminal wraps the line
+    print(
+        "Minutes are those of one device and of optimizer steps alone, at the speed measured here: start-up, "
+        "evaluation and saving come on top, early stopping ends sooner, other work on this machine makes it slower."
+    )
 
 
 def check() -> None:
@@ -45,7 +115,7 @@ def check() -> None:
         for key in seen.unopened:
             print(f"not checked, because it would take long: {key}")
         raise_all([*(error for _, error in missing), *seen.errors])
-    files = "the first rows of the files that it names are valid"
+    files = "the rows that were read of the files that it names are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"
     print(f"{recipe.file}: {len(load.flatten(recipe.written))} values, all valid; {files}")

@@ -90,7 +90,7 @@ def download(
     revision: Annotated[str | None, typer.Option(help="A branch, a tag or a commit; default: main.")] = None,
     config: Annotated[str | None, typer.Option(help="Of a data set that has several configurations.")] = None,
 ) -> None:
-    """Download a data set of the hub as Parquet files.
+    """Download a data set of the hub.
 
     Each split is a file. The commit is remembered beside them, DVC tracks the folder, and the lines that name the
     files in params.yaml are printed.

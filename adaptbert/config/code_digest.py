@@ -42,29 +42,20 @@ def code_digest(stage: str, root: Path = ROOT) -> str:
     return digest.hexdigest()[:16]
 
 
-def _files(module: str, root: Path) -> Iterator[Path]:
-    """The source of each module that is reached, and what lies beside it."""
-    folders = set()
-    for name in reached(module, root):
-        path = source(name, root)
-        assert path is not None
-        yield path
-        folders.add(path.parent)
-    for folder in folders:
-        for pattern in READ:
-            yield from (path for path in folder.glob(pattern) if not path.name.startswith("."))
-
-
-def reached(module: str, root: Path = ROOT) -> set[str]:
-    """A module and all of ours that are imported with it, without those that carry."""
-    done: set[str] = set()
+def _files(module: str, root: Path) -> set[Path]:
+    """The source of a module and of all of ours that are imported with it, without those that carry, and what lies
+    beside them."""
+    found: dict[str, Path] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in done and not carries(name, root):
-            done.add(name)
-            waiting += [other for other in imports(name, root) if source(other, root) is not None]
-    return done
+        path = source(name, root)
+        if path is not None and name not in found and not carries(name, root):
+            found[name] = path
+            waiting += _imported(path.read_bytes())
+    folders = {path.parent for path in found.values()}
+    beside = {path for folder in folders for pattern in READ for path in folder.glob(pattern)}
+    return {*found.values(), *(path for path in beside if not path.name.startswith("."))}
 
 
 def carries(module: str, root: Path = ROOT) -> bool:
@@ -83,15 +74,9 @@ def source(module: str, root: Path = ROOT) -> Path | None:
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
-def imports(module: str, root: Path = ROOT) -> list[str]:
-    """Every module that one of ours may import while it runs. `from a import b` names both `a` and `a.b`."""
-    path = source(module, root)
-    assert path is not None, module
-    return _imported(path.read_bytes())
-
-
 @cache
 def _imported(content: bytes) -> list[str]:
+    """Every module that the source may import while it runs. `from a import b` names both `a` and `a.b`."""
     names = []
     for node in running(ast.parse(content)):
         if isinstance(node, ast.Import):

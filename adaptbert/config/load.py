@@ -1,89 +1,171 @@
-"""params.yaml: reads it as YAML 1.2 (as DVC does), validates it strictly, and suggests the nearest name.
+"""params.yaml: YAML 1.2, as DVC reads it -> plain dicts and lists -> typed values, or an error for each that is wrong.
 
-The classes of its sections are in adaptbert.config.schema. Nothing heavy is imported here: a bad value is reported in
-milliseconds, before torch is loaded.
+Stricter than YAML: keys are text, a key comes once, values are plain, their number and depth are bounded. For any text
+the result is a document or a BadParams. The classes of the sections are in adaptbert.config.schema. Nothing heavy is
+imported here: a bad value is reported in milliseconds, before torch is loaded.
 """
 
-import math
 import re
-from collections.abc import Mapping
-from datetime import date, datetime
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.constructor import ConstructorError, SafeConstructor
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from adaptbert.codes import Code
-from adaptbert.config import strict_yaml
 from adaptbert.config.schema.section import CHANGE, Contradiction, Section
-from adaptbert.errors import BadParams, closest, nearest, raise_all, shortened
+from adaptbert.errors import BadParams, Place, closest, nearest, raise_all, shortened
 
 MAX_BYTES = 1_000_000
-
+MAX_VALUES = 10_000
+MAX_BITS = 128
+"""Of an integer: no value needs more than 64, and Python refuses to print one of many thousands."""
+_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_PLAIN = (str, int, float, type(None), date, list, dict)
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+"""Characters that escapes can produce and that neither a path nor UTF-8 can contain."""
+_LOOK_ALIKE = re.compile("[：“”„‘’]")
+_UNHOLDABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Exceptions of ruamel's constructors for values that match a type and cannot be converted."""
+_WRITE = (
+    "check this line and the one above: blanks in place of tabs, a blank behind a colon, each key once, all lines of a"
+    " section in one column, brackets and quotes closed, text with other signs in quotes"
+)
 
 C = TypeVar("C", bound=Section)
-
-
-_BELOW = "write its keys below it, each line indented alike, as in presets/demo.yaml"
 
 
 def read(path: Path) -> dict[str, Any]:
     """The whole file as plain dicts and lists.
 
     Raises:
-        BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
+        BadParams: not a file, not UTF-8, too large, not YAML as `document` reads it, or not a mapping.
     """
     if not path.is_file():
-        raise BadParams(Code.PARAMS_FILE, path, *_no_file(path))
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise BadParams(Code.PARAMS_FILE, path, f"cannot be read: {error.strerror}", "check its permissions") from None
-    if len(raw) > MAX_BYTES:
-        problem = f"{len(raw):,} bytes, more than 1 MB"
+        what = "a folder" if path.is_dir() else "something else"
+        there = path.exists() or path.is_symlink()
+        remedy = f"{'move it away, then ' if there else ''}run `adaptbert use demo` to write one"
+        raise BadParams(Code.PARAMS_FILE, path, f"{what}, not a file" if there else "file not found", remedy)
+    if (size := path.stat().st_size) > MAX_BYTES:
+        problem = f"{size:,} bytes, more than 1 MB"
         raise BadParams(Code.PARAMS_FILE, path, problem, "keep data out of the parameters")
     try:
-        text = raw.decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise BadParams(Code.PARAMS_FILE, path, f"cannot be read: {error.strerror}", "check its permissions") from None
     except UnicodeDecodeError as error:
         raise BadParams(Code.PARAMS_FILE, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
-    document = strict_yaml.load(text, path)
-    if not isinstance(document, dict):
-        problem = f"expected a mapping, found {_type_name(document)}"
+    values = document(text, path)
+    if not isinstance(values, dict):
+        problem = f"expected a mapping, found {_shown(values)}"
         raise BadParams(Code.PARAMS_FILE, path, problem, "begin with a section such as `pretrain:`")
-    return document
+    return values
 
 
-def _no_file(path: Path) -> tuple[str, str]:
-    """What is in place of the file, and the remedy."""
-    write = "run `adaptbert use demo` to write one"
-    if path.is_symlink() and not path.exists():
-        return f"a link to {shortened(str(path.readlink()))}, which is not there", f"remove it, then {write}"
-    if path.exists():
-        what = "a folder" if path.is_dir() else "a pipe, a socket or a device"
-        return f"{what}, not a file", f"move it away, then {write}"
-    return "file not found", write
+# ---- text -> plain values
 
 
-def parse(cls: type[C], values: object, key: str, file: Path) -> C:
-    """`values` as a `cls`, or one clear error for every value that does not fit.
+class _TooManyValues(Exception):
+    pass
+
+
+class _Composer(Composer):
+    nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.nodes += 1
+        if self.nodes > 2 * MAX_VALUES:  # keys and values; before a megabyte of them is read
+            raise _TooManyValues
+        return super().compose_node(parent, index)
+
+
+class _Constructor(SafeConstructor):
+    def construct_document(self, node: Node) -> Any:
+        if _size(node, {}) > MAX_VALUES:
+            raise _TooManyValues
+        return super().construct_document(node)
+
+    def construct_mapping(self, node: Node, deep: bool = False) -> Any:
+        for key, _ in node.value if isinstance(node, MappingNode) else ():
+            if str(key.tag) not in (_TEXT, _MERGE):
+                raise _wrong(key, "a key is not text: it needs quotes")
+        return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep)
+        except _UNHOLDABLE:
+            raise _wrong(node, "is no value") from None
+        if not isinstance(value, _PLAIN) or (isinstance(value, int) and value.bit_length() > MAX_BITS):
+            raise _wrong(node, "is no plain value")
+        if isinstance(value, str) and _NOT_TEXT.search(value):
+            raise _wrong(node, "holds NUL or half of a character")
+        return value
+
+
+def _wrong(node: Node, problem: str) -> ConstructorError:
+    shown = f"'{shortened(repr(node.value)[1:-1], 30)}' " if isinstance(node, ScalarNode) else ""
+    return ConstructorError(problem=f"{shown}{problem}", problem_mark=node.start_mark)
+
+
+def _size(node: Node, sizes: dict[int, int]) -> int:
+    """The number of values once aliases are expanded; one inside itself has no end."""
+    if id(node) not in sizes:
+        sizes[id(node)] = MAX_VALUES
+        inside = [value for _, value in node.value] if isinstance(node, MappingNode) else node.value
+        sizes[id(node)] = 1 + sum(_size(each, sizes) for each in inside if isinstance(each, Node))
+    return sizes[id(node)]
+
+
+def document(text: str, path: Path) -> Any:
+    """The values that a text in YAML 1.2 says; None where there are none.
 
     Args:
-        key: where the values stand in the file, e.g. `domain_transfer`.
+        path: for the messages.
+
+    Raises:
+        BadParams: not YAML 1.2, a key twice or one that is not text, a value that is not plain, too deep, too many
+            values once aliases are expanded.
     """
-    if not isinstance(values, Mapping):
-        raise no_mapping(f"{file}: {key}" if key else str(file), values)
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer, yaml.Constructor = _Composer, _Constructor
     try:
-        return cls.model_validate(values)
-    except ValidationError as error:
-        raise_all([_translate(details, cls, key, file) for details in _merge_alternatives(error.errors(), values)])
-        raise
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it (section 3.2.2.2)
+            return yaml.load(text)
+    except _TooManyValues:
+        problem, remedy = f"more than {MAX_VALUES:,} values", "remove the anchors, and keep data out of the file"
+        raise BadParams(Code.PARAMS_FILE, path, problem, remedy) from None
+    except RecursionError:
+        raise BadParams(Code.PARAMS_FILE, path, "nested too deep", "flatten the file") from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(str(path), line=None if mark is None else mark.line + 1)
+        lines = [re.sub(r"(^|\s)#.*", "", line) for line in text.splitlines()[: place.line or 0]]
+        hint = look_alike("\n".join([line for line in lines if line.strip()][-2:]))  # it shows only in the next line
+        problem = f"not YAML: {shortened(str(error.problem).splitlines()[0])}"
+        raise BadParams(Code.PARAMS_FILE, place, problem, hint or _WRITE) from None
+    except (YAMLError, OverflowError, ValueError) as error:  # of an escape such as "\UFFFFFFFF"
+        problem = f"not YAML: {str(error).splitlines()[0]}"
+        raise BadParams(Code.PARAMS_FILE, path, problem, "write it as it is") from None
 
 
-def no_mapping(place: str, value: object) -> BadParams:
-    """The error of a value that should have keys."""
-    return BadParams(Code.BAD_OPTION, place, f"expected a mapping, found {_type_name(value)}", _BELOW)
+def look_alike(text: str) -> str | None:
+    """How to write the first full-width colon or curly quote, which input methods and word processors insert."""
+    match = _LOOK_ALIKE.search(text)
+    if match is None:
+        return None
+    is_colon = match[0] == "："
+    what, plain = ("a full-width colon", "':' and a blank") if is_colon else ("a curly quote", "a straight one")
+    return f"{what} (U+{ord(match[0]):04X}) stands in it: write {plain}"
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -91,57 +173,65 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in values.items():
         key = f"{prefix}.{name}" if prefix else str(name)
-        if isinstance(value, Mapping):
-            flat.update(flatten(value, key))
-        else:
-            flat[key] = value
+        flat |= flatten(value, key) if isinstance(value, Mapping) else {key: value}
     return flat
 
 
-def _merge_alternatives(errors: list[ErrorDetails], values: Mapping[str, Any]) -> list[ErrorDetails]:
-    """One error for a value of a union, where pydantic has one for each alternative.
+# ---- plain values -> typed ones
 
-    pydantic inserts the name of the alternative into `loc`, where the file has no key.
+
+def parse(cls: type[C], values: object, key: str, file: Path) -> C:
+    """`values` as a `cls`, or one clear error for every value that does not fit.
+
+    Args:
+        key: where the values stand in the file, e.g. `domain_transfer`; empty: they are the file.
     """
-    merged: list[ErrorDetails] = []
-    shallow: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
-    for error in errors:
-        at = _alternative(error, values)
-        if at is None:
-            merged.append(error)
-        elif error["type"] == "value_error":  # a word where a list of words can stand: its place is that of the list
-            merged.append({**error, "loc": error["loc"][:at]})
-        elif len(error["loc"]) > at + 1:  # this alternative was meant: something in it is wrong
-            merged.append({**error, "loc": (*error["loc"][:at], *error["loc"][at + 1 :])})
-        else:
-            shallow.setdefault(error["loc"][:at], []).append(error)
-    for place, alternatives in shallow.items():
-        if not any(error["loc"][: len(place)] == place for error in merged):
-            merged.append(
-                {**alternatives[0], "loc": place, "ctx": {"expected": " or ".join(map(_expected, alternatives))}}
-            )
-    return merged
+    at = (key,) if key else ()
+    if not isinstance(values, Mapping):
+        remedy = "write its keys below it, each line indented alike, as in presets/demo.yaml"
+        problem = f"expected a mapping, found {_shown(values)}"
+        raise BadParams(Code.BAD_OPTION, Place(str(file), at), problem, remedy)
+    try:
+        return cls.model_validate(values)
+    except ValidationError as error:
+        found: dict[tuple[str, ...], list[ErrorDetails]] = {}
+        for details in error.errors():
+            found.setdefault(_keys(details, values), []).append(details)
+        # Of a value that may be of several kinds, an error inside it says which kind was meant.
+        outer = {keys[:length] for keys in found for length in range(len(keys))}
+        raise_all(
+            [_error(found[keys], cls, keys, Place(str(file), (*at, *keys))) for keys in found if keys not in outer]
+        )
+        raise
 
 
-def _alternative(error: ErrorDetails, values: Any) -> int | None:
-    """The index in `loc` of the name of an alternative, if there is one."""
-    here = values
-    for number, part in enumerate(error["loc"]):
-        is_there = part in here if isinstance(here, Mapping) else isinstance(here, list) and isinstance(part, int)
-        if not is_there:
-            return None if error["type"] == "missing" or part == "[key]" else number
-        here = here[part]
-    return None
+def _keys(details: ErrorDetails, values: Any) -> tuple[str, ...]:
+    """Those of the file: pydantic adds the name of a kind where a value may be of several, and marks for keys."""
+    keys, here = [], values
+    for part in details["loc"]:
+        if isinstance(here, list) and isinstance(part, str):  # that may hold mappings, as that of arms
+            here = next((each for each in here if isinstance(each, Mapping) and part in each), None)
+        if part in here if isinstance(here, Mapping) else isinstance(here, list) and isinstance(part, int):
+            here = here[part]
+            keys.append(str(part))
+        elif details["type"] == "missing":
+            keys.append(str(part))
+    return tuple(keys)
 
 
-def _translate(details: ErrorDetails, cls: type[Section], key: str, file: Path) -> BadParams:
-    path = [str(part) for part in details["loc"] if part != "[key]"]  # pydantic marks an error in a key so
-    place = f"{file}: {'.'.join([*([key] if key else []), *map(shortened, path)])}".removesuffix(": ")
-    kind, value = details["type"], details.get("input")
+def _error(alternatives: Sequence[ErrorDetails], cls: type[Section], keys: Sequence[str], place: Place) -> BadParams:
+    """One error of a value.
+
+    Args:
+        alternatives: what pydantic says of it, once for each kind that the value may be of.
+    """
+    details = alternatives[0]
+    kind, value = details["type"], details["input"]
     if kind == "extra_forbidden":
-        known = _fields(cls, path[:-1])
-        problem = f"unknown key '{shortened(path[-1])}'{nearest(path[-1], known)}"
-        return BadParams(Code.UNKNOWN_KEY, place, problem, f"known: {', '.join(known)}")
+        *above, name = map(str, details["loc"])
+        known = _known(cls, above)
+        problem = f"unknown key '{shortened(name)}'{nearest(name, known)}"
+        return BadParams(Code.UNKNOWN_KEY, place, problem, look_alike(name) or f"known: {', '.join(known)}")
     if kind == "missing":
         return BadParams(Code.UNKNOWN_KEY, place, "is missing", "add it")
     if kind == "value_error":
@@ -149,128 +239,53 @@ def _translate(details: ErrorDetails, cls: type[Section], key: str, file: Path) 
         if isinstance(error, Contradiction):
             return BadParams(error.code, place, str(error), error.remedy)
         return BadParams(Code.CONTRADICTION, place, str(error), CHANGE)
-    if kind == "finite_number":
-        return BadParams(Code.BAD_OPTION, place, f"{value} is not finite", "write a number")
-    if kind in _BOUNDS and isinstance(value, int | float):
-        remedy = f"it should be {_expected(details)}"
-        return BadParams(Code.BAD_OPTION, place, f"{value} is out of range", remedy)
-    if kind == "too_long":
-        limits = details["ctx"]
-        problem = f"{limits['actual_length']} values are too many"
-        return BadParams(Code.BAD_OPTION, place, problem, f"write at most {limits['max_length']}")
-    expected = _expected(details)
-    remedy = _remedy(kind, value, expected, _fields(cls, path))
-    return BadParams(Code.BAD_OPTION, place, f"expected {expected}, found {_shown(value)}", remedy)
-
-
-_REMEDIES = {
-    "bool": "write true or false, without quotes",
-    "float": "write a number, without quotes and units",
-    "int": "write a whole number, without quotes and units",
-    "list": "write a list: [a, b]",
-    "string": "write it in quotes",
-}
-"""First word of an error type of pydantic -> what to do about it."""
-
-
-def _remedy(kind: str, value: object, expected: str, known: list[str]) -> str:
-    """What to write in place of a value of another type.
-
-    Args:
-        known: the keys, where a mapping is expected.
-    """
-    if isinstance(value, str) and (remedy := strict_yaml.look_alike(value)):
-        return remedy
+    expected = " or ".join(dict.fromkeys(map(_expected, alternatives)))
+    problem, remedy = f"expected {expected}, found {_shown(value)}", "see docs/parameters.md"
+    if expected == details["msg"]:  # how long a list or text should be
+        problem = f"{expected[0].lower()}{expected[1:]}"
     choices = re.findall(r"'([^']+)'", expected)
-    if choices:
+    if isinstance(value, str) and (hint := look_alike(value)):
+        remedy = hint
+    elif choices:
         meant = closest(value, choices) if isinstance(value, str) else None
-        return f"write {meant}" if meant else f"write {choices[0]}" if len(choices) == 1 else "write one of them"
-    if value is None:
-        return "write a value behind the colon"
-    if known:
-        return f"its keys are {', '.join(known)}"
-    if kind.startswith("list") and isinstance(value, int | float | str):
-        more = "" if isinstance(value, str) else ", ..."  # a name can stand alone, a list of numbers may need two
-        return f"write it in brackets: [{shortened(str(value))}{more}]"
-    return _REMEDIES.get(kind.partition("_")[0], "see docs/parameters.md")
+        remedy = f"write {meant or ' or '.join(choices)}"
+    elif value is None:
+        remedy = "write a value behind the colon"
+    elif known := _known(cls, keys):
+        remedy = f"its keys are {', '.join(known)}"
+    elif kind in _REMEDIES:
+        remedy = _REMEDIES[kind]
+    return BadParams(Code.BAD_OPTION, place, problem, remedy)
 
 
-_BOUNDS = {
-    "greater_than": "greater than",
-    "greater_than_equal": "greater than or equal to",
-    "less_than": "less than",
-    "less_than_equal": "less than or equal to",
+_EXPECTED = {"model_type": "a mapping", "dict_type": "a mapping", "string_type": "text", "bool_type": "true or false"}
+_REMEDIES = {
+    "bool_type": "write true or false, without quotes",
+    "float_type": "write a number, without quotes and units",
+    "int_type": "write a whole number, without quotes and units",
+    "list_type": "write a list: [a, b]",
+    "string_type": "write it in quotes",
 }
-"""Error type of pydantic -> the words before the bound, which is the one value of its `ctx`."""
-
-_TYPES = {
-    "bool_type": "true or false",
-    "dict_type": "a mapping",
-    "float_type": "a number",
-    "int_type": "an integer",
-    "list_type": "a list",
-    "model_type": "a mapping",
-    "string_type": "text",
-}
-"""Error type of pydantic -> the expected type, for users."""
-
-_TOO_SHORT = {"string_too_short": "{} or more characters", "too_short": "a list of {} or more"}
+"""Error type of pydantic -> what to do about it."""
 
 
 def _expected(details: ErrorDetails) -> str:
-    """What the value should be: one of several choices, in quotes; within its bound; of its type."""
-    kind, context = details["type"], details.get("ctx", {})
-    if "expected" in context:
-        return str(context["expected"])
-    if kind in _BOUNDS:
-        (bound,) = context.values()
-        return f"{_BOUNDS[kind]} {int(bound) if bound == int(bound) else bound}"
-    if kind in _TOO_SHORT:
-        return _TOO_SHORT[kind].format(context["min_length"])
-    return _TYPES.get(kind, details["msg"])
+    return _EXPECTED.get(details["type"]) or details["msg"].removeprefix("Input should be ")
 
 
-def _fields(cls: type[Section], path: list[str]) -> list[str]:
-    """The field names at `path` inside `cls`."""
-    here: Any = cls
-    for part in path:
-        if get_origin(here) in (dict, list):  # a key that the user chose, or a place in a list
-            here = get_args(here)[-1]
-        else:
-            field = _by_key(here).get(part) if _is_model(here) else None
-            here = field.annotation if field is not None else None
-        here = _holding(here)
-    if not _is_model(here):
-        return []
-    return sorted(_by_key(here))
-
-
-def _by_key(cls: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields as the file calls them."""
-    return {field.alias or name: field for name, field in cls.model_fields.items()}
-
-
-def _holding(annotation: Any) -> Any:
-    """The class, mapping or list in an annotation, without what is said of it or may stand in its place."""
-    if get_origin(annotation) in (dict, list) or _is_model(annotation):
-        return annotation
-    return next((inside for part in get_args(annotation) if (inside := _holding(part)) is not None), None)
-
-
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+def _known(kind: Any, keys: Sequence[str]) -> list[str]:
+    """The keys that a mapping at this place inside a class can have."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
+        return _known(fields.get(keys[0]), keys[1:]) if keys else sorted(fields)
+    if get_origin(kind) in (dict, list):  # below it, a name that the user chose, or a place in the list
+        return _known(get_args(kind)[-1], keys[1:]) if keys else []
+    return next((known for part in get_args(kind) if (known := _known(part, keys))), [])
 
 
 def _shown(value: object) -> str:
     """The type of a value, and the value."""
     if value is None:
         return "nothing"
-    return f"{_type_name(value)} {shortened(str(value) if isinstance(value, date) else repr(value))}"
-
-
-def _type_name(value: object) -> str:
     names = {dict: "a mapping", list: "a list", str: "text", int: "an integer", float: "a number", bool: "a boolean"}
-    names |= {date: "a date", datetime: "a date"}
-    if isinstance(value, float) and not math.isfinite(value):
-        return "not-a-number"
-    return "nothing" if value is None else names.get(type(value), type(value).__name__)
+    return f"{names.get(type(value), 'a date')} {shortened(str(value) if isinstance(value, date) else repr(value))}"

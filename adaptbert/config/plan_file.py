@@ -1,4 +1,4 @@
-"""plan.json: written from params.yaml and the code by `adaptbert plan`, and held against them before anything runs.
+"""plan.json: made of params.yaml and the code by `adaptbert plan`, and held against them before anything runs.
 
 DVC reads both files before its first stage, so a stage cannot write this one for the run that it is in.
 """
@@ -9,14 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.config import plan as planning
 from adaptbert.config.code_digest import ROOT, code_digest
-from adaptbert.config.plan import PLAN, WRITE, Plan, expand, read
+from adaptbert.config.plan import (
+    DOMAIN_TRANSFER,
+    FINETUNE,
+    MEASURE,
+    PRETRAIN,
+    RANDOM,
+    SCRATCH,
+    TASK_TRANSFER,
+    Entry,
+    Plan,
+)
 from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import FOLDERS, Climb
+from adaptbert.config.schema.section import Section
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
 
 _MOST_SHOWN = 3
-_SINGLE = ("validation", "compare")
 
 
 def plan(recipe: Recipe) -> Plan:
@@ -27,6 +39,129 @@ def plan(recipe: Recipe) -> Plan:
 def stages() -> list[str]:
     """Those whose code decides what they write."""
     return sorted(path.stem for path in (ROOT / "stages").glob("*.py") if path.stem not in ("__init__", "plan"))
+
+
+# ---- params.yaml -> entries
+
+
+def expand(recipe: Recipe) -> Plan:
+    """Every checkpoint that an arm of a task needs, and every cell; without the code."""
+    bases = list(recipe.bases)
+    transfers = _Transfers(recipe)
+    cells = transfers.cells()
+    inits = {base: _init(recipe, base) for base in bases}
+    dictionaries = {base: recipe.values("tokenize", {"base": base}).words.dictionary for base in bases}
+    return Plan.model_validate(
+        {
+            "collect": {name: Entry(path=each.path, values=_dumped(each)) for name, each in recipe.corpora.items()},
+            "collect_task": {
+                name: Entry(train=each.train, dev=each.dev, test=each.test, values=_dumped(each))
+                for name, each in recipe.tasks.items()
+            },
+            "validate": {
+                "limits": _dumped(recipe.limits),
+                "corpora": list(recipe.corpora),
+                "tasks": list(recipe.tasks),
+            },
+            "tokenizer": {base: _of_base(recipe, "tokenizer", base, init=inits[base]) for base in bases},
+            "tokenize": {base: _of_base(recipe, "tokenize", base, dictionary=dictionaries[base]) for base in bases},
+            "pretrain": {base: _of_base(recipe, PRETRAIN, base, init=inits[base]) for base in bases},
+            "domain_transfer": transfers.domain,
+            "task_transfer": transfers.task,
+            "measure": transfers.measured(),
+            "finetune": cells,
+        }
+    )
+
+
+class _Transfers:
+    """The checkpoints above general pre-training, by key, while cells are found."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.domain: dict[str, Entry] = {}
+        self.task: dict[str, Entry] = {}
+        self._random: dict[str, None] = {}
+
+    def cells(self) -> dict[str, Entry]:
+        cells = {}
+        for names in self.recipe.cells():
+            base, task, arm = names["base"], names["task"], names["arm"]
+            climb = self.recipe.arms[arm].climb
+            is_repeated = climb.corpora or climb.with_task_text
+            for replicate in range(1, self.recipe.compare.replicates + 1) if is_repeated else (0,):
+                checkpoint = self._checkpoint(climb, task, base, replicate)
+                key = "-".join([task, arm, base, *([str(replicate)] if replicate else [])])
+                cells[key] = self._entry(FINETUNE, checkpoint, replicate, task=task, arm=arm, base=base)
+        return cells
+
+    def _checkpoint(self, climb: Climb, task: str, base: str, replicate: int) -> str:
+        """The folder of the checkpoint; it and those below it are added to the tables."""
+        key = key_of(climb, task, base, replicate)
+        if climb.with_task_text:
+            below = self._checkpoint(Climb(climb.is_random, climb.corpora), task, base, replicate)
+            self.task[key] = self._entry(TASK_TRANSFER, below, replicate, task=task, base=base)
+            return f"{TASK_TRANSFER}/{key}"
+        if climb.corpora:
+            below = self._checkpoint(Climb(climb.is_random, climb.corpora[:-1]), task, base, replicate)
+            self.domain[key] = self._entry(DOMAIN_TRANSFER, below, replicate, corpus=climb.corpora[-1], base=base)
+            return f"{DOMAIN_TRANSFER}/{key}"
+        if climb.is_random:
+            self._random.setdefault(base)
+        return f"{SCRATCH if climb.is_random else PRETRAIN}/{base}"
+
+    def measured(self) -> dict[str, Entry]:
+        """Every checkpoint that an arm needs, and every base.
+
+        Bases, corpora and tasks have different names, so the keys of two stages are never equal.
+        """
+        found = [(f"{RANDOM}-{base}", f"{SCRATCH}/{base}", base, 0) for base in self._random]
+        found += [(base, f"{PRETRAIN}/{base}", base, 0) for base in self.recipe.bases]
+        for stage, table in ((DOMAIN_TRANSFER, self.domain), (TASK_TRANSFER, self.task)):
+            found += [(key, f"{stage}/{key}", each.base, each.replicate) for key, each in table.items()]
+        return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in found}
+
+    def _entry(self, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
+        values = {} if stage == FINETUNE else _measured_with(self.recipe, names["base"])
+        values |= _overrides(self.recipe, stage, names)
+        return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
+
+
+def key_of(climb: Climb, task: str, base: str, replicate: int) -> str:
+    """Of a checkpoint above general pre-training: task (of task transfer), corpora, base and replicate."""
+    path = [*([task] if climb.with_task_text else []), *([RANDOM] if climb.is_random else []), *climb.corpora]
+    return "-".join([*path, base, str(replicate)])
+
+
+def _of_base(recipe: Recipe, stage: str, base: str, **watched: str) -> Entry:
+    names = {"base": base}
+    values = {} if stage == "tokenize" else {"base": _dumped(recipe.bases[base])}
+    if stage == PRETRAIN:
+        values |= _measured_with(recipe, base) | _overrides(recipe, stage, names)
+    else:
+        values[stage] = _dumped(recipe.values(stage, names))
+    return Entry.model_validate({**names, "values": values, **watched})
+
+
+def _measured_with(recipe: Recipe, base: str) -> dict[str, Any]:
+    return {"seed": recipe.seed, "measure": _dumped(recipe.values(MEASURE, {"base": base}))}
+
+
+def _overrides(recipe: Recipe, stage: str, names: Mapping[str, str]) -> dict[str, Any]:
+    differing = recipe.overriding(stage, names)
+    return {"overrides": differing} if differing else {}
+
+
+def _init(recipe: Recipe, base: str) -> str:
+    folder = f"{FOLDERS}{base}"
+    return folder if recipe.bases[base].checkpoint == folder else f"{FOLDERS}README.md"
+
+
+def _dumped(section: Section) -> dict[str, Any]:
+    return section.model_dump(exclude_none=True)
+
+
+# ---- entries <-> the file
 
 
 def text(planned: Plan) -> str:
@@ -45,13 +180,13 @@ def _in_a_line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def write(planned: Plan, path: Path = PLAN) -> None:
+def write(planned: Plan, path: Path = planning.PLAN) -> None:
     """Replace the file."""
     with atomic_write(path) as part:
         part.write_text(text(planned), encoding="utf-8")
 
 
-def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = PLAN) -> None:
+def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PLAN) -> None:
     """Raise where the file is not what params.yaml stands for: more, fewer or other entries, or in another order.
 
     Args:
@@ -60,35 +195,36 @@ def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = PLAN) -> No
     raise_all(errors(recipe, codes_of, path))
 
 
-def errors(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = PLAN) -> list[UserError]:
+def errors(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PLAN) -> list[UserError]:
     """The error that `check` raises, if there is one."""
-    file, today = recipe.file, expand(recipe).model_dump()
     try:
-        written = read(path).model_dump()
+        written = planning.read(path)
     except UserError as error:
         return [error]
-    before, after = _addresses(written), _addresses(today)
+    before, after = _by_address(written), _by_address(expand(recipe))
     differences = [
         *_named("missing", [entry for entry in after if entry not in before]),
         *_named("to be removed", [entry for entry in before if entry not in after]),
         *_named("different", [entry for entry in after if entry in before and after[entry] != before[entry]]),
     ]
-    moved = [stage for stage in today if stage != "code" and [*today[stage]] != [*written[stage]]]
-    if not differences and moved:  # the report has starts and arms in this order, and DVC compares params without it
+    if not differences and [*before] != [*after]:  # the report has this order, and DVC compares params without it
+        moved = dict.fromkeys(one.partition("@")[0] for one, other in zip(before, after, strict=True) if one != other)
         differences = [f"in another order: {', '.join(moved)}"]
-    edited = [stage for stage in codes_of if code_digest(stage) != written["code"].get(stage)]
     if differences:
-        return [BadParams(Code.PLAN_IS_OLD, path, f"older than {file}: {'; '.join(differences)}", WRITE)]
-    if edited:
-        return [BadParams(Code.PLAN_IS_OLD, path, f"older than the code of {', '.join(edited)}", WRITE)]
+        return [
+            BadParams(Code.PLAN_IS_OLD, path, f"older than {recipe.file}: {'; '.join(differences)}", planning.WRITE)
+        ]
+    if edited := [stage for stage in codes_of if code_digest(stage) != written.code.get(stage)]:
+        return [BadParams(Code.PLAN_IS_OLD, path, f"older than the code of {', '.join(edited)}", planning.WRITE)]
     return []
 
 
-def _addresses(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _by_address(planned: Plan) -> dict[str, Any]:
     """DVC's names of the stages, with their entries."""
-    single = {("validate" if name == "validation" else name): tables[name] for name in _SINGLE}
-    others = [table for table in tables if table not in ("code", *_SINGLE)]
-    return single | {f"{table}@{key}": entry for table in others for key, entry in tables[table].items()}
+    tables = planned.model_dump(by_alias=True, exclude={"code"})
+    validate = tables.pop("validate")
+    entries = {f"{table}@{key}": entry for table, each in tables.items() for key, entry in each.items()}
+    return {"validate": validate} | entries
 
 
 def _named(what: str, entries: list[str]) -> list[str]:

@@ -9,7 +9,8 @@ an earlier one; mappings are merged key by key. Defaults of the schema come last
 the base.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,14 +18,14 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, Arm, Arms, Base, BaseValue, arms_of, is_of
+from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, USUAL, Arm, Arms, Base, BaseValue
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, Pretrain, TaskTransfer
 from adaptbert.config.schema.section import Name, Section, Seed, contradiction, is_name
 from adaptbert.config.schema.sources import Corpus, Limits, Task
 from adaptbert.config.schema.text import Measure, Tokenize, Vocabulary
-from adaptbert.errors import BadParams, UserError, nearest, raise_all
+from adaptbert.errors import BadParams, Place, UserError, failures_of, nearest, raise_all
 
 PARAMS = Path("params.yaml")
 SECTIONS: Mapping[str, tuple[type[Section], tuple[str, ...]]] = {
@@ -42,8 +43,8 @@ KINDS = {"base": "bases", "corpus": "corpora", "task": "tasks", "arm": "arms"}
 """Kind of name -> the section that has such names."""
 
 
-Layer = tuple[str, Mapping[str, Any]]
-"""Values of a section, and the place where they stand: the section or an override."""
+Layer = tuple[tuple[str, ...], Mapping[str, Any]]
+"""The keys of a section or an override, and the values that stand there."""
 
 
 def _mapping(value: object) -> object:
@@ -78,9 +79,9 @@ class Document(_Steps):
     corpora: dict[Name, Corpus]
     tasks: dict[Name, Task]
     arms: Arms | None = None
-    """Which steps precede fine-tuning: a mapping, or a list of known names: `scratch`, `general`, `general_long`,
-    `domain`, `task`, `domain_task`, `scratch_task`, `general_long_task`. Left out: the second to the sixth, of which
-    three need a corpus `domain`."""
+    """Which steps precede fine-tuning: a mapping by name, or a list of known names and of such mappings: `[general,
+    {news: {domain_transfer: news}}]`. Known are `scratch`, `general`, `general_long`, `domain`, `task`, `domain_task`,
+    `scratch_task` and `general_long_task`. Left out: the second to the sixth, of which three need a corpus `domain`."""
     validation: Annotated[Limits, BeforeValidator(_mapping), Field(alias="validate")] = Limits()
     compare: Annotated[Compare, BeforeValidator(_mapping)] = Compare()
     overrides: Annotated[dict[str, Annotated[_Steps, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
@@ -104,27 +105,25 @@ class Recipe:
     """
 
     def __init__(self, written: Mapping[str, Any], file: Path = PARAMS) -> None:
+        """Raises BadParams: with what is wrong whatever else is mended."""
         self.file, self.written = file, dict(written)
-        self._document = document = load.parse(Document, self.written, "", file)
+        try:
+            document = load.parse(Document, self.written, "", file)
+        except UserError as error:
+            raise_all([*error.failures, *_wrong_for_any_base(written, file)])
+            raise
+        self._document = document
         self.seed = document.seed
         self.bases: dict[str, Base] = document.bases or {}
         if document.base is not None:
             self.bases = {_name_of(document.base): document.base}
-        self.corpora, self.tasks, self.compare, self.limits = (
-            document.corpora,
-            document.tasks,
-            document.compare,
-            document.validation,
-        )
-        self.arms: dict[str, Arm] = arms_of(document.arms, self.corpora)
+        self.corpora, self.tasks = document.corpora, document.tasks
+        self.compare, self.limits = document.compare, document.validation
+        usual = USUAL if DOMAIN in self.corpora else ("general", "task")
+        self.arms: dict[str, Arm] = document.arms or {name: Arm.model_validate(ARMS[name]) for name in usual}
         for section, sources in (("corpora", self.corpora), ("tasks", self.tasks)):
             for name, source in sources.items():
                 source._key = f"{section}.{name}"
-
-    @property
-    def again(self) -> dict[str, str]:
-        """A/A arm -> the arm whose checkpoints it trains once more."""
-        return {name: arm.again for name, arm in self.arms.items() if arm.again is not None}
 
     def names(self) -> dict[str, Mapping[str, Any]]:
         """Kind -> what has such a name."""
@@ -132,7 +131,7 @@ class Recipe:
 
     def arms_of(self, task: str, base: str) -> dict[str, Arm]:
         """The arms of a task from a base."""
-        return {name: arm for name, arm in self.arms.items() if is_of(arm, task, base)}
+        return {name: arm for name, arm in self.arms.items() if arm.is_of(task, base)}
 
     def cells(self) -> list[dict[str, str]]:
         """The names of everything that is fine-tuned, but for the replicates."""
@@ -143,6 +142,13 @@ class Recipe:
             for arm in self.arms_of(task, base)
         ]
 
+    def entries(self, section: str) -> list[dict[str, str]]:
+        """The names of all for which a section can differ."""
+        kinds, names = SECTIONS[section][1], self.names()
+        if "arm" in kinds:
+            return self.cells()
+        return [dict(zip(kinds, each, strict=True)) for each in product(*(names[kind] for kind in kinds))]
+
     def values(self, section: str, names: Mapping[str, str]) -> Any:
         """What is in force for an entry, as an object of the section's class.
 
@@ -152,54 +158,66 @@ class Recipe:
         Raises:
             BadParams: with the place where each wrong value stands.
         """
-        cls, kinds = SECTIONS[section]
-        layers = self._layers(section, [names[kind] for kind in kinds])
+        layers, base = self._layers(section, names), names["base"]
         try:
-            return self._parsed(cls, section, layers, names["base"])
+            return self._parsed(section, layers, base)
         except UserError as error:
-            below = [self._wrong(cls, section, layers[:number], names["base"]) for number in range(1, len(layers))]
-            raise_all([_owned(failure, layers, below, section, self.file) for failure in _failures(error)])
+            raise_all([self._located(failure, section, layers, base) for failure in error.failures])
             raise
 
-    def _parsed(self, cls: type[Section], section: str, layers: Sequence[Layer], base: str) -> Any:
-        merged: dict[str, Any] = {}
+    def _parsed(self, section: str, layers: Sequence[Layer], base: str) -> Any:
+        """As if there were these layers; places are keys inside the section."""
+        cls, merged = SECTIONS[section][0], dict[str, Any]()
         for _, values in layers:
             merged = _merged(merged, values)
         filled = cls.filled(merged, random=self.bases[base].is_random)
         if cls is Vocabulary and filled.get("corpora") is None:
             filled["corpora"] = [name for name in (GENERAL, DOMAIN) if name in self.corpora]
-        return load.parse(cls, filled, section, self.file)
+        return load.parse(cls, filled, "", self.file)
 
-    def _wrong(self, cls: type[Section], section: str, layers: Sequence[Layer], base: str) -> set[str]:
-        """What is wrong already without the layers above."""
-        try:
-            self._parsed(cls, section, layers, base)
-        except UserError as error:
-            return {str(failure) for failure in _failures(error)}
-        return set()
+    def _located(self, failure: UserError, section: str, layers: Sequence[Layer], base: str) -> UserError:
+        """At the layer that has the value; if values disagree, at the one with which they begin to."""
+        for number in range(1, len(layers)):
+            below = failures_of(self._parsed, section, layers[:number], base)
+            if str(failure) in map(str, below):
+                layers = layers[:number]
+                break
+        return failure.at(self._at(section, layers, failure.place.keys))
 
-    def place(self, section: str, names: Mapping[str, str], *keys: str) -> str:
-        """The dotted key of a value that is in force for an entry: where it is written, else in the section."""
-        layers = self._layers(section, [names[kind] for kind in SECTIONS[section][1]])
-        owner = next((place for place, values in reversed(layers) if _has(values, keys)), section)
-        return ".".join([owner, *keys])
+    def place(self, section: str, names: Mapping[str, str], *keys: str) -> Place:
+        """Of a value that is in force for an entry: where it is written, else in the section."""
+        return self._at(section, self._layers(section, names), keys)
+
+    def _at(self, section: str, layers: Sequence[Layer], keys: tuple[str, ...]) -> Place:
+        owner = next((place for place, values in reversed(layers) if _has(values, keys)), (section,))
+        return self.at(*owner, *keys)
+
+    def at(self, *keys: str) -> Place:
+        """The place of keys in the file."""
+        return Place(str(self.file), keys)
+
+    def base_place(self, base: str) -> Place:
+        """Of a base in the file."""
+        return self.at("base") if "base" in self.written else self.at("bases", base)
 
     def overriding(self, section: str, names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
         """What differs from the section for an entry, by the name under which it stands."""
-        _, *layers = [(section, {}), *self._layers(section, [names[kind] for kind in SECTIONS[section][1]])]
-        return {place.split(".")[1]: values for place, values in layers if place != section}
+        return {place[1]: values for place, values in self._layers(section, names) if place != (section,)}
 
-    def _layers(self, section: str, names: Sequence[str]) -> list[Layer]:
-        """The section and its overrides for these names, each with its place, as far as they are written."""
-        layers = [(section, getattr(self._document, section))] if section in self.written else []
-        for name in names:
-            if (own := self._document.overrides.get(name)) is not None and section in own.model_fields_set:
-                layers.append((f"overrides.{name}.{section}", getattr(own, section)))
+    def _layers(self, section: str, names: Mapping[str, str]) -> list[Layer]:
+        """The section and its overrides for these names, as far as they are written; later ones win."""
+        layers: list[Layer] = [((section,), getattr(self._document, section))] if section in self.written else []
+        for name in (names[kind] for kind in SECTIONS[section][1]):
+            if section in (own := self.overrides().get(name, {})):
+                layers.append((("overrides", name, section), own[section]))
         return layers
 
-    def overrides(self) -> dict[str, set[str]]:
-        """Name -> the sections in which something differs for it."""
-        return {name: set(own.model_fields_set) for name, own in self._document.overrides.items()}
+    def overrides(self) -> dict[str, dict[str, Mapping[str, Any]]]:
+        """Name -> section -> what differs for it, as it is written."""
+        return {
+            name: {section: getattr(own, section) for section in own.model_fields_set}
+            for name, own in self._document.overrides.items()
+        }
 
 
 def _name_of(base: Base) -> str:
@@ -219,41 +237,43 @@ def read(path: Path = PARAMS) -> Recipe:
 
 def errors(recipe: Recipe) -> list[UserError]:
     """All that is wrong in the values that some entry has, and overrides that none has."""
-    by_message: dict[str, UserError] = {}
-    by_kind = {"base": list(recipe.bases), "corpus": list(recipe.corpora), "task": list(recipe.tasks)}
-    for section, (_, kinds) in SECTIONS.items():
-        if kinds == ("base", "task", "arm"):
-            entries = recipe.cells() or [{"base": base, "task": "", "arm": ""} for base in recipe.bases]
-        else:
-            entries = [{}]
-            for kind in kinds:
-                entries = [{**entry, kind: name} for entry in entries for name in by_kind[kind]]
-        for names in entries:
-            try:
-                recipe.values(section, names)
-            except UserError as error:
-                by_message |= {str(failure): failure for failure in _failures(error)}
-    return [*by_message.values(), *_without_an_owner(recipe)]
+    found = [
+        failure
+        for section in SECTIONS
+        for names in recipe.entries(section)
+        for failure in failures_of(recipe.values, section, names)
+    ]
+    return [*found, *_without_an_owner(recipe)]
 
 
-def _without_an_owner(recipe: Recipe) -> list[UserError]:
+def _wrong_for_any_base(written: Mapping[str, Any], file: Path) -> list[UserError]:
+    """What is wrong in the sections by themselves, where bases, corpora or tasks are not known."""
+    wrong: list[UserError] = []
+    for section, (cls, _) in SECTIONS.items():
+        if isinstance(values := written.get(section), Mapping):
+            for_random, for_trained = (
+                failures_of(load.parse, cls, cls.filled(values, random=random), section, file)
+                for random in (True, False)
+            )
+            wrong += [each for each in for_random if str(each) in map(str, for_trained)]
+    return wrong
+
+
+def _without_an_owner(recipe: Recipe) -> Iterator[UserError]:
     """Overrides under a name that nothing has, or that its kind of thing does not read."""
-    names, wrong = recipe.names(), []
+    names = recipe.names()
     for name, sections in recipe.overrides().items():
         kinds = [kind for kind, known in names.items() if name in known]
         if not kinds:
-            known = [each for kind in names.values() for each in kind]
+            known = list(dict.fromkeys(each for kind in names.values() for each in kind))
             problem = f"'{name}' is no base, corpus, task or arm{nearest(name, known)}"
-            place = f"{recipe.file}: overrides.{name}"
-            wrong.append(BadParams(Code.UNKNOWN_KEY, place, problem, f"known: {', '.join(dict.fromkeys(known))}"))
-            continue
-        for section in sorted(sections):
+            yield BadParams(Code.UNKNOWN_KEY, recipe.at("overrides", name), problem, f"known: {', '.join(known)}")
+        for section in sorted(sections) if kinds else ():
             if not set(kinds) & set(SECTIONS[section][1]):
                 readers = " or ".join(SECTIONS[section][1])
                 problem = f"'{name}' is a name in {KINDS[kinds[0]]}, and {section} differs by {readers}"
-                place = f"{recipe.file}: overrides.{name}.{section}"
-                wrong.append(BadParams(Code.CONTRADICTION, place, problem, f"write it into {section}, for all"))
-    return list(wrong)
+                place = recipe.at("overrides", name, section)
+                yield BadParams(Code.CONTRADICTION, place, problem, f"write it into {section}, for all")
 
 
 def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,26 +285,6 @@ def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, A
         both = isinstance(below, Mapping) and isinstance(other, Mapping)
         merged[key] = _merged(below, other) if both else other  # type: ignore[arg-type]
     return merged
-
-
-def _failures(error: UserError) -> list[UserError]:
-    return getattr(error, "failures", [error])
-
-
-def _owned(
-    failure: UserError, layers: Sequence[Layer], below: Sequence[set[str]], section: str, file: Path
-) -> BadParams:
-    """With the place of the override in which the value stands, or of the layer from which on values disagree.
-
-    Args:
-        below: what is wrong already with the first layer, with the first two, and so on.
-    """
-    first = next((number for number, wrong in enumerate(below, 1) if str(failure) in wrong), len(layers))
-    layers = layers[:first]
-    path = failure.place.removeprefix(f"{file}: {section}").removeprefix(".")
-    keys = path.split(".") if path else []
-    owner = next((place for place, values in reversed(layers) if _has(values, keys)), section)
-    return BadParams(failure.code, f"{file}: {'.'.join([owner, *keys])}", failure.problem, failure.remedy)
 
 
 def _has(values: Any, keys: Sequence[str]) -> bool:

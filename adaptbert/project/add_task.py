@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.config import plan_file
-from adaptbert.config.plan import PLAN, expand
+from adaptbert.config.plan import PLAN
 from adaptbert.config.recipe import KINDS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.config.schema.sources import Task
@@ -128,7 +128,7 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     first_rows = preflight.check(new, task=task)
     raise_all(first_rows.errors)
     to_copy = {path: place for path, place in places.items() if not _is_there(path, place)}
-    cells = sum(cell.task == name for cell in expand(new).finetune.values())
+    cells = sum(cell.task == name for cell in plan_file.expand(new).finetune.values())
     shown = [
         f"task {name}",
         *inferred.shown,

@@ -1,10 +1,11 @@
-"""Partial files that a killed DVC leaves, repaired before the next `dvc repro` fails on them.
+"""Partial files that a killed DVC leaves, repaired before the next `dvc repro` fails on them or runs stages again.
 
-dvc.lock             cut short: replaced by the copy of the last check, or removed; DVC restores the missing stages
-                     from its run cache instead of running them; missing: reported, not touched
+dvc.lock             cut short: replaced by the copy of the last check, or of git's last commit, or removed; DVC
+                     restores the missing stages from its run cache instead of running them. Gone: reported.
 .dvc/tmp/rwlock      the paths that a running DVC uses; cut short, or with entries of an ended process: repaired
 .<22 letters>.tmp    copies that DVC had begun beside its outputs: removed
-.git/index.lock      may belong to a running git: reported, not touched
+
+What no kill leaves (both sides of a merge, another version of DVC, a folder) is not touched: DVC says what it is.
 """
 
 import fcntl
@@ -14,30 +15,24 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.core.files import Blocked, atomic_write
+from adaptbert.core.files import atomic_write
 from adaptbert.core.processes import has_ended
-from adaptbert.errors import BadData
 from adaptbert.runtime.locks import ROOT, Busy
 
 LOCK = Path("dvc.lock")
-GRAPH = Path("dvc.yaml")
 STATE = Path(".dvc/tmp")
 BACKUP = ROOT / "dvc.lock"
-DAMAGED = ROOT / "dvc.lock.damaged"
-SCHEMA = "2.0"
 PATIENCE_SECONDS = 60.0
-
+OUTPUTS = ("data", "models", "metrics", "predictions", "reports")
+_OURS = Path("data/own")
 _TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
-_BEGINNING = f"schema: '{SCHEMA}'\n"
-_NOT_TEXT = re.compile("[\0-\x08\x0e-\x1f]|\ufffd(?!$)")  # the cut may be inside the bytes of a character
+_NOT_OF_A_KILL = re.compile(r"^(<<<<<<<|>>>>>>>)|^schema: '(?!2\.0')[^'\n]*'$", re.MULTILINE)
 _DEEP = re.compile(r"(?:[\[{]\s*|[-?] \s*){200}")
-_UNREADABLE = "cannot be read"
-_CONFLICT = re.compile(r"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
 def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
@@ -49,8 +44,6 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
         patience: seconds to wait for such a DVC where dvc.lock does not look whole.
 
     Raises:
-        BadData: dvc.lock has both sides of a merge, or is of another version of DVC.
-        Blocked: dvc.lock, or a lock of DVC's, is no file.
         Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
     if not (os.access(STATE.parent, os.W_OK) and os.access(LOCK.parent, os.W_OK)):  # no DVC project, or not writable
@@ -59,8 +52,8 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
     while True:
         with _held(STATE / "lock") as is_ours:
             if is_ours:
-                return [*_mend_lock(), *_mend_marks(), *_remove_temporaries(), *_index_lock()]
-        if not _problem():
+                return [*_mend_lock(), *_mend_marks(), *_remove_temporaries()]
+        if is_whole(LOCK):
             return []
         if time.monotonic() > give_up:
             problem = f"not whole for {patience:.0f} s while another DVC process is at work here"
@@ -69,191 +62,114 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
 
 
 def _mend_lock() -> Iterator[str]:
-    problem = _problem()
-    if not problem:
-        if LOCK.is_file() and not (BACKUP.is_file() and BACKUP.read_bytes() == LOCK.read_bytes()):
-            _replace(BACKUP, LOCK.read_bytes())
-        elif not LOCK.is_file() and BACKUP.is_file() and not _problem(BACKUP):
-            yield (
-                f"warning: {LOCK} is gone: cp {BACKUP} {LOCK} brings that of the last check back; without it DVC takes"
-                " what it can from its run cache, and runs the rest"
-            )
+    if not LOCK.is_file():
+        if not LOCK.exists() and BACKUP.is_file():
+            restored = f"cp {BACKUP} {LOCK} brings that of the last check back"
+            yield f"warning: {LOCK} is gone: {restored}; without it DVC takes what it can from its run cache"
         return
-    damaged = _put_aside(LOCK.read_bytes())
-    if BACKUP.is_file() and not _problem(BACKUP):
+    content = LOCK.read_bytes()
+    if is_whole(LOCK):
+        if not (BACKUP.is_file() and BACKUP.read_bytes() == content):
+            _replace(BACKUP, content)
+        return
+    if _NOT_OF_A_KILL.search(content.decode(errors="replace")):
+        return
+    damaged = ROOT / f"dvc.lock.damaged-{sha256(content).hexdigest()[:8]}"  # beside earlier ones
+    _replace(damaged, content)
+    if BACKUP.is_file() and is_whole(BACKUP):
         _replace(LOCK, BACKUP.read_bytes())
-        done = "that of the last check is back; DVC takes what is newer from its run cache"
+        done = "that of the last check is back"
     elif committed := _committed():
         _replace(LOCK, committed)
-        done = "that of git's last commit is back; DVC takes what is newer from its run cache"
+        done = "that of git's last commit is back"
     else:
         LOCK.unlink()
-        done = "DVC takes finished stages from its run cache and writes it anew"
-    cause = "" if problem == _UNREADABLE else ", as a DVC that was killed leaves it"
-    yield f"{LOCK} {problem}{cause}: {done} (the damaged one is {damaged})"
-
-
-def _put_aside(content: bytes) -> Path:
-    """Beside earlier damaged files, which stay."""
-    path, number = DAMAGED, 1
-    while path.exists() and not (path.is_file() and path.read_bytes() == content):
-        number += 1
-        path = DAMAGED.with_name(f"{DAMAGED.name}.{number}")
-    _replace(path, content)
-    return path
+        done = "it is written anew"
+    yield f"{LOCK} is damaged or cut short: {done}; DVC takes what else it can from its run cache (it was {damaged})"
 
 
 def _committed() -> bytes:
     """dvc.lock as git's last commit has it; empty without git, or where it is not committed."""
     try:
-        shown = subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True)
-    except OSError:
+        return subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
         return b""
-    return shown.stdout if shown.returncode == 0 else b""
 
 
-def _problem(path: Path = LOCK) -> str:
-    """What is wrong with a dvc.lock, as the end of a sentence; empty for one that is complete or missing.
-
-    Raises:
-        BadData, Blocked: it has a problem that a kill cannot cause.
-    """
+def is_whole(path: Path) -> bool:
+    """Whether a dvc.lock is as DVC writes it, to its end, or missing."""
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
+    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from voluptuous import Invalid
 
     if not path.is_file():
-        if path.is_symlink() or path.exists():
-            raise Blocked(Code.BLOCKED, path, "not a file, or a link to none, and DVC writes one there", "move it away")
-        return ""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if conflict := _CONFLICT.search(text):
-        line = text.count("\n", 0, conflict.start()) + 1
-        remedy = "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
-        problem = f"git left both sides of a merge ('{conflict[1]}')"
-        raise BadData(Code.DVC, f"{path}:{line}", problem, remedy)
-    if not text.strip():
-        return "is empty"
+        return True
     try:
-        document = _parsed(text)
-        version = document.get("schema") if isinstance(document, dict) else None
-        if isinstance(version, str) and version != SCHEMA:
-            remedy = "install the version of DVC that wrote it; or remove it, and all stages run again"
-            problem = f"schema '{version}', and this version of DVC reads '{SCHEMA}'"
-            raise BadData(Code.DVC, path, problem, remedy)
-        stages = COMPILED_LOCKFILE_SCHEMA(document).get("stages", {})
+        text = path.read_text(encoding="utf-8")
+        if _DEEP.search(text):  # the parser would crash the process
+            return False
+        stages = COMPILED_LOCKFILE_SCHEMA(YAML(typ="safe").load(text)).get("stages", {})
     except (YAMLError, Invalid, ValueError):
-        is_dvcs = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
-        return "is cut short" if is_dvcs and not _NOT_TEXT.search(text) else _UNREADABLE
-    # A cut file may be valid for DVC, e.g. with half of a checksum: then DVC would run the stage again.
-    last_stage = list(stages.values())[-1] if stages else {}
-    if not last_stage.get("outs"):  # each stage of dvc.yaml has outs; a file cut at the end of a line is still YAML
-        return "is cut short"
-    last = last_stage["outs"][-1]
-    keys = {"size", "nfiles"} if str(last.get("md5")).endswith(".dir") else {"size"}
-    lacks = keys - last.keys() if "md5" in last else None
-    return "is cut short" if lacks or not text.endswith("\n") else ""
+        return False
+    # A cut file may be valid for DVC, e.g. with half of a checksum: then DVC would run the stage again. Each stage of
+    # dvc.yaml has outs, and their size comes last.
+    outs = list(stages.values())[-1].get("outs") if stages else None
+    if not outs or not text.endswith("\n"):
+        return False
+    keys = {"size", "nfiles"} if str(outs[-1].get("md5")).endswith(".dir") else {"size"}
+    return "md5" not in outs[-1] or keys <= outs[-1].keys()
 
 
 def _mend_marks() -> Iterator[str]:
     """.dvc/tmp/rwlock: {"write": {path: mark}, "read": {path: [mark, ...]}}, a mark being {"pid": ..., "cmd": ...}."""
     path = STATE / "rwlock"
     with _held(STATE / "rwlock.lock") as is_ours:
-        if not is_ours or not _is_file(path):
+        if not is_ours or not path.is_file():
             return
         moment = path.stat().st_mtime
         try:
             marks = json.loads(path.read_text(encoding="utf-8"))
             if marks.keys() - {"write", "read"}:
                 raise ValueError("not of DVC's form")
-            write = {
-                where: mark for where, mark in marks.get("write", {}).items() if not has_ended(mark["pid"], moment)
-            }
-            read = {
-                where: alive
-                for where, each in marks.get("read", {}).items()
-                if (alive := [mark for mark in each if not has_ended(mark["pid"], moment)])
+            write, read = marks.get("write", {}), marks.get("read", {})
+            alive = {
+                "write": {where: mark for where, mark in write.items() if not has_ended(mark["pid"], moment)},
+                "read": {
+                    where: left
+                    for where, each in read.items()
+                    if (left := [mark for mark in each if not has_ended(mark["pid"], moment)])
+                },
             }
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             path.unlink()
             yield f"{path} cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
             return
-        if (write, read) != (marks.get("write", {}), marks.get("read", {})):
-            _replace(path, json.dumps({"write": write, "read": read}).encode())
+        if alive != {"write": write, "read": read}:
+            _replace(path, json.dumps(alive).encode())
 
 
 def _remove_temporaries() -> Iterator[str]:
-    for folder in sorted({Path(out).parent for out in _outputs()}):
-        for path in sorted(folder.glob(".*.tmp")):
-            if _TEMPORARY.fullmatch(path.name) and path.is_file():
+    for folder in OUTPUTS:
+        for path in sorted(Path(folder).rglob(".*.tmp")):
+            if _TEMPORARY.fullmatch(path.name) and path.is_file() and _OURS not in path.parents:
                 path.unlink()
                 yield f"{path} removed: a copy that DVC had begun when it was killed"
-
-
-def _outputs() -> Iterator[str]:
-    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`); DVC reports errors in dvc.yaml."""
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        graph = _parsed(GRAPH.read_text(encoding="utf-8"))
-        stages = [stage.get("do", stage) for stage in graph.get("stages", {}).values()]
-        outs = [out for stage in stages for kind in ("outs", "metrics", "plots") for out in stage.get(kind, [])]
-        yield from [out if isinstance(out, str) else min(out) for out in outs]  # of one key
-    except (OSError, YAMLError, ValueError, AttributeError, TypeError):
-        return
-
-
-def _parsed(text: str) -> Any:
-    """YAML, as DVC writes and reads it.
-
-    Raises:
-        YAMLError, ValueError: it is not YAML, or nested so deep that the parser would crash the process.
-    """
-    from ruamel.yaml import YAML
-
-    if _DEEP.search(text):
-        raise ValueError("nested too deep")
-    return YAML(typ="safe").load(text)
-
-
-def _index_lock() -> Iterator[str]:
-    try:
-        answer = subprocess.run(["git", "rev-parse", "--git-path", "index.lock"], capture_output=True, text=True)
-    except OSError:
-        return
-    path = Path(answer.stdout.strip())
-    if answer.returncode == 0 and path.is_file():
-        yield (
-            f"warning: {path} is there: a git is at work here, or a git or DVC was killed; while it is there, DVC ends"
-            f" with 255 after its last stage. If no git is at work: rm {path}"
-        )
 
 
 @contextmanager
 def _held(lock: Path) -> Iterator[bool]:
     """A lock of DVC's (zc.lockfile: the kernel's, it dies with its holder), if no other process has it."""
-    with ExitStack() as closing:
-        is_ours = True
+    if not lock.is_file():  # no DVC has run here
+        yield True
+        return
+    with lock.open("r+") as file:
         try:
-            if _is_file(lock):  # else no DVC has run here
-                fcntl.flock(closing.enter_context(lock.open("r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            pass
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            is_ours = False
-        yield is_ours
-
-
-def _is_file(path: Path) -> bool:
-    """Whether DVC has written this file of its state.
-
-    Raises:
-        Blocked: something else stands there.
-    """
-    if path.exists() and not path.is_file():
-        problem = "not a file, and DVC writes one there"
-        raise Blocked(Code.BLOCKED, path, problem, "move it away while no DVC is at work")
-    return path.is_file()
+            yield False
+        else:
+            yield True
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
-from adaptbert.config import strict_yaml
+from adaptbert.config import load
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams
 
@@ -68,7 +68,7 @@ def added(
     _append(mapping, keys[-1], _laid_out(values))
     text = _dumped(yaml, content)
     try:
-        means = strict_yaml.load(text, file)
+        means = load.document(text, file)
     except BadParams:
         means = None
     if means != document:

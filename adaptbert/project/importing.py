@@ -13,6 +13,7 @@ import string
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,8 +172,8 @@ def _speaking_of(folder: Path, label: str) -> Iterator[None]:
     """Let errors about files of a temporary folder, or of a cache, name what the user named."""
 
     def renamed(error: UserError) -> UserError:
-        place, problem = (text.replace(str(folder), label) for text in (error.place, error.problem))
-        return type(error)(error.code, place, problem, error.remedy)
+        place = replace(error.place, file=error.place.file.replace(str(folder), label))
+        return type(error)(error.code, place, error.problem.replace(str(folder), label), error.remedy)
 
     try:
         yield

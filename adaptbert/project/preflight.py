@@ -1,66 +1,53 @@
-"""The first rows of the files that params.yaml names: errors before DVC starts.
+"""The rows of the files that params.yaml names: errors before DVC starts.
 
-The rows go through the readers of `collect` and `collect_task` and through `validate`, into a temporary folder. A small
-set is validated as a whole; for a larger one, only problems that its first rows prove are reported.
-
-The first rows are no random sample: bad rows often come first, and the others may compensate. So a share of bad rows is
-an error only where most of many rows are bad, and the file is probably read in a wrong way.
+They go through the code of `collect`, `collect_task` and `validate`, into a temporary folder. A small set is read
+whole, and its errors are those of the stages. Of a larger one the first rows are read: they are no random sample, so
+what is found in them is a notice, but for what is wrong with a file whatever else it holds.
 """
 
 import logging
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.sources import Limits, Source, Task
-from adaptbert.config.schema.text import Segmentation
+from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
-from adaptbert.data.accounts import Account, TooManyBad
 from adaptbert.data.collect import RawWriter, collect_task
 from adaptbert.data.files import MOST_FILES, Files
 from adaptbert.data.formats import FORMATS
-from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
-from adaptbert.errors import BadData, BadParams, UserError
+from adaptbert.errors import BadData, BadParams, Place, UserError, failures_of
 from adaptbert.tasks.options import class_weights
 from adaptbert.text.words import Segmenter
-
-Finding = UserError | str
-"""An error or the words of a notice."""
 
 SPLITS = ("train", "dev", "test")
 SECONDS = 10.0
 """After that, no further set is opened."""
 ROWS = 200
 """Of each file of a set that is not small."""
-SMALL, SMALL_PACKED = 400_000, 40_000
+SMALL, SMALL_PACKED = 1_000_000, 100_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
-_LARGEST = 20_000_000
+LARGEST = 20_000_000
 """Bytes of a file that can only be read whole."""
-REFUSED = 0.5
-"""Above this share of the first rows a large set is refused, if not more may be bad."""
-ENOUGH = 50
-"""With fewer first rows than this, their share of bad ones is no error: one long row may end the reading."""
-_ERRORS, _REASONS = 10, 3
-"""Errors of a set that are reported one by one; reasons that a message names."""
-_ONLY_WHOLE = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, Code.LEAK}
-"""Codes that further rows can resolve: too few rows, texts or classes; labels that train does not show yet."""
-_OF_A_SHARE = {Code.BINARY_FILE, Code.TAGS}
-"""Codes that need many rows: NUL, tags. A few first rows do not prove them."""
+_MOST_ERRORS = 10
+"""Of a set that are reported one by one."""
+_OF_FILES = {Code.COLUMNS, Code.WRONG_FORMAT, Code.DAMAGED_FILE, Code.FILE, Code.BAD_PATTERN}
+"""What reading says of a file as a whole; no further row mends it."""
+_OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, Code.LEAK}
+"""What first rows say nothing of: too few texts or classes, labels that train does not show yet."""
 
 
-class Seen(NamedTuple):
-    """The problems in the first rows.
+@dataclass
+class Seen:
+    """The problems that were found.
 
     Attributes:
         errors: problems that stop the recipe.
@@ -68,285 +55,46 @@ class Seen(NamedTuple):
         unopened: keys of sets that were not opened.
     """
 
-    errors: list[UserError]
-    notices: list[str]
-    unopened: list[str]
+    errors: list[UserError] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    unopened: list[str] = field(default_factory=list)
 
 
 def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None = None) -> Seen:
-    """The problems that the first rows of the files show.
+    """The problems that the files show.
 
     Args:
         missing: paths that are known to be missing or unusable.
         task: to look at alone, with paths of its own; None: at all sets.
     """
-    end, seen = time.monotonic() + SECONDS, Seen([], [], [])
-    with TemporaryDirectory() as folder, _without_warnings():
-        sets = _sets(recipe, Path(folder), missing) if task is None else [_of_task(recipe, task, Path(folder))]
-        for key, whole, findings in sets:
-            if time.monotonic() > end or any(path.stat().st_size > _LARGEST for path in whole if path.is_file()):
-                seen.unopened.append(key)
-            else:
-                _note(key, findings, seen)
+    end, seen = time.monotonic() + SECONDS, Seen()
+    sources = [*recipe.corpora.values(), *recipe.tasks.values()] if task is None else [task]
+    words = {recipe.values("tokenize", {"base": base}).words for base in recipe.bases} if task is None else ()
+    with _without_warnings():
+        for source in [each for each in sources if missing.isdisjoint(map(str, _paths(each).values()))]:
+            if time.monotonic() > end or _is_too_large(source):
+                seen.unopened.append(source.key)
+                continue
+            with TemporaryDirectory() as folder:
+                _note(recipe, source, Path(folder), seen)
+        for each in words:
+            if each.dictionary not in missing:
+                seen.errors += failures_of(Segmenter.load, each, Path(each.dictionary))
     return seen
 
 
-_Set = tuple[str, Collection[Path], Iterator[Finding]]
-"""A set: its key, its files that cannot be read in part, and what is to be found in it."""
+def _paths(source: Source) -> dict[str, Path]:
+    """Split, or `text` of a corpus -> file or folder."""
+    if isinstance(source, Corpus):
+        return {"text": Path(source.path)}
+    return {split: Path(getattr(source, split)) for split in SPLITS}
 
 
-def _sets(recipe: Recipe, folder: Path, missing: Set[str]) -> Iterator[_Set]:
-    for corpus in recipe.corpora.values():
-        if corpus.path not in missing:
-            own = {"text": Path(corpus.path)}
-            yield corpus.key, (), _of_corpus(_Look(corpus, CORPUS, own, recipe.limits, folder))
-    for task in recipe.tasks.values():
-        if missing.isdisjoint(getattr(task, split) for split in SPLITS):
-            yield _of_task(recipe, task, folder)
-    dictionaries: dict[Segmentation, str] = {}  # without repetitions: most bases share one
-    for base in recipe.bases:
-        key = recipe.place("tokenize", {"base": base}, "words", "dictionary")
-        dictionaries.setdefault(recipe.values("tokenize", {"base": base}).words, key)
-    for words, key in dictionaries.items():
-        if words.dictionary not in missing:
-            yield key, (Path(words.dictionary),), _of_dictionary(words)
-
-
-def _of_task(recipe: Recipe, task: Task, folder: Path) -> _Set:
-    paths = {split: Path(getattr(task, split)) for split in SPLITS}
-    is_document = task.format is not None and FORMATS[task.format].made_of == "document"
-    cut = task.split.shares() if task.split is not None else {}
-    own = {split: path for split, path in paths.items() if split not in cut}
-    look = _Look(task, layout_of(task), own, recipe.limits, folder)
-    return task.key, paths.values() if is_document else (), _Labelled(look, task, paths, recipe).findings()
-
-
-def _of_dictionary(config: Segmentation) -> Iterator[Finding]:
-    Segmenter.load(config, Path(config.dictionary))
-    yield from ()
-
-
-def _note(key: str, findings: Iterator[Finding], seen: Seen) -> None:
-    errors: list[UserError] = []
-
-    def note() -> None:
-        for finding in findings:
-            if isinstance(finding, UserError):
-                errors.append(finding)
-            else:
-                seen.notices.append(finding)
-
-    errors += _raised(note)
-    more = len(errors) - _ERRORS
-    if more > 1:
-        last = BadData(errors[_ERRORS].code, key, f"and {more} more errors", "mend these first, then check again")
-        errors[_ERRORS:] = [last]
-    seen.errors.extend(errors)
-
-
-class Extent(NamedTuple):
-    """How much of a file or folder was read: the number of rows, and whether there are no others."""
-
-    rows: int
-    whole: bool
-
-    @property
-    def is_enough(self) -> bool:
-        return self.whole or self.rows >= ENOUGH
-
-    def __str__(self) -> str:
-        return "this one" if self.rows == 1 else f"these {self.rows:,}"
-
-
-@dataclass
-class _Look:
-    """The first rows of a set, and what they prove: an error where the other rows cannot mend it, else a notice.
-
-    Attributes:
-        config: its section.
-        own: split, or `text` -> the file or folder that has its rows.
-        limits: of validation.
-        folder: a temporary one.
-        head: rows that are read of each file.
-        extents: how much was read of each of `own`.
-    """
-
-    config: Source
-    layout: Layout
-    own: Mapping[str, Path]
-    limits: Limits
-    folder: Path
-    head: int = ROWS
-    extents: dict[str, Extent] = field(default_factory=dict)
-
-    def read(self) -> Generator[Finding, None, Path | None]:
-        """Read each of `own` by itself, so that an error of one does not hide those of the next.
-
-        Yields:
-            The errors; that no row can be read is a notice where only a few were tried.
-
-        Returns:
-            The raw folder; None where there is nothing to validate.
-        """
-        self.head = sys.maxsize if _is_small(self.own.values()) else ROWS
-        folder, has_failed = self.new_folder(), False
-        with RawWriter(folder, self.layout) as writer:
-            for name, path in self.own.items():
-                files = Files(path, self.config, name if isinstance(self.config, Task) else "", self.head)
-                failed = _raised(partial(writer.write, files.rows(), name, path))
-                extent = self.extents[name] = Extent(writer.rows_in.get(name, 0), files.is_whole)
-                has_failed |= bool(failed)
-                for error in failed:
-                    few = error.code == Code.NOTHING_LEFT and not extent.is_enough
-                    yield self._open(error, error.place, extent) if few else error
-        return None if has_failed else folder
-
-    @property
-    def is_whole(self) -> bool:
-        return self.head > ROWS and all(extent.whole for extent in self.extents.values())
-
-    def validation_limits(self) -> Limits:
-        """The limits for all rows of a set, or for its first ones."""
-        limit = self.limits.max_bad_fraction
-        return self.limits.model_copy(update={"max_bad_fraction": limit if self.is_whole else max(limit, REFUSED)})
-
-    def decided(
-        self, errors: Iterable[UserError], place: Callable[[str], str], *, has_labels: bool = True
-    ) -> Iterator[Finding]:
-        """The errors of validation; that of the share of bad rows is left to `bad_rows` where rows were not read.
-
-        Args:
-            place: path in the temporary folder -> the user's file.
-            has_labels: whether params say which labels there are.
-        """
-        for error in errors:
-            where = place(error.place)
-            # Of the whole set, or of a split that is cut off train, that of train.
-            name = Path(error.place).stem
-            read = self.extents.get(name) or next(iter(self.extents.values()))
-            is_open = error.code in _ONLY_WHOLE or (error.code == Code.UNKNOWN_LABEL and not has_labels)
-            if not self.is_whole and (is_open or isinstance(error, TooManyBad)):
-                continue
-            few = error.code == Code.NOTHING_LEFT and not read.whole
-            if few or (error.code in _OF_A_SHARE and not read.is_enough):
-                yield self._open(error, where, read)
-            else:
-                yield BadData(error.code, where, error.problem, error.remedy)
-
-    def bad_rows(self, accounts: Mapping[str, Sequence[Account]]) -> Iterator[Finding]:
-        """A finding for each file or folder with a larger share of bad first rows than the whole set may have.
-
-        Args:
-            accounts: one of `own` -> the row counts of the splits that come from there.
-        """
-        limit = self.limits.max_bad_fraction
-        for name, of_path in [] if self.is_whole else accounts.items():
-            rows = sum(account.rows_in for account in of_path)
-            bad = [reject for account in of_path for reject in account.invalid]
-            if len(bad) <= limit * rows:
-                continue
-            first = min(bad, key=lambda reject: (reject.file, reject.line))
-            reasons = Counter(reject.reason for reject in bad).most_common()
-            shown = ", ".join(f"{reason}: {count:,}" for reason, count in reasons[:_REASONS])
-            shown += f", and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
-            words = f"{len(bad):,} of the first {rows:,} rows cannot be read or are not valid ({shown}), the first at "
-            words += f"{first.place}: {first.reason}"
-            path = self.own[name]
-            if self.extents[name].is_enough and len(bad) > max(limit, REFUSED) * rows:
-                code = Code(Counter(reject.code for reject in bad).most_common(1)[0][0])
-                yield BadData(code, path, words, f"mend them, or raise validate.max_bad_fraction ({limit:g})")
-            else:
-                stops = f"the set is refused before training: validate.max_bad_fraction is {limit:g}"
-                yield f"{self.config.key}: {path}: {words}; if as many of all rows are, {stops}"
-
-    def new_folder(self) -> Path:
-        return Path(mkdtemp(dir=self.folder))
-
-    def _open(self, error: UserError, where: str, extent: Extent) -> str:
-        return f"{self.config.key}: {where}: {error.problem}; if all rows are like {extent}, the set is refused"
-
-
-def _of_corpus(look: _Look) -> Iterator[Finding]:
-    """Text without labels."""
-    from adaptbert.data.validate_corpus import validate_corpus
-
-    raw = yield from look.read()
-    if raw is None:
-        return
-    kept, rejected = raw / "kept.parquet", raw / "rejected.parquet"
-    validated = validate_corpus(raw, kept, rejected, ForbiddenText(()), look.validation_limits())
-    yield from look.decided(validated.errors, lambda _: str(look.own["text"]))
-    yield from look.bad_rows({"text": [validated.account]})
-
-
-@dataclass
-class _Labelled:
-    """A labelled set.
-
-    Attributes:
-        paths: split -> where it lies; those that are cut off train lie where train does.
-    """
-
-    look: _Look
-    task: Task
-    paths: Mapping[str, Path]
-    recipe: Recipe
-
-    @property
-    def name(self) -> str:
-        return self.task.key.partition(".")[2]
-
-    def findings(self) -> Iterator[Finding]:
-        look = self.look
-        if (yield from look.read()) is None:
-            return
-        raw = look.new_folder() / self.name
-        raw.mkdir()
-        if errors := _raised(partial(collect_task, self.task, self.paths, raw, look.head)):
-            yield from look.decided(errors, str)
-        else:
-            yield from self._validated(raw)
-
-    def _validated(self, raw: Path) -> Iterator[Finding]:
-        """The problems that validation finds."""
-        from adaptbert.data.validate_set import validate_labelled_set
-
-        look, kept = self.look, raw.parent / "kept"
-        validated = validate_labelled_set(raw, kept, raw.parent / "rejected.parquet", look.validation_limits())
-        has_labels = bool(self.task.labels)
-        yield from look.decided(validated.errors, partial(self._place, raw), has_labels=has_labels)
-        of = {split: [s for s in SPLITS if self.paths[s] == path] for split, path in look.own.items()}
-        yield from look.bad_rows({split: [validated.accounts[s] for s in from_it] for split, from_it in of.items()})
-        if not validated.errors:
-            is_known = look.is_whole or has_labels
-            labels = read_json(kept / "task.json")["labels"] if is_known else None
-            yield from self._tuned(labels, validated.accounts["train"].kept if look.is_whole else None)
-
-    def _tuned(self, labels: list[str] | None, rows: int | None) -> Iterator[Finding]:
-        """What `finetune` says of these labels and rows; values of single starts and arms are left to the stage."""
-        cell = next((cell for cell in self.recipe.cells() if cell["task"] == self.name), None)
-        if cell is None:
-            return
-        values = self.recipe.values("finetune", cell)
-
-        def key(name: str) -> str:
-            return f"{self.recipe.file}: {self.recipe.place('finetune', cell, name)}"
-
-        if rows is not None and values.labels > rows:
-            few = f"train of {self.name} has {rows:,} rows that are kept: all of them are used"
-            yield f"{key('labels')}: {values.labels:,}, but {few}"
-        weights = values.class_weights
-        if labels is None or weights is None:
-            return
-        if problem := class_weights.problem(weights, self.task.target, labels):
-            remedy = "give `balanced`, or each label its weight"
-            yield BadParams(Code.CONTRADICTION, key("class_weights"), problem, remedy)
-
-    def _place(self, raw: Path, shown: str) -> str:
-        """The user's file, or the set, in place of the temporary file or folder."""
-        split = Path(shown).stem
-        is_file = Path(shown) != raw and split in self.paths
-        return str(self.paths[split]) if is_file else f"{self.recipe.file}: {self.task.key}"
+def _is_too_large(source: Source) -> bool:
+    """Whether a file that can only be read whole would take long."""
+    is_document = source.format is not None and FORMATS[source.format].made_of == "document"
+    sizes = [path.stat().st_size for path in _paths(source).values() if path.is_file()]
+    return is_document and max(sizes, default=0) > LARGEST
 
 
 def _is_small(paths: Iterable[Path]) -> bool:
@@ -362,13 +110,78 @@ def _is_small(paths: Iterable[Path]) -> bool:
     return True
 
 
-def _raised(act: Callable[[], object]) -> list[UserError]:
-    """The user's errors that a call raises."""
-    try:
-        act()
-    except UserError as error:
-        return list(getattr(error, "failures", [error]))
-    return []
+def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
+    """Look at a set, and note what is found."""
+    own = _paths(source)
+    if isinstance(source, Task) and source.split is not None:  # a split that is cut off lies where train does
+        own = {split: path for split, path in own.items() if split not in source.split.shares()}
+    head = None if _is_small(own.values()) else ROWS
+    raw = folder / "raw" / source.key.rpartition(".")[2]  # messages call the set so
+    raw.mkdir(parents=True)
+    unreadable = _unreadable(source, own, raw, head)
+    found = unreadable or _invalid(recipe, source, raw, head, seen)
+    errors = found if head is None else [error for error in unreadable if error.code in _OF_FILES]
+    if (more := len(errors) - _MOST_ERRORS) > 1:
+        place = recipe.at(source.key)
+        last = BadData(
+            errors[_MOST_ERRORS].code, place, f"and {more} more errors", "mend these first, then check again"
+        )
+        errors = [*errors[:_MOST_ERRORS], last]
+    seen.errors += errors
+    is_known = isinstance(source, Task) and source.labels is not None
+    silent = _OF_FILES | _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})
+    for error in found if head is not None else ():
+        if error.code not in silent:
+            seen.notices.append(f"{source.key}: {error.place}: {error.problem}; of the first {ROWS} rows of a file")
+
+
+def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | None) -> list[UserError]:
+    """The errors of reading, of all files of each split; else rows lie in `raw`, as the stages leave them."""
+    if not isinstance(source, Task):
+        with RawWriter(raw, CORPUS) as writer:
+            rows = Files(own["text"], source, head=head or sys.maxsize).rows()
+            return failures_of(writer.write, rows, "text", own["text"])
+    each_alone: list[UserError] = []
+    with TemporaryDirectory() as folder, RawWriter(Path(folder), layout_of(source)) as writer:
+        for split, path in own.items():
+            files = Files(path, source, split, head or sys.maxsize)
+            each_alone += failures_of(writer.write, files.rows(), split, path)
+    if each_alone:
+        return each_alone
+    return failures_of(collect_task, source, _paths(source), raw, head)
+
+
+def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: Seen) -> list[UserError]:
+    """The errors of validation, at the user's files."""
+    from adaptbert.data.validate_corpus import validate_corpus
+    from adaptbert.data.validate_set import validate_labelled_set
+
+    paths, kept, rejected = _paths(source), raw.parent / ".kept", raw.parent / ".rejected.parquet"
+    if not isinstance(source, Task):
+        corpus = validate_corpus(raw, kept, rejected, ForbiddenText(()), recipe.limits)
+        return [error.at(Place(str(paths["text"]))) for error in corpus.errors]
+    validated = validate_labelled_set(raw, kept, rejected, recipe.limits)
+    places = {str(raw / f"{split}.parquet"): Place(str(path)) for split, path in paths.items()}
+    if not validated.errors and head is None:
+        labels = read_json(kept / "task.json")["labels"]
+        _note_for_training(recipe, source, labels, validated.accounts["train"].kept, seen)
+    return [error.at(places.get(error.place.file, recipe.at(source.key))) for error in validated.errors]
+
+
+def _note_for_training(recipe: Recipe, task: Task, labels: list[str], rows: int, seen: Seen) -> None:
+    """What `finetune` says of these labels and rows; values of single bases and arms are left to the stage."""
+    name = task.key.rpartition(".")[2]
+    cell = next((cell for cell in recipe.cells() if cell["task"] == name), None)
+    if cell is None:
+        return
+    values = recipe.values("finetune", cell)
+    if values.labels > rows:
+        few = f"train of {name} has {rows:,} rows that are kept: all of them are used"
+        seen.notices.append(f"{recipe.place('finetune', cell, 'labels')}: {values.labels:,}, but {few}")
+    weights = values.class_weights
+    if weights is not None and (problem := class_weights.problem(weights, task.target, labels)):
+        place, remedy = recipe.place("finetune", cell, "class_weights"), "give `balanced`, or each label its weight"
+        seen.errors.append(BadParams(Code.CONTRADICTION, place, problem, remedy))
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def text(name: str, data: Path | None) -> str:
         problem = f"no preset '{name}'{nearest(name, names())}"
         raise BadParams(Code.UNKNOWN_KEY, FOLDER, problem, f"known: {', '.join(names())}")
     preset = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    if data is not None and " data/own/" not in preset:
+    if data is not None and (" data/own/" not in preset or f" data/own/{name}/" in preset):
         remedy = f"leave --data out, or the preset, to bring the files alone: {_bring_alone(data)}"
         raise BadParams(Code.CONTRADICTION, f"--data {data}", f"preset '{name}' brings its own text", remedy)
     return preset

@@ -1,15 +1,15 @@
-"""`adaptbert price`: tokens, operations and minutes of each step that DVC would train, at the speed measured here.
+"""`adaptbert plan --price`: tokens, operations and minutes of each step that is due, at the speed measured here.
 
-Operations follow from budgets, batches and examples. Minutes follow from them at the speed of some steps of one rung,
-and of some steps of fine-tuning, whose small batches run at another speed. The trainers of the stages do these steps,
-in a folder that is removed at the end; no test row is read.
+Operations follow from budgets, batches and examples. Minutes follow from them at the speed of some steps of one
+training, and of some steps of fine-tuning, whose small batches run at another speed. The trainers of the stages do
+these steps, in a folder that is removed at the end; no test row is read.
 """
 
 import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -19,9 +19,7 @@ from rich.table import Table
 
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import amount
-from adaptbert.config import plan as planning
-from adaptbert.config import plan_file
-from adaptbert.config.plan import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
+from adaptbert.config.plan import DOMAIN_TRANSFER, FINETUNE, PRETRAIN, SCRATCH, TASK_TRANSFER, Entry, Plan
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.finetuning import Finetune
@@ -37,7 +35,6 @@ from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen as precision_of
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import checked
 from adaptbert.tasks.seed_run import SeedInputs, SeedRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
@@ -49,9 +46,8 @@ from adaptbert.training.savepoints import Savepoints
 WARM_UP = 5
 """Steps that do not count, because kernels are compiled and memory is taken in them."""
 SAMPLED = 50
-"""About so many micro-batches of a rung are read, evenly over it, to count what is masked."""
-FINETUNE = "finetune"
-TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated")
+"""About so many micro-batches of a training are read, evenly over it, to count what is masked."""
+TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated/tasks")
 
 
 class Price(NamedTuple):
@@ -69,25 +65,21 @@ class Price(NamedTuple):
     minutes: float
 
 
-def prices(steps: int) -> list[Price]:
+def prices(recipe: Recipe, plan: Plan, steps: int) -> list[Price]:
     """In the order of training, base by base; none where everything is up to date.
 
     Args:
         steps: optimizer steps that a speed is measured on.
 
     Raises:
-        BadParams: params.yaml is wrong or plan.json older.
         BadData: a text is not tokenised yet, a task not validated, or DVC cannot say what is due.
     """
-    recipe = checked()
-    plan_file.check(recipe)
     make_folder(ROOT)
-    plan = planning.read()
     pending = _pending(plan)
     with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
         benches = [_Bench(recipe, plan, pending, base, steps, Path(folder)) for base in recipe.bases]
         # All have checked their inputs.
-        return [price for bench in benches for price in (*bench.rungs(), *bench.cells())]
+        return [price for bench in benches for price in (*bench.transfers(), *bench.cells())]
 
 
 def table(priced: Sequence[Price]) -> Table:
@@ -111,59 +103,49 @@ class _Speedometer(Run):
         self.tokens_per_second = metrics.get("train/tokens_per_second", self.tokens_per_second)
 
 
-@dataclass
 class _Bench:
-    """What is due of one start.
+    """What is due of one base.
 
-    Attributes:
-        plan: of all starts.
-        pending: rungs and cells that are due, of all starts.
+    Args:
+        plan: of all bases.
+        pending: checkpoints and cells that are due, of all bases.
         work: a folder that is removed at the end.
     """
 
-    recipe: Recipe
-    plan: Plan
-    pending: Set[str]
-    start: str
-    steps: int
-    work: Path
-
-    def __post_init__(self) -> None:
-        self.seed = self.recipe.seed
-        self.tokenized = TOKENIZED / self.start
-        self.due: dict[tuple[str, Path], list[Any]] = {}
-        """Rungs by step and text: all of a step on one text have one price."""
+    def __init__(self, recipe: Recipe, plan: Plan, pending: Set[str], base: str, steps: int, work: Path) -> None:
+        self.recipe, self.pending, self.base, self.steps, self.work = recipe, pending, base, steps, work
+        self.tokenized = TOKENIZED / base
+        self.due: dict[tuple[str, Path], list[Entry]] = {}
+        """Checkpoints by step and text: all of a step on one text have one price."""
         for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER):
-            for key, entry in getattr(self.plan, stage).items():
-                if entry.base == self.start and f"{stage}/{key}" in self.pending:
-                    self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
-        self.due_cells: dict[tuple[str, str], list[Any]] = {}
+            for entry in self._pending(plan, stage):
+                self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
+        self.due_cells: dict[tuple[str, str], list[Entry]] = {}
         """Cells of a task have one price; those of an arm with values of its own another."""
-        for key, cell in self.plan.finetune.items():
-            if cell.base == self.start and f"{FINETUNE}/{key}" in self.pending:
-                arm = cell.arm if cell.has_own_values else ""
-                self.due_cells.setdefault((cell.task, arm), []).append(cell)
+        for cell in self._pending(plan, FINETUNE):
+            self.due_cells.setdefault((cell.task, cell.arm if cell.has_own_values else ""), []).append(cell)
         needed = [
             *(self.tokenized / kind / GENERAL for kind in ("heldout", "corpora")),
             *(text for _, text in self.due),
         ]
         if not all((folder / "corpus.json").is_file() for folder in needed):
-            problem = "the text of this base is not tokenised, or not all of it"
-            raise BadData(
-                Code.NO_TOKENIZED_TEXT, self.tokenized, problem, f"run `dvc repro tokenize@{self.start}` first"
-            )
+            problem, remedy = "the text of this base is not tokenised, or not all of it", f"dvc repro tokenize@{base}"
+            raise BadData(Code.NO_TOKENIZED_TEXT, self.tokenized, problem, f"run `{remedy}` first")
         for task, _ in self.due_cells:
-            folder = VALIDATED / "tasks" / task
+            folder = VALIDATED / task
             if not all((folder / name).is_file() for name in (FILE, "train.parquet", "dev.parquet")):
                 problem = "the rows of this task are not validated, or not all of them"
                 raise BadData(Code.NO_TOKENIZED_TEXT, folder, problem, "run `dvc repro validate` first")
         self.checkpoint = self._checkpoint()
 
-    def rungs(self) -> Iterator[Price]:
+    def _pending(self, plan: Plan, stage: str) -> list[Entry]:
+        table: dict[str, Entry] = getattr(plan, stage)
+        return [each for key, each in table.items() if each.base == self.base and f"{stage}/{key}" in self.pending]
+
+    def transfers(self) -> Iterator[Price]:
         """Each step on each text; general pre-training may have no budget."""
-        values = {key: self._values(key[0], entries[0]) for key, entries in self.due.items()}
-        planned = {key: self._planned(*key, values[key]) for key in self.due}
-        planned = {key: each for key, each in planned.items() if each[0]}
+        values = {key: self.recipe.values(key[0], entries[0].names()) for key, entries in self.due.items()}
+        planned = {key: each for key in self.due if (each := self._planned(*key, values[key]))[0]}
         if not planned:
             return
         *_, (stage, text) = planned
@@ -171,13 +153,13 @@ class _Bench:
         for key, (tokens, row, masked) in planned.items():
             trainings = len(self.due[key])
             tflop = trainings * self._tflop(tokens, row, masked)
-            yield Price(key[0], key[1].name, self.start, trainings, trainings * tokens, tflop, tflop / speed)
+            yield Price(key[0], key[1].name, self.base, trainings, trainings * tokens, tflop, tflop / speed)
 
     def cells(self) -> Iterator[Price]:
         """Each task, and each arm with values of its own."""
         speed = None
         for (task, arm), cells in self.due_cells.items():
-            values = self._values(FINETUNE, cells[0])
+            values = self.recipe.values(FINETUNE, cells[0].names())
             values = values.model_copy(update={"precision": precision_of(values.precision)})
             request, labels = self._request(task, values)
             speed = self._speed_of_tasks(request) if speed is None else speed
@@ -188,31 +170,26 @@ class _Bench:
             passes = len(cells) * full_runs * epochs
             tflop = passes * flop_of(values, self.checkpoint.config(), sizes) / 1e12
             name = task if not arm else f"{task}, {arm}"
-            yield Price(FINETUNE, name, self.start, len(cells) * runs, passes * sizes["tokens"], tflop, tflop / speed)
+            yield Price(FINETUNE, name, self.base, len(cells) * runs, passes * sizes["tokens"], tflop, tflop / speed)
 
-    def _values(self, stage: str, entry: Any) -> Any:
-        """Those in force for an entry of plan.json."""
-        return self.recipe.values(stage, entry.names())
-
-    def _text(self, stage: str, entry: Any) -> Path:
-        """The tokenised text that a rung is trained on, without replay."""
-        if stage == TASK_TRANSFER:
-            return self.tokenized / "tasks" / str(entry.task)
-        return self.tokenized / "corpora" / (GENERAL if stage == PRETRAIN else str(entry.corpus))
+    def _text(self, stage: str, entry: Entry) -> Path:
+        """The tokenised text that a checkpoint is trained on, without replay."""
+        of_task = stage == TASK_TRANSFER
+        return self.tokenized / ("tasks" if of_task else "corpora") / (entry.task or entry.corpus or GENERAL)
 
     def _checkpoint(self) -> Checkpoint:
-        """The general rung of the start if it is up to date, else what `pretrain` begins with."""
-        rung = Path("models") / PRETRAIN / self.start
-        if f"{PRETRAIN}/{self.start}" not in self.pending and rung.is_dir():
-            return Checkpoint.load(rung)
-        weights = self.recipe.bases[self.start]
-        words = Path("data/tokenizer") / self.start
+        """That after general pre-training if it is up to date, else what `pretrain` begins with."""
+        folder = Path("models") / PRETRAIN / self.base
+        if f"{PRETRAIN}/{self.base}" not in self.pending and folder.is_dir():
+            return Checkpoint.load(folder)
+        weights = self.recipe.bases[self.base]
+        words = Path("data/tokenizer") / self.base
         tokenizer = Tokenizer.load(words)
         if weights.is_random:
             config = random_weights(weights, tokenizer.size, tokenizer.pad)
-            untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.start}", params={}, init=None)
-            save(self.work / self.start, config, tokenizer, untrained)
-            return Checkpoint.load(self.work / self.start)
+            untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.base}", params={}, init=None)
+            save(self.work / self.base, config, tokenizer, untrained)
+            return Checkpoint.load(self.work / self.base)
         return Checkpoint.of(weights).extended(tokenizer, words)
 
     def _tflop(self, tokens: int, row: float, masked: float) -> float:
@@ -220,13 +197,13 @@ class _Bench:
         return training_flop(self.checkpoint.config(), tokens, row, decoded, decoded) / 1e12
 
     def _planned(self, stage: str, text: Path, values: Any) -> tuple[int, float, float]:
-        """Tokens of the whole budget of a rung, those of a packed row, and the share of all that is masked."""
+        """Tokens of the whole budget, those of a packed row, and the share of all that is masked."""
         corpus = TokenizedCorpus.load(text)
         if stage == DOMAIN_TRANSFER and text.name != GENERAL:
             replay = TokenizedCorpus.load(self.tokenized / "corpora" / GENERAL)
-            corpus = corpus.mixed_with(replay, values.replay_fraction, self.seed)
+            corpus = corpus.mixed_with(replay, values.replay_fraction, self.recipe.seed)
         longest = min(values.block_size, self.checkpoint.longest)
-        batches = MaskedBatches.of(values, corpus, self.checkpoint.tokenizer, longest, self.seed)
+        batches = MaskedBatches.of(values, corpus, self.checkpoint.tokenizer, longest, self.recipe.seed)
         tokens = (values.head_warmup_steps + optimizer_steps(values, corpus.tokens)) * values.global_batch_tokens
         # [CLS] and [SEP] are never masked, which short texts have many of: the share is that of some micro-batches.
         count = tokens // values.micro_batch_tokens
@@ -235,20 +212,15 @@ class _Bench:
         return tokens, float(values.block_size), masked
 
     def _speed(self, text: Path, values: Any) -> float:
-        """TFLOP that a device does in a minute of a rung."""
-        measure, heldout = self.recipe.values("measure", {"base": self.start}), [self.tokenized / "heldout" / GENERAL]
+        """TFLOP that a device does in a minute of masked-language modelling."""
+        measure, heldout = self.recipe.values("measure", {"base": self.base}), [self.tokenized / "heldout" / GENERAL]
         speed = _Speedometer()
         for steps in (WARM_UP, self.steps):
-            changes = {
-                "tokens": None,
-                "passes": None,
-                "steps": steps,
-                "head_warmup_steps": 0,
-                "measurements": 1,
-            }
+            budget = {"tokens": None, "passes": None, "steps": steps}
+            changes = {**budget, "head_warmup_steps": 0, "measurements": 1}
             short, corpus = values.model_copy(update=changes), TokenizedCorpus.load(text)
-            # As a rung of domain transfer, so that what is known of these weights is not measured again.
-            trial = Step(DOMAIN_TRANSFER, self.checkpoint, corpus, short, measure, self.seed, heldout)
+            # As domain transfer, so that what is known of these weights is not measured again.
+            trial = Step(DOMAIN_TRANSFER, self.checkpoint, corpus, short, measure, self.recipe.seed, heldout)
             with TemporaryDirectory(dir=self.work) as folder:
                 trained = train(trial, f"trial of {text.name}", Work(Path(folder), ""), speed)
         counts = trained.counts
@@ -258,7 +230,7 @@ class _Bench:
 
     def _request(self, task: str, values: Finetune) -> tuple[SeedRun, int]:
         """The inputs of the first seed, and how many labels it has."""
-        folder = VALIDATED / "tasks" / task
+        folder = VALIDATED / task
         described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
         request = SeedInputs(self.checkpoint, folder, described, rows, values).of(values.seeds[0])
         return request, labelled_set.used(rows, values.labels)
@@ -278,7 +250,7 @@ class _Bench:
 
 
 def _pending(plan: Plan) -> Set[str]:
-    """Rungs and cells, `<stage>/<key>`, that DVC would train: changed, without metrics, or upon another such rung."""
+    """Checkpoints and cells, `<stage>/<key>`, that DVC would train: changed, without metrics, or upon one of these."""
     status = subprocess.run([sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True)
     if status.returncode:
         problem = f"DVC cannot say what is due: {' '.join(status.stderr.split())}"
@@ -286,7 +258,7 @@ def _pending(plan: Plan) -> Set[str]:
     changed, pending = json.loads(status.stdout), set[str]()
     for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
         for key, entry in getattr(plan, stage).items():
-            # `pretrain` writes the random weights of a start, too.
+            # `pretrain` writes the random weights of a base, too.
             below = entry.checkpoint.replace(f"{SCRATCH}/", f"{PRETRAIN}/")
             if f"{stage}@{key}" in changed or below in pending or not Path(f"metrics/{stage}/{key}.json").is_file():
                 pending.add(f"{stage}/{key}")

@@ -1,259 +1,192 @@
-"""Every bad params.yaml of the catalogue (99 to 118): key, value and remedy, before anything runs."""
+"""What a params.yaml may hold that is not YAML, or not plain: any text is a document or an error with its line."""
 
+import copy
 import os
-import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from adaptbert.config import load
-from adaptbert.errors import BadParams, UserError
-from tests.support.commands import DEMO
-from tests.support.messages import messages_in
-from tests.support.rules import refusals
+from adaptbert.config.recipe import Recipe
+from adaptbert.errors import BAD_PARAMS, BadParams, UserError
+from adaptbert.project import rules
+from tests.support.imports import ROOT
 
-
-def errors(folder: Path, content: str | bytes) -> list[str]:
-    """The errors of a params.yaml with this content."""
-    path = folder / "params.yaml"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    try:
-        messages = refusals(load.read(path), path)
-    except UserError as error:
-        messages = messages_in(str(error))
-    return [line.replace(f"{folder}/", "") for line in messages]
-
-
-def demo(section: str, values: str) -> str:
-    """The demo with another section; a line of the file."""
-    lines = DEMO.splitlines()
-    kept = [line for line in lines if not line.startswith(f"{section}:")]
-    return "\n".join([*kept, f"{section}: {values}", ""])
-
-
-def base(**sizes: object) -> str:
-    old = "{layers: 2, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512}"
-    assert old in DEMO
-    values = {"layers": 2, "hidden_size": 256, "heads": 4, "intermediate_size": 1024, "max_positions": 512, **sizes}
-    return DEMO.replace(old, f"{{{', '.join(f'{name}: {value}' for name, value in values.items())}}}")
-
-
-def pretrain(values: str) -> str:
-    return demo("pretrain", f"{{tokens: 600_000, {values}}}")
-
-
-def test_the_demo_is_all_right(tmp_path: Path) -> None:
-    assert errors(tmp_path, DEMO) == []
-
-
-SEARCHES = (
-    ("learning_rate: [1e-5, 1e-4], epochs: []", r"epochs \[\]", "3, 5"),
-    ("learning_rate: [1e-5, 1e-4], global_batch_size: [8, 8]", r"global_batch_size \[8, 8\]", "16, 32"),
-    ("learning_rate: [2e-5, 1e-5]", r"learning_rate \[2e-05, 1e-05\]", "1.0e-5, 2.0e-4"),
+FILE = Path("params.yaml")
+SMOKE_TEXT = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
+SMOKE = load.document(SMOKE_TEXT, FILE)
+BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in ("ab", "bc", "cd", "de")
 )
+MERGES = "a: &a {x: 1}\n" + "".join(
+    f"{new}: &{new} {{<<: [{', '.join([f'*{old}'] * 10)}]}}\n" for old, new in ("ab", "bc", "cd", "de", "ef")
+)
+
+# A text, and the line, problem and remedy that its error names.
+REFUSED = [
+    ("a: 1\n  b: 2\n", 2, "mapping values", "check this line"),
+    ("a:\n  b: 1\n\tc: 2\n", 3, "", "check this line"),
+    ("a: 1\na: 2\n", 2, "duplicate key", "each key once"),
+    ("a:\n  2024: 1\n", 2, "'2024' a key is not text", "check this line"),
+    ("true: 1\n", 1, "'true' a key is not text", ""),
+    (": 3\n", 1, "a key is not text", ""),
+    ("[a]: 4\n", 1, "a key is not text", ""),
+    ("seed：1\nbases:\n  a: 1\n", 2, "mapping values", "a full-width colon (U+FF1A) stands in it: write ':' and a"),
+    ("seed：1  # 种子：一\n\nbases:\n  a: 1\n", 3, "", "a full-width colon (U+FF1A)"),
+    ("# 种子：一\na: [1\n", 3, "", "check this line"),
+    ("a: “x\nb: ”: 1\n", 2, "", "a curly quote (U+201C)"),
+    ('a: "\\0"\n', 1, "holds NUL", ""),
+    ('"\\0": 1\n', 1, "holds NUL", ""),
+    ('a: ["\\udc80"]\n', 1, "holds NUL or half of a character", ""),
+    ("a: 2024-13-45\n", 1, "'2024-13-45' is no value", ""),
+    (f"a: {'9' * 5000}\n", 1, "is no value", ""),
+    (f"a: {'9' * 50}\n", 1, "is no plain value", ""),
+    ("a: !!int x\n", 1, "'x' is no value", ""),
+    ("a: !!set {x}\n", 1, "is no plain value", ""),
+    ("a: !!python/object:os.system {}\n", 1, "", ""),
+    ("a: =\n", 1, "", ""),
+    ("a: @user\n", 1, "cannot start", "quotes"),
+    ("a: *user\n", 1, "undefined alias", "quotes"),
+    ("a:\n  b: 'x\nc: 1\n", None, "", "check this line"),
+    ("a: 1\nb: x\0y\n", None, "unacceptable character #x0000", ""),
+    ("a: \x1b[2J\n", None, "unacceptable character #x001b", ""),
+    ('a: "\\UFFFFFFFF"\n', None, "", "write it as it is"),
+    ("%YAML 3.1\n---\na: 1\n", 1, "incompatible YAML", ""),
+    ("a: 1\n---\nb: 1\n", 2, "another document", ""),
+    ("- " * 100_000, None, "nested too deep", "flatten the file"),
+    ("? " * 100_000, None, "nested too deep", "flatten the file"),
+    ("a: &a [*a]\n", None, "more than 10,000 values", ""),
+    ("a: &a {<<: *a}\n", None, "more than 10,000 values", ""),
+    (BOMB, None, "more than 10,000 values", "remove the anchors"),
+    (MERGES, None, "more than 10,000 values", "remove the anchors"),
+    ("a: [" + "1," * 300_000, None, "more than 10,000 values", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "problem", "remedy"), REFUSED, ids=lambda each: repr(each)[:30])
+def test_refused(text: str, line: int | None, problem: str, remedy: str) -> None:
+    with pytest.raises(BadParams) as raised:
+        load.document(text, FILE)
+    error = raised.value
+    assert (error.exit_code, error.code) == (BAD_PARAMS, 114)
+    assert line is None or error.place.line == line, error
+    assert problem in error.problem
+    assert remedy in error.remedy
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("text", "expected"),
     [
-        pytest.param(
-            pretrain("learning_rat: 1"),
-            r"AB-099 .*: pretrain.learning_rat: unknown key .* \(did you mean 'learning_rate'\?\)\n  known: .*",
-            id="099 unknown key",
-        ),
-        pytest.param(
-            DEMO + "\npretrian: {}\n",
-            r"AB-099 .*: pretrian: unknown key 'pretrian' \(did you mean 'pretrain'\?\)\n  known: .*",
-            id="099 unknown section",
-        ),
-        pytest.param(
-            base(layer=2),
-            r"AB-099 .*: bases.small.layer: unknown key 'layer' \(did you mean 'layers'\?\)\n  known: checkpoint, .*",
-            id="099 unknown key of a base",
-        ),
-        pytest.param(
-            demo("arms", "{far: {domain: domain}}"),
-            r"AB-099 .*: arms.far.domain: unknown key 'domain'.*\n  known: again, bases, domain_transfer, .*",
-            id="099 unknown key of an arm",
-        ),
-        pytest.param(
-            DEMO.replace("\ntasks:", "\ntask:"),
-            [
-                r"AB-099 .*: tasks: is missing\n  add it",
-                r"AB-099 .*: task: unknown key 'task' \(did you mean 'tasks'\?\).*",
-            ],
-            id="099 section mistyped",
-        ),
-        pytest.param(
-            demo("finetune", "{tag_scheme: bio}"),
-            r"AB-099 .*finetune.tag_scheme: unknown key 'tag_scheme'.*",
-            id="099 a key of a task",
-        ),
-        pytest.param(
-            pretrain("learning_rate: fast"),
-            r"AB-109 .*pretrain.learning_rate: .*found text 'fast'\n  write a number, without quotes.*",
-            id="100 text for a number",
-        ),
-        pytest.param(
-            DEMO.replace("path: data/demo/general.jsonl", "path: 2026-01-01"),
-            r"AB-109 .*corpora.general.path: .*found a date 2026-01-01\n  write it in quotes",
-            id="102 a date for text",
-        ),
-        pytest.param(
-            demo("tokenizer", "{lowercase: yes}"),
-            r"AB-109 .*tokenizer.lowercase: .*found text 'yes'\n  write true or false, without quotes",
-            id="102 yes",
-        ),
-        pytest.param(
-            demo("tokenizer", "{min_frequency: 2, min_frequency: 3}"),
-            r"AB-114 params.yaml:\d+: key 'min_frequency' twice .*\n  keep one of the two",
-            id="103 duplicate key",
-        ),
-        pytest.param(
-            "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
-            + "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in ("ab", "bc", "cd", "de")),
-            r"AB-114 params.yaml: more than 10,000 values\n  remove the anchors, .*",
-            id="104 alias bomb",
-        ),
-        pytest.param("a: !!python/object:os.system {}\n", r"AB-114 params.yaml:1: tag not allowed .*", id="106"),
-        pytest.param("a: " + "x" * 1_000_001, r"AB-114 params.yaml: 1,000,004 bytes, more than 1 MB\n.*", id="107"),
-        pytest.param("", r"AB-114 params.yaml: expected a mapping, found nothing\n.*", id="108 empty"),
-        pytest.param("- a\n", r"AB-114 params.yaml: expected a mapping, found a list\n.*", id="108 list"),
-        pytest.param(
-            pretrain("learning_rate: 0.0"),
-            r"AB-109 .*pretrain.learning_rate: 0.0 is out of range\n  it should be greater than 0",
-            id="109 learning rate 0",
-        ),
-        pytest.param(
-            base(heads=3),
-            r"AB-111 .*bases.small: hidden_size 256 % heads 3 = 1, not 0\n  write heads: 2, or a .*",
-            id="110 heads",
-        ),
-        pytest.param(
-            demo("domain_transfer", "{tokens: 10, steps: 10}"),
-            r"AB-111 .*domain_transfer: give one of tokens, passes, steps, found .*\n  keep one",
-            id="111 two budgets",
-        ),
-        pytest.param(
-            pretrain("betas: 0.9"),
-            r"AB-109 .*pretrain.betas: expected a list, found a number 0.9\n  .* in brackets: \[0.9, \.\.\.\]",
-            id="100 a number for a list",
-        ),
-        *(
-            pytest.param(
-                demo("finetune", f"{{search: {{trials: 4, seeds: 1, {search}}}}}"),
-                rf"AB-111 .*search: {problem}.*\n  write e.g. \[{remedy}\]",
-                id=f"111 {search}",
-            )
-            for search, problem, remedy in SEARCHES
-        ),
-        pytest.param(
-            demo("finetune", "{early_stopping: true}"),
-            r"AB-109 .*finetune.early_stopping: expected a mapping, found a boolean True\n  its keys are patience",
-            id="100 a boolean for a mapping",
-        ),
-        pytest.param(
-            demo("finetune", "{seeds: 0}"),
-            r"AB-109 .*finetune.seeds: 0 is out of range\n  write how many, from 1 to 100, or a list",
-            id="109 no seed",
-        ),
-        pytest.param(
-            demo("domain_transfer", "{tokens: 12k}"),
-            r"AB-109 .*domain_transfer.tokens: expected an integer, found text '12k'\n  write a whole number, .*",
-            id="100 a number with a unit",
-        ),
-        pytest.param(
-            demo("tokenizer", "{lowercase: “true}"),
-            r"AB-109 .*lowercase: .*\n  a curly quote \(U\+201C\) stands in it: write a straight one",
-            id="100 a curly quote",
-        ),
-        pytest.param(
-            demo("tokenize", "{words: {dictionary: }}"),
-            r"AB-109 .*tokenize.words.dictionary: expected text, found nothing\n  write a value behind .*",
-            id="100 nothing",
-        ),
-        pytest.param(
-            demo("compare", f"{{confidence: {'x' * 900_000}}}"),
-            r"AB-109 .*expected a number, found text 'x{79}... \(900,002 characters\)\n.*",
-            id="100 a long value is shown short",
-        ),
-        pytest.param(
-            demo("compare", "{min_gain: 0}"),
-            r"AB-109 .*compare.min_gain: 0 is out of range\n  it should be greater than 0",
-            id="109 a gain worth having",
-        ),
-        pytest.param(
-            pretrain("masking: {unit: words}"),
-            r"AB-109 .*pretrain.masking.unit: expected 'token', .*, found text 'words'\n  write word",
-            id="100 another word",
-        ),
-        pytest.param(
-            demo("validate", "{min_characters: 300000}"),
-            r"AB-111 .*validate: min_characters 300000 > max_characters 200000\n  change one of them",
-            id="111 lengths",
-        ),
-        *(
-            pytest.param(
-                demo("seed", str(seed)),
-                rf"AB-109 .*: seed: {seed} is out of range\n  it should be .*",
-                id=f"109 seed {seed}",
-            )
-            for seed in (-1, 2**64)
-        ),
-        *(
-            pytest.param(
-                demo("seed", seed),
-                r"AB-109 .*: seed: expected an integer, found .*\n  write a whole number, without quotes and units",
-                id=f"100 seed {seed}",
-            )
-            for seed in ("true", "'1'")
-        ),
-        pytest.param(DEMO.encode("utf-16"), r"AB-114 params.yaml: byte 0 is not UTF-8\n.*", id="114 UTF-16"),
-        pytest.param(
-            pretrain("weight_decay: .nan"),
-            r"AB-109 .*pretrain.weight_decay: nan is not finite\n  write a number",
-            id="117 NaN",
-        ),
+        ("a: &x 1\nb: &x 2\nc: *x\n", {"a": 1, "b": 2, "c": 2}),
+        ("a: &a {x: 1}\nb: {<<: *a, '：': 1}\n", {"a": {"x": 1}, "b": {"x": 1, "：": 1}}),
+        ('a:\n  "2024": 1e-5\n', {"a": {"2024": 1e-5}}),
+        ("\ufeffa: 1\r\nb: 2\r\n", {"a": 1, "b": 2}),
     ],
 )
-def test_refused(tmp_path: Path, content: str | bytes, expected: str | list[str]) -> None:
-    messages = errors(tmp_path, content)
-    patterns = [expected] if isinstance(expected, str) else expected
-    assert len(messages) == len(patterns), messages
-    for line, pattern in zip(sorted(messages), sorted(patterns), strict=True):
-        assert re.fullmatch(pattern, line, re.DOTALL), line
+def test_read(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
+    (tmp_path / "params.yaml").write_bytes(text.encode())
+    assert load.read(tmp_path / "params.yaml") == expected
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("content", "problem"),
     [
-        pytest.param("learning_rate: 1e-5", id="101 1e-5 is a number"),
-        pytest.param("clip_norm: 1", id="an integer is a number"),
-        pytest.param("betas: &o [0.9, 0.98]", id="104 an anchor"),
+        (b"", "expected a mapping, found nothing"),
+        (b"- a\n", "expected a mapping, found a list"),
+        ("a: 1".encode("utf-16"), "byte 0 is not UTF-8"),
+        (b"a: " + b"x" * 1_000_001, "1,000,004 bytes, more than 1 MB"),
+        (Path.mkdir, "a folder, not a file"),
+        (os.mkfifo, "something else, not a file"),
+        (lambda path: path.symlink_to("there.yaml"), "something else, not a file"),
+        (lambda _: None, "file not found"),
     ],
 )
-def test_accepted(tmp_path: Path, values: str) -> None:
-    assert errors(tmp_path, pretrain(values)) == []
-
-
-@pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text])
-def test_line_ends_and_byte_order_mark_do_not_matter(tmp_path: Path, change: "type[str]") -> None:
-    """114."""
-    assert errors(tmp_path, change(DEMO)) == []
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (Path.mkdir, "a folder, not a file\n  move it away, then run `adaptbert use demo` to write one"),
-        (os.mkfifo, "a pipe, a socket or a device, not a file\n  move it away"),
-        (lambda path: path.symlink_to("there.yaml"), "a link to there.yaml, which is not there\n  remove it, then run"),
-        (lambda _: None, "file not found\n  run `adaptbert use demo` to write one"),
-    ],
-)
-def test_what_stands_in_place_of_the_file(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
-    make(tmp_path / "params.yaml")
+def test_what_is_no_such_file(tmp_path: Path, content: bytes | Callable[[Path], object], problem: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_bytes(content) if isinstance(content, bytes) else content(path)
     with pytest.raises(BadParams) as caught:
-        load.read(tmp_path / "params.yaml")
-    assert str(caught.value).startswith(f"AB-114 {tmp_path}/params.yaml: {words}")
+        load.read(path)
+    assert str(caught.value).startswith(f"AB-114 {path}: {problem}")
+
+
+# --- whatever the text is
+
+FRAGMENTS = [
+    *"：，“”\t\n #&*!|>%@`'\"[]{}?:-,~=<.0\\",
+    "  ",
+    "- ",
+    ": ",
+    "? ",
+    "<<: *a",
+    "&a ",
+    "*a",
+    "!!int ",
+    "1e999",
+]
+TEXTS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=40).map("".join)
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates() | st.just("general")
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.sampled_from(["section", "path"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+def message_of(check: Callable[[], object]) -> str:
+    """What a user reads, which every stream can print; anything but a user's error is a fault."""
+    try:
+        check()
+    except UserError as error:
+        message = str(error)
+    else:
+        return ""
+    assert message.encode()
+    assert all(len(line) < 2000 for line in message.splitlines()), message
+    return message
+
+
+@given(TEXTS)
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_a_document_or_an_error(text: str) -> None:
+    """And a document says what ruamel's own loader says, which DVC has."""
+    if not message_of(lambda: load.document(text, FILE)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert repr(load.document(text, FILE)) == repr(YAML(typ="safe", pure=True).load(text))
+
+
+def places(values: Any, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The path of every key."""
+    inner = values.items() if isinstance(values, dict) else ()
+    return [path for key, value in inner for path in [(*prefix, key), *places(value, (*prefix, key))]]
+
+
+@given(st.sampled_from(places(SMOKE)), VALUES, st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_any_value_anywhere_is_right_or_an_error(path: tuple[str, ...], value: Any, is_key: bool) -> None:
+    document = copy.deepcopy(SMOKE)
+    here = document
+    for part in path[:-1]:
+        here = here[part]
+    here[str(value) if is_key else path[-1]] = here[path[-1]] if is_key else value
+    message_of(lambda: rules.check(Recipe(document, FILE)))
+
+
+@pytest.mark.nightly
+@given(st.data())
+@settings(max_examples=20_000, deadline=None)
+def test_any_edit_of_a_good_file_is_right_or_an_error(data: st.DataObject) -> None:
+    text = SMOKE_TEXT
+    for _ in range(data.draw(st.integers(1, 4))):
+        first = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(first, min(len(text), first + 30)))
+        text = text[:first] + data.draw(TEXTS) + text[end:]
+    message_of(lambda: rules.check(Recipe(load.document(text, FILE) or {}, FILE)))

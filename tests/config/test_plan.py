@@ -1,27 +1,35 @@
-"""What is named in params.yaml, and the checkpoints and cells that it stands for."""
+"""plan.json: the checkpoints and cells that params.yaml stands for; what is written is read, and an older file told."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.config.plan import Plan, expand, seed_of_replicate
+from adaptbert.config import plan_file
+from adaptbert.config.plan import Plan, read
+from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import ARMS as KNOWN
 from adaptbert.config.schema.bases import Climb
 from adaptbert.config.schema.section import RESERVED
-from tests.support.rules import DEMO, errors
+from adaptbert.errors import BadParams
+from tests.support.rules import DEMO
 
 ARMS = {name: KNOWN[name] for name in DEMO["arms"]}
-AGAIN = {"domain_again": {"again": "domain"}, "both_again": {"again": "domain_task"}}
 SMALL, TASK = DEMO["bases"]["small"], DEMO["tasks"]["section"]
 CHANGED = ("pretrain", "domain_transfer", "task_transfer", "measure", "finetune", "tokenizer", "tokenize")
 
 
-def expanded(replicates: int = 1, bases: tuple[str, ...] = ("small",), **changes: Any) -> Plan:
+def recipe(replicates: int = 1, bases: tuple[str, ...] = ("small",), **changes: Any) -> Recipe:
     values = {"compare": {"replicates": replicates}, "bases": dict.fromkeys(bases, SMALL)}
-    return expand(Recipe({**DEMO, **values, **changes}))
+    return Recipe({**DEMO, **values, **changes})
+
+
+def expanded(*counts: Any, **changes: Any) -> Plan:
+    return expand(recipe(*counts, **changes))
 
 
 def test_one_base_and_one_replicate() -> None:
@@ -116,73 +124,34 @@ def test_an_entry_has_the_overrides_that_it_differs_by() -> None:
     assert not tables.finetune["mention-domain-small-1"].has_own_values
 
 
+TRAINED = {"pretrain", "domain_transfer", "task_transfer", "measure"}
+
+
 @pytest.mark.parametrize(
     ("changes", "touched"),
     [
-        ({"seed": 2}, {"pretrain", "domain_transfer", "task_transfer", "measure"}),
-        ({"measure": {"max_tokens": 10}}, {"pretrain", "domain_transfer", "task_transfer", "measure"}),
+        ({"seed": 2}, TRAINED),
+        ({"measure": {"max_tokens": 10}}, TRAINED),
         ({"tokenizer": {"vocabulary_size": 500}}, {"tokenizer"}),
         ({"tokenize": {"max_length": 64}}, {"tokenize"}),
         ({"validate": {"min_characters": 1}}, {"validation"}),
+        ({"overrides": {"domain": {"finetune": {"epochs": 1}}}}, {"finetune"}),
         ({"finetune": {"epochs": 1}}, set()),
         ({"pretrain": {"tokens": 5}, "domain_transfer": {}, "task_transfer": {}}, set()),
         ({"corpora": DEMO["corpora"] | {"domain": {"path": "other.txt"}}}, {"collect"}),
     ],
 )
-def test_values_are_in_the_entries_of_the_stages_that_read_them(changes: dict[str, Any], touched: set[str]) -> None:
-    """And those of sections of params.yaml that DVC compares itself are in none."""
+def test_values_are_in_the_entries_of_the_stages_that_read_them(
+    tmp_path: Path, changes: dict[str, Any], touched: set[str]
+) -> None:
+    """And those of sections of params.yaml that DVC compares itself are in none, free for `dvc exp run -S`."""
     before, after = expanded().model_dump(), expanded(**changes).model_dump()
     assert {stage for stage in before if before[stage] != after[stage]} == touched
     assert all({*before[stage]} == {*after[stage]} for stage in before)
-
-
-# --- an arm once more
-
-
-@pytest.mark.parametrize("replicates", [1, 3])
-def test_an_arm_once_more_has_the_replicates_after_those_of_the_first(replicates: int) -> None:
-    before, after = expanded(replicates), expanded(replicates, arms=ARMS | AGAIN)
-    assert {key: cell for key, cell in after.finetune.items() if not cell.arm.endswith("again")} == before.finetune
-    later = range(replicates + 1, 2 * replicates + 1)
-    more = {f"domain-small-{replicate}" for replicate in later}
-    assert after.domain_transfer.keys() - before.domain_transfer.keys() == more
-    assert {key: cell.checkpoint for key, cell in after.finetune.items() if cell.arm == "domain_again"} == {
-        f"{task}-domain_again-small-{replicate}": f"domain_transfer/domain-small-{replicate}"
-        for task in ("section", "mention")
-        for replicate in later
-    }
-    first = {seed_of_replicate(1, replicate) for replicate in range(1, replicates + 1)}
-    for replicate in later:
-        own = after.task_transfer[f"section-domain-small-{replicate}"]
-        assert (own.checkpoint, own.replicate) == (f"domain_transfer/domain-small-{replicate}", replicate)
-        assert seed_of_replicate(1, replicate) not in first
-
-
-@pytest.mark.parametrize(
-    ("arms", "tasks"),
-    [
-        ({"domain": {"domain_transfer": "domain", "tasks": ["section"]}}, ["section"]),
-        ({"domain_again": {"again": "domain", "tasks": ["mention"]}}, ["mention"]),
-    ],
-)
-def test_its_tasks_are_those_of_the_first_unless_it_names_its_own(arms: dict[str, Any], tasks: list[str]) -> None:
-    tables = expanded(arms=ARMS | {"domain_again": {"again": "domain"}} | arms)
-    assert [cell.task for cell in tables.finetune.values() if cell.arm == "domain_again"] == tasks
-
-
-@pytest.mark.parametrize(
-    ("arm", "place", "expected"),
-    [
-        ({"again": "domian"}, "arms", "more.again names 'domian', which is no other arm"),
-        ({"again": "more"}, "arms", "more.again names 'more', which is no other arm"),
-        ({"again": "general"}, "arms", "more.again names 'general', which has no step that is trained for each"),
-        ({"again": "domain_again"}, "arms", "more.again names 'domain_again', which repeats another arm itself"),
-        ({"again": "domain", "task_transfer": "own"}, "arms.more", "'again' beside what an arm is trained on"),
-    ],
-)
-def test_what_cannot_be_repeated(arm: dict[str, Any], place: str, expected: str) -> None:
-    (line,) = errors(arms=ARMS | {"more": arm, "domain_again": {"again": "domain"}})
-    assert line.startswith(f"AB-111 params.yaml: {place}: {expected}")
+    plan_file.write(expanded(), tmp_path / "plan.json")
+    found = plan_file.errors(recipe(**changes), path=tmp_path / "plan.json")
+    assert bool(found) == bool(touched)
+    assert all("older than params.yaml: different: " in error.problem for error in found)
 
 
 # --- whatever the names are
@@ -196,6 +165,15 @@ STEPS = st.builds(
 )
 
 
+def trained_on(tables: Plan, folder: str) -> list[str]:
+    """How the weights of a checkpoint began, and the names of its texts."""
+    stage, _, key = folder.partition("/")
+    if stage in ("scratch", "pretrain"):
+        return [stage]
+    entry = getattr(tables, stage)[key]
+    return [*trained_on(tables, entry.checkpoint), entry.corpus or entry.task]
+
+
 @settings(max_examples=100)
 @given(
     st.dictionaries(NAMES, STEPS, min_size=1, max_size=4),
@@ -207,23 +185,103 @@ def test_every_checkpoint_is_there(
     arms: dict[str, dict[str, Any]], bases: list[str], tasks: list[str], replicates: int
 ) -> None:
     """That another starts from; keys are unique, and a checkpoint has the steps of its arm."""
-    recipe = Recipe(
-        {
-            **DEMO,
-            "bases": dict.fromkeys(bases, SMALL),
-            "tasks": dict.fromkeys(tasks, TASK),
-            "arms": arms,
-            "compare": {"replicates": replicates},
-        }
-    )
-    tables = expand(recipe)
+    names = {"tasks": dict.fromkeys(tasks, TASK), "arms": arms}
+    whole = recipe(replicates, tuple(bases), **names)
+    tables = expand(whole)
     parents = tables.parents()
     assert all(below is None or below in parents for below in parents.values())
-    assert len({*tables.shown().values()}) == len(parents)
     for cell in tables.finetune.values():
-        assert tables.climb(cell.checkpoint) == recipe.arms[cell.arm].climb
+        climb = whole.arms[cell.arm].climb
+        begin, end = "scratch" if climb.is_random else "pretrain", [cell.task] if climb.with_task_text else []
+        assert trained_on(tables, cell.checkpoint) == [begin, *climb.corpora, *end]
         key = cell.checkpoint.rpartition("/")[2].split("-")
         assert key[-2 if cell.replicate else -1] == cell.base
-    trained = [arm for arm in recipe.arms.values() if arm.climb not in (Climb(), Climb(is_random=True))]
+    trained = [arm for arm in whole.arms.values() if arm.climb not in (Climb(), Climb(is_random=True))]
     each = replicates * len(trained) + len(arms) - len(trained)
     assert len(tables.finetune) == each * len(bases) * len(tasks)
+
+
+# --- the file
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    plan_file.write(plan_file.plan(recipe()), tmp_path / "plan.json")
+    return tmp_path / "plan.json"
+
+
+def test_what_is_written_is_read(written: Path) -> None:
+    assert read(written) == plan_file.plan(recipe())
+    plan_file.check(recipe(), plan_file.stages(), written)
+
+
+def test_an_entry_is_a_line(written: Path) -> None:
+    lines = written.read_text().splitlines()
+    assert lines[0] == '{"plan": {'
+    assert (
+        '   "section-domain-small-1": {"base": "small", "replicate": 1, "from": "domain_transfer/domain-small-1", '
+        '"task": "section", "arm": "domain", "values": {}},' in lines
+    )
+
+
+def test_a_plan_without_a_step_has_every_table(tmp_path: Path) -> None:
+    """DVC looks for every table."""
+    plan_file.write(plan_file.plan(recipe(arms=["general"])), tmp_path / "plan.json")
+    loaded = json.loads((tmp_path / "plan.json").read_text())
+    assert list(loaded) == ["plan"]
+    assert {*loaded["plan"]} == {*Plan.model_fields, "validate"} - {"validation"}
+    assert loaded["plan"]["domain_transfer"] == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"replicates": 2},
+            "missing: domain_transfer@general-small-2, domain_transfer@domain-small-2, task_transfer@section-small-2 "
+            "and 17 more",
+        ),
+        ({"tasks": {"section": DEMO["tasks"]["section"]}}, "to be removed: collect_task@mention, task_transfer@"),
+        ({"arms": [*reversed(ARMS)]}, "in another order: domain_transfer, task_transfer, measure, finetune"),
+        ({"corpora": dict(reversed(DEMO["corpora"].items()))}, "different: validate"),
+        ({"overrides": {"small": {"finetune": {"epochs": 1}}}}, "different: finetune@section-scratch-small, "),
+    ],
+)
+def test_an_older_file_is_refused(written: Path, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadParams, match=r"AB-210 .*: older than params.yaml: ") as refused:
+        plan_file.check(recipe(**changes), path=written)
+    assert words in refused.value.problem
+    assert "run `adaptbert plan`" in refused.value.remedy
+
+
+def test_a_plan_of_other_code_is_refused(written: Path) -> None:
+    """Only where it is asked for: the first stage looks at all code, a stage that trains at its own."""
+    today = read(written)
+    plan_file.write(today.model_copy(update={"code": today.code | {"finetune": "0" * 16}}), written)
+    plan_file.check(recipe(), ["pretrain"], written)
+    with pytest.raises(BadParams, match=r"AB-210 .*older than the code of finetune\n  run `adaptbert plan`"):
+        plan_file.check(recipe(), plan_file.stages(), written)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        '{"plan": 3}',
+        '{"plan": [',
+        '{"plan": {"pretrain": {"a": {"b": "c"}}}}',
+        "\udcff",
+        f'{{"plan": {"[" * 100_000}',
+        # DVC would read it as a variable of dvc.yaml.
+        '{"plan": {}, "collect": {"../../inside": {}}}',
+    ],
+)
+def test_another_file_is_refused(written: Path, content: str) -> None:
+    written.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(BadParams, match=r"AB-210 .*not a file of `adaptbert plan`"):
+        read(written)
+
+
+def test_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadParams, match=r"AB-210 .*the file is missing"):
+        read(tmp_path / "plan.json")

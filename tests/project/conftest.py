@@ -34,5 +34,5 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def own(project: Path) -> Path:
     """The folder of a user's files in it."""
     folder = project / "data/own"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     return folder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.config import strict_yaml
+from adaptbert.config import load
 from adaptbert.config.plan import PLAN
 from adaptbert.errors import BadParams
 from adaptbert.project import editing
@@ -46,7 +46,7 @@ def added(folder: Path, text: str, keys: tuple[str, ...]) -> str:
     """The text with an entry, which says no more than that."""
     file = folder / "params.yaml"
     file.write_text(text, encoding="utf-8")
-    document = strict_yaml.load(text, file)
+    document = load.document(text, file)
     here = document
     for key in keys[:-1]:
         here = here[key]
@@ -90,7 +90,7 @@ ODD = ["on", "1e3", "a: b", "#x", "- x", "", " x", "@x", "~", "1_000", "{", "\n"
 @given(st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9))
 def test_any_text_is_written_so_that_it_is_read_again(value: str) -> None:
     shown = editing.shown("a", "b", {"x": value, "y": [value]})
-    assert strict_yaml.load(shown, Path("x")) == {"a": {"b": {"x": value, "y": [value]}}}
+    assert load.document(shown, Path("x")) == {"a": {"b": {"x": value, "y": [value]}}}
 
 
 def test_a_text_that_says_something_else_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`adaptbert price`: the price of each step that is due, one table, and nothing written."""
+"""`adaptbert plan --price`: the price of each step that is due, one table, and nothing trained is kept."""
 
 import json
 import re
@@ -101,8 +101,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def all_prices() -> list[Price]:
+    return prices(recipes.read(), planning.read(), steps=3)
+
+
 def priced() -> dict[tuple[str, str], Price]:
-    return {(each.step, each.text): each for each in prices(steps=3)}
+    return {(each.step, each.text): each for each in all_prices()}
 
 
 def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> None:
@@ -142,15 +146,9 @@ def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> N
     assert third["finetune", "section"].trainings == 2 * 6, "the cell upon the changed rung is due again"
 
 
-def test_before_the_first_rung_general_pre_training_has_a_price(project: Path) -> None:
-    first = priced()
-    assert first["pretrain", "general"].tokens > 0
-    assert not (project / "models").exists()
-
-
 def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    done = run("price", "--steps", "10")
+    done = run("plan", "--price", "10")
     assert done.exit_code == 0, done.output
     lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
     (header,) = [place for place, line in enumerate(lines) if "trainings" in line]
@@ -172,17 +170,10 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch:
 )
 def test_inputs_that_are_not_there_yet(project: Path, gone: str, problem: str, stage: str) -> None:
     (project / "data" / gone).unlink()
-    done = run("price")
+    done = run("plan", "--price", "10")
     assert (done.exit_code, done.stderr.count("AB-")) == (65, 1)
     assert f"AB-218 data/{gone.partition('/')[0]}/{problem}" in done.stderr
     assert f"dvc repro {stage}`" in done.stderr
-
-
-def test_what_dvc_says_where_it_fails(project: Path) -> None:
-    (project / "dvc.yaml").write_text("stages: 1", encoding="utf-8")
-    done = run("price")
-    assert done.exit_code == 65
-    assert "AB-198 dvc status: DVC cannot say what is due: './dvc.yaml' validation failed." in done.stderr
 
 
 def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,11 +184,13 @@ def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patched:
         patched.setattr(price, "train", lambda *_: pytest.fail("timed"))
         with pytest.raises(BadData, match="AB-218 data/tokenized/other: the text of this base is not tokenised"):
-            prices(steps=3)
+            all_prices()
     for kind in ("tokenized", "tokenizer"):
         shutil.copytree(tmp_path / f"data/{kind}/small", tmp_path / f"data/{kind}/other")
-    of = {base: [each[:2] for each in prices(steps=3) if each.base == base] for base in ("small", "other")}
-    assert of["small"] == of["other"] != []
+    of = {base: [each[:2] for each in all_prices() if each.base == base] for base in ("small", "other")}
+    assert of["small"] == of["other"]
+    assert of["small"][0] == ("pretrain", "general"), "before its checkpoint is there"
+    assert not (tmp_path / "models").exists()
 
 
 @pytest.mark.parametrize("text", ["domain", "general"])

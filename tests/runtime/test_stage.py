@@ -92,7 +92,10 @@ def test_other_arguments_are_refused(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("seed: -1\n", "AB-109 params.yaml: seed: -1 is out of range\n  it should be greater than or equal to 0"),
+        (
+            "seed: -1\n",
+            "AB-109 params.yaml: seed: expected greater than or equal to 0, found an integer -1\n  see docs",
+        ),
         ("comprae: {}\n", "AB-099 params.yaml: comprae: unknown key 'comprae' (did you mean 'compare'?)"),
         ("overrides: {small: {finetune: {epochs: few}}}\n", "AB-109 params.yaml: overrides.small.finetune.epochs: "),
         ("overrides: {smal: {}}\n", "AB-099 params.yaml: overrides.smal: 'smal' is no base, corpus, task or arm"),

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from transformers import BertForMaskedLM
 
 from adaptbert.config import load as params
-from adaptbert.config.plan import expand
+from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.mlm import BUDGET

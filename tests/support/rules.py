@@ -6,7 +6,7 @@ from typing import Any
 
 from adaptbert.config import load
 from adaptbert.config.recipe import Recipe
-from adaptbert.errors import UserError
+from adaptbert.errors import UserError, failures_of
 from adaptbert.project import rules
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -38,6 +38,13 @@ def recipe(**changes: Any) -> Recipe:
 def errors(**changes: Any) -> list[str]:
     """The messages of all checks."""
     return refusals(changed(changes))
+
+
+def found(**changes: Any) -> list[tuple[int, str]]:
+    """Code and place of each error of all checks, in params.yaml."""
+    failures = failures_of(lambda: rules.check(recipe(**changes)))
+    assert {failure.place.file for failure in failures} <= {str(FILE)}
+    return [(failure.code, ".".join(failure.place.keys)) for failure in failures]
 
 
 def refusals(document: dict[str, Any], file: Path = FILE) -> list[str]:

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from adaptbert.comparison.arms import StageOutputs
 from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.records import Comparison
-from adaptbert.config.plan import Entry, Plan, expand
+from adaptbert.config.plan import Entry, Plan
+from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.comparison import PRIMARY, Compare
 from adaptbert.core.files import read_json, write_json

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
@@ -118,7 +118,7 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[list[Name], Field(max_length=bounds.NAMES)]
+Names = Annotated[list[Name], Field(min_length=1, max_length=bounds.NAMES)]
 
 
 class Arm(Section):
@@ -126,29 +126,23 @@ class Arm(Section):
 
     pretrain: Literal["none"] | None = None
     """`none`: random weights of the sizes of the base."""
-    domain_transfer: Annotated[Names, BeforeValidator(_listed)] = Field(default_factory=list)
+    domain_transfer: Annotated[list[Name], BeforeValidator(_listed), Field(max_length=bounds.NAMES)] = []
     """A corpus, or several in a list, one after the other."""
     task_transfer: Literal["own"] | None = None
     """`own`: the training text of the task, without labels; it comes last."""
-    again: Name | None = None
-    """Another arm, whose checkpoints are trained once more with other seeds: an A/A control. It says no more than that,
-    and which `tasks` and `bases` have it; left out: those of the other arm."""
     tasks: Names | None = None
     """Tasks that have this arm; left out: all."""
     bases: Names | None = None
     """Bases that have this arm; left out: all."""
 
-    @model_validator(mode="after")
-    def _is_again_alone(self) -> "Arm":
-        if self.again is not None and self.climb != Climb():
-            remedy = f"leave out all but again: {self.again}; only tasks and bases may stand beside it"
-            raise contradiction("'again' beside what an arm is trained on", remedy)
-        return self
-
     @property
     def climb(self) -> Climb:
-        """What it is trained on; of an arm with `again` that of the other arm (`with_again`)."""
+        """What it is trained on."""
         return Climb(self.pretrain == "none", tuple(self.domain_transfer), self.task_transfer is not None)
+
+    def is_of(self, task: str, base: str) -> bool:
+        """Whether a task has it from a base."""
+        return (self.tasks is None or task in self.tasks) and (self.bases is None or base in self.bases)
 
 
 ARMS: Mapping[str, dict[str, Any]] = {
@@ -162,52 +156,23 @@ ARMS: Mapping[str, dict[str, Any]] = {
     "general_long_task": {"domain_transfer": GENERAL, "task_transfer": "own"},
 }
 """Arms that a list can name."""
+USUAL = ("general", "general_long", "domain", "task", "domain_task")
+"""All that the corpora allow, with the control on general text; without a corpus `domain` the others."""
 
 
 def _spelled_out(value: object) -> object:
-    """A list of known names as a mapping."""
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+    """A list of known names, and of mappings of others, as one mapping."""
+    if not isinstance(value, list):
         return value
-    for name in value:
-        if name not in ARMS:
-            remedy = f"known: {', '.join(ARMS)}; write a mapping for others: {{{name}: {{domain_transfer: CORPUS}}}}"
-            raise contradiction(f"'{name}' is none of the arms that a list can name", remedy, Code.UNKNOWN_KEY)
-    return {name: ARMS[name] for name in value}
+    arms: dict[Any, Any] = {}
+    for each in value:
+        if isinstance(each, str) and each not in ARMS:
+            remedy = f"known: {', '.join(ARMS)}; write others as {{{each}: {{domain_transfer: CORPUS}}}}"
+            raise contradiction(f"'{each}' is none of the arms that a list can name", remedy, Code.UNKNOWN_KEY)
+        if not isinstance(each, str | dict):
+            return value
+        arms |= {each: ARMS[each]} if isinstance(each, str) else each
+    return arms
 
 
-def _resolved(arms: dict[str, Arm]) -> dict[str, Arm]:
-    """The arms; those with `again` have the steps of the arm that it names."""
-    if not arms:
-        raise contradiction("empty, so nothing to compare", "leave it out: all that the text allows", Code.UNKNOWN_KEY)
-    resolved = dict(arms)
-    for name, arm in arms.items():
-        if arm.again is None:
-            continue
-        if (other := arms.get(arm.again)) is None or arm.again == name:
-            problem = f"{name}.again names '{arm.again}', which is no other arm"
-            raise contradiction(problem, f"known: {', '.join(each for each in arms if each != name) or 'none'}")
-        if other.again is not None:
-            problem = f"{name}.again names '{arm.again}', which repeats another arm itself"
-            raise contradiction(problem, f"write again: {other.again}, and leave one of the two out")
-        if not (other.climb.corpora or other.climb.with_task_text):
-            problem = f"{name}.again names '{arm.again}', which has no step that is trained for each replicate"
-            raise contradiction(problem, "name an arm with domain_transfer or task_transfer, which says so itself")
-        own = {key: values for key in ("tasks", "bases") if (values := getattr(arm, key)) is not None}
-        resolved[name] = other.model_copy(update={"again": arm.again, **own})
-    return resolved
-
-
-Arms = Annotated[dict[Name, Arm], BeforeValidator(_spelled_out), AfterValidator(_resolved)]
-
-
-def arms_of(written: dict[str, Arm] | None, corpora: Mapping[str, Any]) -> dict[str, Arm]:
-    """The arms in force: those written, else all that the corpora allow, with the control on general text."""
-    if written is not None:
-        return written
-    names = ["general", "general_long", "domain", "task", "domain_task"] if DOMAIN in corpora else ["general", "task"]
-    return {name: Arm.model_validate(ARMS[name]) for name in names}
-
-
-def is_of(arm: Arm, task: str, base: str) -> bool:
-    """Whether a task has the arm from a base."""
-    return (arm.tasks is None or task in arm.tasks) and (arm.bases is None or base in arm.bases)
+Arms = Annotated[dict[Name, Arm], BeforeValidator(_spelled_out), Field(min_length=1)]

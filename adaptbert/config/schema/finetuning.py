@@ -281,7 +281,9 @@ class Finetune(Training):
         """
         if shape == "sentence_pair":
             if self.long_text == "windows":
-                raise contradiction("long_text 'windows' and a pair of texts", "write head or head_tail")
+                raise contradiction(
+                    "long_text 'windows' and a pair of texts", "write head or head_tail", key="long_text"
+                )
             return SentencePairOptions(long_text=self.long_text)
         room, shown = self.max_length - 2, f"max_length {self.max_length} holds two less"
         if shape == "extractive_answer":
@@ -290,13 +292,14 @@ class Finetune(Training):
             if room < 1:
                 problem = f"max_question {question} leaves no room for the context in max_length {self.max_length}"
                 remedy = f"write a max_question of at most {self.max_length - 4}, better a quarter of that"
-                raise contradiction(problem, remedy)
+                raise contradiction(problem, remedy, key="max_question")
             shown = f"max_length {self.max_length} holds three less, and max_question {question} of them may be the"
             shown += " question's"
         stride = self.stride or (room + 2) // 2
         has_windows = shape != "single_sentence" or self.long_text == "windows"
         if has_windows and stride > room:
-            raise contradiction(f"stride {stride} leaves out tokens: {shown}", f"write a stride of at most {room}")
+            remedy = f"write a stride of at most {room}"
+            raise contradiction(f"stride {stride} leaves out tokens: {shown}", remedy, key="stride")
         if shape == "extractive_answer":
             answer = self.max_answer or self.max_length // 4
             return ExtractiveAnswerOptions(max_question=question, stride=stride, max_answer=answer)
@@ -311,7 +314,8 @@ class Finetune(Training):
             Contradiction: weights of classes, or R-Drop, where there are none.
         """
         if self.class_weights is not None and (target not in ("class", "labels")):
-            raise contradiction(f"class_weights and target '{target}': only texts and pairs with labels have them")
+            problem = f"class_weights and target '{target}': only texts and pairs with labels have them"
+            raise contradiction(problem, key="class_weights")
         if self.r_drop is not None and target == "number":
-            raise contradiction("r_drop and a number: regression has no classes", "remove the key")
+            raise contradiction("r_drop and a number: regression has no classes", "remove the key", key="r_drop")
         self.options(shape)

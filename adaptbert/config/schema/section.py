@@ -52,14 +52,20 @@ class Section(BaseModel):
 class Contradiction(ValueError):
     """See `contradiction`."""
 
-    def __init__(self, message: str, remedy: str, code: Code = Code.CONTRADICTION) -> None:
+    def __init__(self, message: str, remedy: str, code: Code, keys: tuple[str, ...]) -> None:
         super().__init__(message)
-        self.remedy, self.code = remedy, code
+        self.remedy, self.code, self.keys = remedy, code, keys
 
 
-def contradiction(message: str, remedy: str = CHANGE, code: Code = Code.CONTRADICTION) -> Contradiction:
-    """What a validator raises when values exclude each other; name the keys and the values in the message."""
-    return Contradiction(message, remedy, code)
+def contradiction(
+    message: str, remedy: str = CHANGE, code: Code = Code.CONTRADICTION, *, key: str | None = None
+) -> Contradiction:
+    """What a validator raises when values exclude each other; name the keys and the values in the message.
+
+    Args:
+        key: of the value that is to be changed, where that is clear.
+    """
+    return Contradiction(message, remedy, code, () if key is None else (key,))
 
 
 RESERVED = ("none", "own", "all", "true", "false", "null", "yes", "no", "on", "off")

@@ -1,0 +1,189 @@
+"""Values that are wrong by themselves: each is refused with its place, and a zero too many at once."""
+
+from typing import Annotated, Any, get_args, get_origin
+
+import pytest
+from annotated_types import Le, Lt, MaxLen
+from pydantic import BaseModel
+
+from adaptbert.config.recipe import SECTIONS, Document
+from adaptbert.config.schema.section import RESERVED, Section
+from tests.support.rules import DEMO, REMOVED, errors, found
+
+SMALL = DEMO["bases"]["small"]
+SEARCH = {"trials": 4, "seeds": 1, "learning_rate": [1e-5, 1e-4]}
+
+# Changes to the demonstration, the code, and the place of the one error.
+REFUSED: list[tuple[dict[str, Any], int, str]] = [
+    # ---- keys
+    ({"pretrain.learning_rat": 1}, 99, "pretrain.learning_rat"),
+    ({"pretrian": {}}, 99, "pretrian"),
+    ({"bases.small.layer": 2}, 99, "bases.small.layer"),
+    ({"arms": {"far": {"domain": "domain"}}}, 99, "arms.far.domain"),
+    ({"arms": {"far": {"again": "domain"}}}, 99, "arms.far.again"),
+    ({"arms": ["general", {"far": {"domain": "domain"}}]}, 99, "arms.far.domain"),
+    ({"finetune.tag_scheme": "bio"}, 99, "finetune.tag_scheme"),
+    ({"overrides": {"section": {"compare": {"confidence": 0.9}}}}, 99, "overrides.section.compare"),
+    ({"tasks": REMOVED}, 99, "tasks"),
+    # ---- types
+    ({"pretrain.learning_rate": "fast"}, 109, "pretrain.learning_rate"),
+    ({"tokenizer.lowercase": "yes"}, 109, "tokenizer.lowercase"),
+    ({"domain_transfer.tokens": "12k"}, 109, "domain_transfer.tokens"),
+    ({"pretrain.betas": 0.9}, 109, "pretrain.betas"),
+    ({"finetune.early_stopping": True}, 109, "finetune.early_stopping"),
+    ({"tokenize.words": {"dictionary": None}}, 109, "tokenize.words.dictionary"),
+    ({"pretrain.masking": {"unit": "words"}}, 109, "pretrain.masking.unit"),
+    ({"seed": True}, 109, "seed"),
+    ({"seed": "1"}, 109, "seed"),
+    ({"compare.replicates": "many"}, 109, "compare.replicates"),
+    ({"finetune.class_weights": "even"}, 109, "finetune.class_weights"),
+    ({"finetune.class_weights": {"a": -1.0}}, 109, "finetune.class_weights.a"),
+    ({"arms": [3]}, 109, "arms"),
+    ({"arms": []}, 109, "arms"),
+    ({"arms": {"more": {"domain_transfer": "domain", "tasks": []}}}, 109, "arms.more.tasks"),
+    *(
+        ({place: wrong}, 109, place)
+        for place in (*SECTIONS, "compare", "validate", "overrides", "overrides.section", "corpora")
+        for wrong in (3, [], "x")
+    ),
+    # ---- ranges
+    ({"pretrain.learning_rate": 0.0}, 109, "pretrain.learning_rate"),
+    ({"pretrain.weight_decay": float("nan")}, 109, "pretrain.weight_decay"),
+    ({"compare.min_gain": 0}, 109, "compare.min_gain"),
+    ({"seed": -1}, 109, "seed"),
+    ({"seed": 2**64}, 109, "seed"),
+    ({"finetune.seeds": 0}, 109, "finetune.seeds"),
+    ({"finetune.seeds": 101}, 109, "finetune.seeds"),
+    ({"finetune.seeds": list(range(101))}, 109, "finetune.seeds"),
+    ({"bases.small.hidden_size": 10**9}, 109, "bases.small.hidden_size"),
+    ({"pretrain.tokens": 10**15}, 109, "pretrain.tokens"),
+    # ---- contradictions
+    ({"bases": {}}, 111, ""),
+    ({"base": "hfl/rbt3"}, 111, ""),
+    ({"bases.small.heads": 3}, 111, "bases.small"),
+    ({"bases.small": {**SMALL, "layers": 96, "hidden_size": 16384, "intermediate_size": 65536}}, 111, "bases.small"),
+    ({"bases.small": {"checkpoint": "models/init/small", "revision": "main"}}, 111, "bases.small"),
+    ({"bases.small": {**SMALL, "checkpoint": "hfl/rbt3"}}, 111, "bases.small"),
+    ({"bases.small.layers": REMOVED}, 111, "bases.small"),
+    ({"pretrain": {}}, 111, "pretrain"),
+    ({"domain_transfer": {"tokens": 10, "steps": 10}}, 111, "domain_transfer"),
+    ({"finetune.search": SEARCH | {"epochs": []}}, 111, "finetune.search"),
+    ({"finetune.search": SEARCH | {"global_batch_size": [8, 8]}}, 111, "finetune.search"),
+    ({"finetune.search": SEARCH | {"learning_rate": [2e-5, 1e-5]}}, 111, "finetune.search"),
+    ({"validate": {"min_characters": 300000}}, 111, "validate"),
+    ({"arms": ["general", "domian"]}, 99, "arms"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "code", "place"), REFUSED, ids=lambda each: str(each)[:60])
+def test_refused(changes: dict[str, Any], code: int, place: str) -> None:
+    assert found(**changes) == [(code, place)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("pretrain.learning_rat", 1, "unknown key 'learning_rat' (did you mean 'learning_rate'?)\n  known: "),
+        ("pretrain.weight_decay：", 1, "unknown key 'weight_decay：' (did you mean 'weight_decay'?)\n  a full-width"),
+        ("tokenizer.lowercase", "“true", "expected true or false, found text '“true'\n  a curly quote (U+201C) stands"),
+        ("domain_transfer.tokens", "12k", "expected a valid integer, found text '12k'\n  write a whole number"),
+        ("pretrain.masking", {"unit": "words"}, "expected 'token', 'word' or 'ngram', found text 'words'\n  write"),
+        ("finetune.early_stopping", True, "expected a mapping, found a boolean True\n  its keys are patience"),
+        ("finetune.dropout", None, "expected a valid number, found nothing\n  write a value behind the colon"),
+        ("finetune.seeds", list(range(101)), "seeds: list should have at most 100 items after validation, not 101\n"),
+        ("seed", -1, "expected greater than or equal to 0, found an integer -1\n  see docs/parameters.md"),
+        ("compare.confidence", "x" * 900_000, f"expected a valid number, found text '{'x' * 79}... (900,002 char"),
+        ("finetune.class_weights", 1, "expected 'balanced' or a mapping, found an integer 1\n  write balanced"),
+    ],
+)  # fmt: skip
+def test_the_message_shows_the_value_and_what_to_write(key: str, value: Any, message: str) -> None:
+    (shown,) = errors(**{key: value})
+    assert message in shown
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pretrain.learning_rate": 1e-5, "pretrain.clip_norm": 1, "pretrain.betas": [0.9, 0.98]},
+        {"arms": ["general", {"news": {"domain_transfer": ["general", "domain"]}}]},
+        dict.fromkeys(("tokenizer", "tokenize", "measure", "compare", "validate", "overrides")),
+        {"bases.small": {"checkpoint": "bert-base-chinese", "revision": "main"}},
+    ],
+)
+def test_allowed(changes: dict[str, Any]) -> None:
+    assert errors() == errors(**changes) == []
+
+
+def test_all_errors_are_reported_together() -> None:
+    """Those of the names hide none of the values; those between sections follow when all values are right."""
+    wrong = {"compare.replicates": "many", "pretrain.dropot": 1, "finetune.epochs": "few"}
+    assert {place for _, place in found(**wrong)} == {*wrong}
+    without = {"corpora.general": REMOVED, "finetune.epochs": "few", "overrides.x": {}, "tokenizer.corpora": ["x"]}
+    assert [place for _, place in found(**without)] == ["finetune.epochs", "overrides.x", "corpora"]
+    between = {"tokenizer.corpora": ["x"], "tokenize.max_length": 5000, "compare.primary": ["x"]}
+    assert {place for _, place in found(**between)} == {*between}
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"),
+    [("my arm", "my_arm"), ("a/b", "a_b"), ("-x", "x"), ("v1.5", "v1_5"), ("ｍ　ａ", "m_a"), ("My-Arm", "my_arm"),
+     ("我的", None), ("x" * 101, None), ("!", None), ("1st", None), ("../escape", "escape"),
+     *((name, None) for name in RESERVED)],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["arms", "bases", "corpora", "tasks"])
+def test_a_name_has_certain_characters(kind: str, name: str, offered: str | None) -> None:
+    """And one like it is offered."""
+    entries = {"general": {}} if kind == "arms" else DEMO[kind]
+    (line,) = errors(**{kind: {**entries, name: next(iter(entries.values()))}})
+    assert line.startswith(f"AB-112 params.yaml: {kind}.{name[:80]}")
+    assert (f"call it {offered}: " in line) == (offered is not None)
+
+
+# --- bounds
+
+NO_SIZES = {
+    "weight", "class_weights", "epsilon", "clip_norm",  # factors
+    "labels", "corpora", "primary",  # names, which other names of the file bound
+    "range", "betas",  # two numbers each
+}  # fmt: skip
+
+
+def sections() -> dict[type[BaseModel], None]:
+    """Every class of params.yaml, once, through all that they hold."""
+    classes: dict[type[BaseModel], None] = {}
+    inside([Document, *(cls for cls, _ in SECTIONS.values())], classes)
+    return classes
+
+
+def inside(kinds: list[Any], classes: dict[type[BaseModel], None]) -> None:
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, Section) and kind not in classes:
+            classes[kind] = None
+            inside([field.annotation for field in kind.model_fields.values()], classes)
+        else:
+            inside([part for part in get_args(kind) if isinstance(part, type) or get_origin(part)], classes)
+
+
+def unbounded(kind: Any, metadata: tuple[Any, ...] = ()) -> bool:
+    """Whether a number or a list may be as large as it likes."""
+    if get_origin(kind) is Annotated:
+        plain, *more = get_args(kind)
+        inner = [item for part in more for item in getattr(part, "metadata", [part])]
+        return unbounded(plain, (*metadata, *inner))
+    if kind in (int, float):
+        return not any(isinstance(item, Le | Lt) for item in metadata)
+    if get_origin(kind) is list:
+        return not any(isinstance(item, MaxLen) for item in metadata) or any(map(unbounded, get_args(kind)))
+    return any(unbounded(part, metadata) for part in get_args(kind) if part is not type(None))
+
+
+def test_every_size_has_an_upper_bound() -> None:
+    """Of an allocation or the length of a loop."""
+    without_bound = [
+        f"{cls.__name__}.{name}"
+        for cls in sections()
+        for name, field in cls.model_fields.items()
+        if name not in NO_SIZES and unbounded(field.annotation, tuple(field.metadata))
+    ]
+    assert len(sections()) > 20
+    assert without_bound == []
