@@ -23,7 +23,7 @@ from adaptbert.config.schema.bases import Climb
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
 from adaptbert.statistics.study import Study
-from adaptbert.statistics.verdicts import Verdict, adjusted_p, tasks_with_effect, verdicts
+from adaptbert.statistics.verdicts import Verdict, adjusted_p, judge, tasks_with_effect, verdicts
 
 Results = Mapping[tuple[str, str], TaskResults]
 """Task and base -> its runs."""
@@ -85,9 +85,7 @@ def judged(
         one_more: what one more replicate of all steps would cost.
     """
     primary = family(tasks)
-    # A question that cannot be tested has p = 1: a run that failed makes no other question easier to answer.
-    p_values = [1.0 if step.difference is None or step.difference.p is None else step.difference.p for step in primary]
-    found = zip(verdicts([step.difference for step in primary], worth, confidence), adjusted_p(p_values), strict=True)
+    found = judge([step.difference for step in primary], worth, confidence)
     judgements = dict(zip(map(id, primary), found, strict=True))
 
     def of_step(step: Step, task: Task) -> Step:

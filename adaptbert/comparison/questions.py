@@ -38,7 +38,7 @@ QUESTIONS = {
 """Question -> the role with the step and the role without it. `domain_transfer` = `more_training` + `domain_text`."""
 
 Arms = Mapping[str, Climb]
-"""The arms of a task from one start: name -> climb."""
+"""The arms of a task from one base: name -> climb."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Advice:
         role: a key of `ROLES`.
         beside: arms that the new one would be compared with.
         questions: one for each of these arms, that the new arm would answer.
-        there: the arm of the ladder that is just this one, and that this task or this start has not; None: no arm is.
+        there: the arm of other tasks or bases that is just this one; None: no arm is.
     """
 
     role: str
@@ -94,7 +94,7 @@ def role(climb: Climb) -> str | None:
 def question(climb: Climb, other: Climb) -> str | None:
     """The question that arms with these climbs answer; None where they differ by more than one step.
 
-    Task transfer is compared only with the rung that it started from.
+    Task transfer is compared only with the checkpoint that it began with.
     """
     if climb.with_task_text and other != replace(climb, with_task_text=False):
         return None
@@ -138,32 +138,32 @@ def uncompared(arms: Arms) -> list[str]:
     return [arm for arm in arms if arm not in compared]
 
 
-def advice_of(arms: Arms, variants: Collection[str | None], named: Sequence[Pair], ladder: Arms) -> list[Advice]:
+def advice_of(arms: Arms, variants: Collection[str | None], named: Sequence[Pair], every: Arms) -> list[Advice]:
     """One piece of advice for the whole task where no arm is in a step, else one for each arm that is in none.
 
     Args:
         arms: those that questions about steps compare.
         variants: roles of arms that are there and fine-tuned otherwise; another arm of the same role is no help.
         named: pairs that params.yaml names itself; their arms are compared.
-        ladder: the arms of all tasks and starts.
+        every: the arms of all tasks and bases.
     """
     compared = {name for pair in named for name in (pair.arm, pair.other)}
     alone = [arm for arm in uncompared(arms) if arm not in compared]
     groups = [alone] if alone and len(alone) == len(arms) else [[arm] for arm in alone]
-    pieces = [advice(arms, group, ladder) for group in groups]
+    pieces = [advice(arms, group, every) for group in groups]
     return [more for more in pieces if more is not None and more.role not in variants]
 
 
-def advice(arms: Arms, beside: Sequence[str], ladder: Arms | None = None) -> Advice | None:
+def advice(arms: Arms, beside: Sequence[str], every: Arms | None = None) -> Advice | None:
     """The arm that would be compared with most of these arms, which are in no question themselves.
 
     None only for climbs without a role: without random weights, general pre-training and the climb below a task
     transfer there is always one to add.
 
     Args:
-        ladder: the arms of all tasks and starts, one of which may be the arm to add.
+        every: the arms of all tasks and bases, one of which may be the arm to add.
     """
-    there = {climb: name for name, climb in (ladder or {}).items()}
+    there = {climb: name for name, climb in (every or {}).items()}
     order, candidates = list(QUESTIONS), []
     below = [replace(arms[arm], with_task_text=False) for arm in beside]
     for climb in dict.fromkeys([Climb(is_random=True), Climb(), Climb(corpora=(GENERAL,)), *below]):

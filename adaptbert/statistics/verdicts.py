@@ -33,8 +33,8 @@ Verdict = Literal[
 GAINS: tuple[Verdict, ...] = ("worth_it", "gain", "small_gain")
 
 
-def verdicts(differences: Sequence[Difference | None], worth: float, confidence: float) -> list[Verdict]:
-    """Of the primary questions of all tasks together.
+def judge(differences: Sequence[Difference | None], worth: float, confidence: float) -> list[tuple[Verdict, float]]:
+    """A verdict and the adjusted p-value of each of the questions that are tested together.
 
     Gains and losses hold after Holm's adjustment over all these questions, and so does `worth_it`, by the p-values
     against `worth`. The other verdicts are each at the level 1 - `confidence`: they are about the size of what was not
@@ -48,9 +48,13 @@ def verdicts(differences: Sequence[Difference | None], worth: float, confidence:
     against_nothing = adjusted_p([1.0 if each is None else _known(each.p) for each in tested])
     against_worth = adjusted_p([1.0 if each is None else _known(each.p_above(worth)) for each in tested])
     return [
-        _verdict(each, differs < level, exceeds < level, worth, level)
+        (_verdict(each, differs < level, exceeds < level, worth, level), differs)
         for each, differs, exceeds in zip(differences, against_nothing, against_worth, strict=True)
     ]
+
+
+def verdicts(differences: Sequence[Difference | None], worth: float, confidence: float) -> list[Verdict]:
+    return [verdict for verdict, _ in judge(differences, worth, confidence)]
 
 
 def _verdict(each: Difference | None, differs: bool, exceeds: bool, worth: float, level: float) -> Verdict:
@@ -101,7 +105,7 @@ def tasks_with_effect(p_values: Sequence[float], level: float) -> int:
     Partial conjunction: the hypothesis "fewer than u of k" is rejected where (k - u + 1) times the u-th smallest
     p-value is at most `level`. Benjamini & Heller (2008), Biometrics 64(4); for comparisons over data sets Dror et al.
     (2017), "Replicability Analysis for Natural Language Processing", TACL 5. It holds however the tasks depend on each
-    other; here they share their rungs.
+    other; here they share their checkpoints.
     """
     k, most = len(p_values), 0
     largest = 0.0

@@ -1,7 +1,6 @@
 """A cell looked at closely, from its predictions file alone; each kind of target, against figures counted by hand."""
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from torchmetrics.functional.classification import binary_calibration_error
 
 from adaptbert.comparison.inspection import chance_error, expected_calibration_error, inspect_runs, reliability
 from adaptbert.comparison.records import Bin, Inspection
-from adaptbert.tasks.metrics.scores import classification_metrics, label_metrics, span_metrics, tag_metrics
+from adaptbert.tasks.metrics.scores import label_metrics, span_metrics, tag_metrics
 from tests.support.known import known
 
 
@@ -64,24 +63,6 @@ def test_labels_are_inspected_row_by_row(tmp_path: Path) -> None:
     squares = [0.9**2, 0.2**2, 0.3**2, 0.95**2, 0.7**2, 0.4**2, 0.5**2, 0.1**2]
     assert calibration.brier == pytest.approx(sum(squares) / 8)
     assert calibration.ece == pytest.approx((0.9 + 0.2 + 0.3 + 0.95 + 0.7 + 0.4 + 0.5 + 0.1) / 8), "a row a bin"
-
-
-def test_calibrated_confidence_has_a_small_error_and_overconfidence_a_large_one(tmp_path: Path) -> None:
-    dice = random.Random(5)
-
-    def seed(sharpen: float) -> list[tuple[str, Any, Any, float]]:
-        chances = [dice.uniform(0.4, 0.95) for _ in range(2000)]
-        return [
-            (f"r{n}", "a", "a" if dice.random() < chance else "b", chance**sharpen) for n, chance in enumerate(chances)
-        ]
-
-    true, sure = (
-        known(inspected(tmp_path, "class", {1: seed(sharpen), 2: seed(sharpen)}).calibration) for sharpen in (1, 0.4)
-    )
-    assert true.ece == pytest.approx(true.ece_by_chance, rel=0.5)
-    assert sure.ece == pytest.approx(sure.confidence - sure.accuracy, rel=0.1)
-    assert sure.ece > 5 * sure.ece_by_chance
-    assert [part.count for part in true.curve] == pytest.approx([4000 / 15] * 15, abs=1)
 
 
 def test_several_labels(tmp_path: Path) -> None:
@@ -151,15 +132,6 @@ def test_answers_show_no_text(tmp_path: Path) -> None:
 def test_numbers_are_never_just_right(tmp_path: Path) -> None:
     inspection = inspected(tmp_path, "number", {1: [("r1", 1.5, 2.0, 1.0), ("r2", 3.0, 2.0, 1.0)]})
     assert inspection == Inspection(1, [], None, None, [])
-
-
-def test_a_cell_without_a_mistake(tmp_path: Path) -> None:
-    rows = [(f"r{n}", "a" if n % 2 else "b", "a" if n % 2 else "b", 1.0) for n in range(20)]
-    inspection = inspected(tmp_path, "class", {1: rows})
-    assert inspection.errors == []
-    calibration = known(inspection.calibration)
-    assert (calibration.ece, calibration.ece_by_chance, calibration.brier) == (0, 0, 0)
-    assert classification_metrics(["a"], ["a"])["f1_macro"] == inspection.classes[0].f1[0] == 1
 
 
 # ---- calibration
