@@ -38,7 +38,6 @@ from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Head
 from adaptbert.model.families.registry import family_of
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.vocabulary_extension import extends, grow
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ class Checkpoint:
         Raises:
             BadData: it is not the tokenizer of the checkpoint with words added.
         """
-        if not extends(tokenizer, self.tokenizer):
+        if not tokenizer.extends(self.tokenizer):
             self.check_tokenizer(tokenizer.fingerprint, place)
             return self
         return replace(self, tokenizer=tokenizer, unextended=self.tokenizer)
@@ -276,6 +275,29 @@ class Checkpoint:
         encoder, drawn = self.model_and_drawn("none", 0)
         if not any(name.startswith("pooler.") for name in drawn):
             model.base_model.pooler = encoder.pooler.to(model.device)
+
+
+def grow(model: Any, base: Tokenizer, tokenizer: Tokenizer) -> None:
+    """Extend the embeddings of a model from the tokens of `base` to those of `tokenizer`; tied weights stay tied.
+
+    A new row is the mean of the rows of its old subword tokens, as is the bias of the decoder.
+
+    Args:
+        model: of Hugging Face, with or without the head of masked-language modelling, changed in place.
+    """
+    import torch
+
+    rows = model.get_input_embeddings().weight.shape[0]
+    model.resize_token_embeddings(max(rows, tokenizer.size), mean_resizing=False)
+    tables = [model.get_input_embeddings().weight]
+    output = model.get_output_embeddings()
+    if output is not None:
+        tables += [output.bias] if output.weight is tables[0] else [output.weight, output.bias]
+    encodings = base.encode(tokenizer.tokens[base.size :])
+    with torch.no_grad():
+        for number, encoding in enumerate(encodings, start=base.size):
+            for table in tables:
+                table[number] = table[encoding.ids].mean(0)
 
 
 def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance) -> Card:

@@ -136,6 +136,14 @@ class Tokenizer:
         digest.update(repr(self.backend.normalizer).encode())
         return digest.hexdigest()
 
+    def extends(self, base: "Tokenizer") -> bool:
+        """Whether every token of `base` has the same id here, among others, and both normalise text alike."""
+        return (
+            self.size > base.size
+            and self.tokens[: base.size] == base.tokens
+            and repr(self.backend.normalizer) == repr(base.backend.normalizer)
+        )
+
     @cached_property
     def maskable(self) -> NDArray[np.bool_]:
         """By id, whether a token may be masked: all but the special ones, (vocabulary,)."""

@@ -18,7 +18,6 @@ from adaptbert.core.files import read_json
 from adaptbert.errors import BadData
 from adaptbert.text.token_store import TokenizedCorpus, is_heldout
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.vocabulary_extension import extends
 from stages.tokenize import tokenize
 from stages.tokenizer import tokenizer
 from tests.support import tiny, tiny_tasks
@@ -176,7 +175,7 @@ def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path)
     extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
     new = make_tokenizer(validated, tmp_path, {"extend": extend}, FOLDER)
     metrics = read_json(tmp_path / "metrics/tokenizer.json")
-    assert extends(new, old)
+    assert new.extends(old)
     assert metrics["new_tokens"] == new.size - old.size == 10
     texts = [row["text"] for row in pq.read_table(validated / "corpora/domain.parquet").to_pylist()]
     for when, vocabulary in (("before", old), ("after", new)):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, BertForPreTraining, BertTokenizer
 
 from adaptbert.config.schema.text import Extension
+from adaptbert.model.checkpoint import grow
 from adaptbert.text.tokenizer import SPECIALS, Tokenizer
-from adaptbert.text.vocabulary_extension import Extended, WordPieces, extend_vocabulary, extends, grow, with_words
+from adaptbert.text.vocabulary_extension import Extended, WordPieces, extend_vocabulary, with_words
 from tests.support import tiny
 
 LETTERS = "abc"
@@ -89,9 +90,9 @@ def test_old_tokens_keep_their_ids_and_the_rest_is_plain_vocabulary(tmp_path: Pa
     assert extended.words
     assert new.tokens[: old.size] == old.tokens
     assert new.tokens[old.size :] == extended.words
-    assert extends(new, old)
-    assert not extends(old, new)
-    assert not extends(new, tiny.tokenizer(lowercase=False))
+    assert new.extends(old)
+    assert not old.extends(new)
+    assert not new.extends(tiny.tokenizer(lowercase=False))
     new.save(tmp_path)
     again = AutoTokenizer.from_pretrained(str(tmp_path))
     assert isinstance(again, BertTokenizer)
