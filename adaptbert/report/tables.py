@@ -166,7 +166,7 @@ def checkpoints(comparison: Comparison) -> Table:
     columns += [Column(t("tokens of this step, M"), in_text=False), *(replace(each, in_text=False) for each in _COST)]
     rows = []
     for each in _shown(comparison):
-        note = [t("missing")] if each.missing else [t("from {name}", name=each.below)] if each.below else []
+        note = [t("from {name}", name=each.below)] if each.below else []
         name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
         own = [Cell(NONE) if first.cost is None else Cell(same(millions(first.cost.tokens)), first.cost.tokens)]
         bits = [_bits(each, heldout) for heldout in comparison.heldout]
@@ -183,7 +183,7 @@ def _shown(comparison: Comparison) -> list[Checkpoint]:
 
 def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
     if heldout not in checkpoint.after:
-        return Cell(NONE)
+        return Cell(t("missing") if checkpoint.missing else NONE)
     bits, notes = checkpoint.after[heldout], []
     measured = [each.after[heldout] for each in checkpoint.replicates if heldout in each.after]
     if checkpoint.below and heldout in checkpoint.before:

@@ -7,7 +7,7 @@ import pytest
 
 from adaptbert.base import task_types
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
-from adaptbert.comparison.evaluation import baselines
+from adaptbert.comparison import baselines
 from adaptbert.config.schema import finetuning, sources
 from adaptbert.config.schema.sources import named_type
 from adaptbert.data import schema as schemas
@@ -37,8 +37,8 @@ TABLES = {
     "adaptbert/config/schema/sources.py: TARGETS": ({*sources.TARGETS.values(), "tags"}, TARGETS),
     "adaptbert/project/rules.py: the options of task types": (rules.OPTIONS, TASK_TYPES),
     "adaptbert/tasks/sentences.py: HEADS": (sentences.HEADS, OF_VECTORS),
-    "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
-    "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
+    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
+    "adaptbert/comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
     "adaptbert/report/terms.py: RIGHT": (terms.RIGHT, TARGETS),
     "adaptbert/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
     "adaptbert/report/terms.py: RIGHT with words": (

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from adaptbert.comparison.records import Comparison
 from adaptbert.config import load as params
 from adaptbert.config.recipe import Recipe
-from adaptbert.core.files import read_json
 from adaptbert.project.rules import check
 from tests.support import followed_page as page
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
+from tests.support.known import known
 from tests.support.project import Project, clone
 
 README, OWN_DATA = "README.md", "docs/how-to/own-data.md"
@@ -154,9 +155,8 @@ def test_controls(project: Project) -> None:
     page.write(project, document)
     printed = page.follow(project, ["adaptbert plan", "make recipe"])
     assert "(fine-tuned with values of its own: matched, frozen)" in printed
-    steps = read_json(project.root / "metrics/comparison.json")["section"]["small"]["steps"]
-    assert steps["spent_otherwise"]["own_values"] == ["matched"]
-    assert steps["aa/domain_again"]["of"] == ["domain_again", "domain"]
+    (task,) = Comparison.read(project.root / "metrics/comparison.json").tasks
+    assert known(task.step("spent_otherwise")).own_values == ["matched"]
     weights = [project.root / f"models/domain_transfer/domain-small-{n}/model.safetensors" for n in (1, 2, 3, 4)]
     assert len({file.read_bytes() for file in weights}) == 4, "the A/A arm has other weights than its original"
 

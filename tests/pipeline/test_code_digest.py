@@ -70,7 +70,7 @@ EDITS = {
     "adaptbert/core/files.py": set(stages()),
     "adaptbert/statistics/spread.py": {"compare"},
     "adaptbert/report/page.css": {"compare"},
-    "adaptbert/report/overview.html.j2": {"compare"},
+    "adaptbert/report/page.html.j2": {"compare"},
     "adaptbert/data/readers/conll.py": {"collect", "collect_task"},
     "adaptbert/data/hub.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
@@ -82,7 +82,7 @@ EDITS = {
     "adaptbert/mlm/sentence_pairs.py": MLM,
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
-    "adaptbert/statistics/calibration.py": {"compare"},
+    "adaptbert/comparison/inspection.py": {"compare"},
     "stages/pretrain.py": {"pretrain"},
 }
 

@@ -119,7 +119,7 @@ def claims(page: str) -> list[str]:
 
 
 def test_where_each_step_was_trained_once_nothing_says_that_it_helps(tmp_path: Path) -> None:
-    """Domain text seems to help beyond all doubt, and five seeds and all test rows agree; each step has one replicate."""
+    """Domain text seems to help beyond all doubt, and five seeds and all test rows agree; there is one replicate."""
     accuracy = ACCURACY | {"general_long": 0.50, "domain": 0.90, "domain_task": 0.60}
     sure = compared(simulate(tmp_path, seeds=range(1, 6), accuracy=accuracy))
     for task in sure.tasks:

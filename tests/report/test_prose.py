@@ -17,7 +17,7 @@ from adaptbert.report.terms import STANDS
 from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.verdicts import GAINS, Verdict
-from tests.support.judged_steps import answered, difference
+from tests.support.judged_steps import answered, difference, retrained
 from tests.support.known import known
 
 WORTH = 0.01
@@ -335,30 +335,20 @@ MASKS: list[tuple[dict[str, float], str]] = [
 ]
 
 
-def trained(comparison: Comparison, name: str, **changes: Any) -> Comparison:
-    """With another outcome of the only replicate of a checkpoint."""
-    changed = [
-        replace(each, replicates=[replace(each.first, **changes)]) if each.name == name else each
-        for each in comparison.checkpoints
-    ]
-    return replace(comparison, checkpoints=changed)
-
-
 @pytest.mark.parametrize(("changes", "sentence"), MASKS)
 def test_masks_that_differ_from_the_configuration_are_named(
     comparison: Comparison, changes: dict[str, float], sentence: str
 ) -> None:
     assert prose.masking(comparison) == []
     masks = known(next(each.masks for each in comparison.checkpoints if each.name == "pretrain"))
-    spoilt = trained(comparison, "pretrain", masks=replace(masks, audit={**masks.audit, **changes}))
+    spoilt = retrained(comparison, {"pretrain": {"masks": replace(masks, audit={**masks.audit, **changes})}})
     (trouble,) = english(prose.masking(spoilt))
     assert trouble.startswith(sentence)
 
 
 def test_of_checkpoints_that_mean_nothing(comparison: Comparison) -> None:
     assert prose.of_checkpoints(comparison) == []
-    spoilt = trained(comparison, "pretrain", random_head=True)
-    spoilt = trained(spoilt, "domain_transfer/domain", cost=None)
+    spoilt = retrained(comparison, {"pretrain": {"random_head": True}, "domain_transfer/domain": {"cost": None}})
     assert english(prose.of_checkpoints(replace(spoilt, began_from={"small": "bert-base"}))) == [
         "General pre-training started from bert-base, whose earlier training is not counted here.",
         "The masked-LM head of pretrain was never trained: its bits per character mean nothing.",

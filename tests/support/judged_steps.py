@@ -1,10 +1,12 @@
-"""Steps with chosen numbers and verdicts, for what the page says of them."""
+"""Parts of a comparison with chosen numbers and verdicts, for what the page says of them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from scipy import stats
 
-from adaptbert.comparison.records import Detectable, Step, Task
+from adaptbert.comparison.records import Comparison, Detectable, Step, Task
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.spread import Variance
@@ -37,3 +39,12 @@ def answered(
         detectable=Detectable(1.5 * half, 1.2 * half, 2.0 * half),
         needed=None,
     )
+
+
+def retrained(comparison: Comparison, changes: Mapping[str, Mapping[str, Any]]) -> Comparison:
+    """With other figures in the replicates of these names."""
+    checkpoints = [
+        replace(each, replicates=[replace(one, **changes.get(one.name, {})) for one in each.replicates])
+        for each in comparison.checkpoints
+    ]
+    return replace(comparison, checkpoints=checkpoints)

@@ -20,8 +20,7 @@ from adaptbert.data.readers.encodings import COMMON
 from adaptbert.data.readers.spec import FORMATS as SPECS
 from adaptbert.data.user_files import Files
 from adaptbert.errors import UserError
-from adaptbert.prediction.inputs import Input
-from adaptbert.prediction.request_rows import Reader
+from adaptbert.prediction.inputs import Input, Reader
 from tests.support.format_examples import examples
 from tests.support.harming import harmed
 from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS, load

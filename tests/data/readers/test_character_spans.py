@@ -9,7 +9,7 @@ from adaptbert.data.readers.character_spans import CharacterSpan, tagged, words
 from adaptbert.data.readers.records import BadRow
 from adaptbert.data.tag_schemes import spans
 from adaptbert.errors import BadData
-from adaptbert.prediction.request_rows import Reader
+from adaptbert.prediction.inputs import Reader
 
 TEXT = st.text(
     st.one_of(st.sampled_from("ab Z,.-中国ラ\u0301\U0001f600\n\u00ad\x00\x1b[m"), st.characters()), max_size=25

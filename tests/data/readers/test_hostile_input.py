@@ -25,9 +25,9 @@ from adaptbert.data.readers.records import Row
 from adaptbert.data.readers.replacing import Replacer
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadData, BadParams, UserError
-from adaptbert.prediction import Predictor, outputs
-from adaptbert.prediction.inputs import Input
-from adaptbert.prediction.request_rows import Reader
+from adaptbert.prediction import outputs
+from adaptbert.prediction.inputs import Input, Reader
+from adaptbert.prediction.predictor import Predictor
 from tests.support import tiny
 from tests.support.reading import collect, read, texts, write
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from adaptbert.core.files import read_json
-from adaptbert.project.importing.command import name_of
+from adaptbert.project.importing import name_of
 from tests.support import tiny
 from tests.support.hub_cache import REVISION, in_cache
 from tests.support.messages import messages_in

@@ -10,7 +10,8 @@ from sklearn.calibration import calibration_curve
 from torch import as_tensor
 from torchmetrics.functional.classification import binary_calibration_error
 
-from adaptbert.statistics.calibration import Bin, chance_error, expected_calibration_error, reliability
+from adaptbert.comparison.inspection import chance_error, expected_calibration_error, reliability
+from adaptbert.comparison.records import Bin
 
 
 def drawn(rows: int, classes: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -1,27 +1,102 @@
-"""Gold and predicted answers -> the score of a run on resampled test rows, by the metric that compares its cells.
+"""Answers to the test rows -> scores of each run on resampled rows, by the metric that compares the arms.
 
 Every such metric is a function of sums over rows: the counts of each class, right and predicted spans, moments. A
 resample changes how often a row counts, so that its score is that function of weighted sums, and all resamples are one
-matrix product. tests/comparison/evaluation/test_resampled_scores.py holds each against the metric of the cells.
+matrix product. tests/comparison/test_scores.py holds each against the metric itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.task_types import Target
-from adaptbert.data import tag_schemes
+from adaptbert.base.task_types import TARGETS, Target
+from adaptbert.data import labelled_set, tag_schemes
+from adaptbert.data.layout import Layout
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.statistics.rows import Floats, resampled_weights
 from adaptbert.tasks.metrics import answer_overlap
+from adaptbert.tasks.metrics.scoring import right_answers
 
-Floats = NDArray[np.float64]
 Weights = NDArray[np.uint8]
 """How often each row is in each resample, (resamples, rows)."""
 Scorer = Callable[[Sequence[Any]], Floats]
 """Predicted answers -> the score in each resample."""
 ROWS_AT_ONCE = 2**24
 """Numbers in a block of weights that is made to floats at once."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of one run to one row.
+
+    Attributes:
+        gold, predicted: a label (`class`), labels (`labels`), tags (`spans`, `tags`) or a number (`number`); for
+            `answer` all right answers, and the predicted one.
+        confidence: of the model in its answer, from 0 to 1.
+    """
+
+    id: str
+    gold: Any
+    predicted: Any
+    confidence: float
+
+
+def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
+    """Seed -> its answers, in the order of the file.
+
+    Args:
+        path: predictions/<arm of a task>.parquet.
+        target: kind of the task's target.
+    """
+    import pyarrow.parquet as pq
+
+    output = TARGETS[target]
+    by_seed: dict[int, list[Answer]] = {}
+    for row in pq.read_table(path, columns=["seed", "id", "gold", "predicted", "confidence"]).to_pylist():
+        gold, predicted = output.read_gold(row["gold"]), output.read_answer(row["predicted"])
+        answer = Answer(row["id"], gold, predicted, row["confidence"])
+        by_seed.setdefault(row["seed"], []).append(answer)
+    return {seed: by_seed[seed] for seed in sorted(by_seed)}
+
+
+class ResampledRows:
+    """The test rows of a task, resampled once for everything that answered them.
+
+    Args:
+        data: folder of the labelled set.
+        mapped: id of a row -> the group that the user's files give it.
+
+    Attributes:
+        rows: themselves.
+        resampled: scores answers to them.
+        groups: how many are drawn: groups, and rows that are in none.
+        are_grouped: whether rows belong together by the user's files or by a text that they share.
+    """
+
+    def __init__(self, data: Path, mapped: Mapping[str, str]) -> None:
+        self.task = TaskDescription.read(data)
+        self.rows = labelled_set.split(data, "test")
+        layout = Layout(self.task.task_type)
+        groups = [
+            mapped[row["id"]] if row["id"] in mapped else tuple(str(row[column]) for column in layout.shared)
+            for row in self.rows
+        ]
+        self.groups = len(set(groups))
+        self.are_grouped = bool(mapped) or layout.shared != layout.inputs
+        weights = resampled_weights(groups, seed=crc32(data.name.encode()))
+        self.resampled: Scorer = scorer(self.task.target, right_answers(self.rows, self.task.target), weights)
+
+    def of_runs(self, predictions: Path) -> Floats:
+        """The scores of an arm's seeds in one replicate, (seeds, resamples)."""
+        order = {row["id"]: place for place, row in enumerate(self.rows)}
+        by_seed = read_predictions(predictions, self.task.target).values()
+        placed = [sorted(answers, key=lambda answer: order[answer.id]) for answers in by_seed]
+        return np.array([self.resampled([answer.predicted for answer in answers]) for answers in placed])
 
 
 def scorer(target: Target, gold: Sequence[Any], weights: Weights) -> Scorer:

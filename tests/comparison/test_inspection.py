@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.comparison.evaluation.inspection import Inspection, inspect_cells
+from adaptbert.comparison.inspection import inspect_runs
+from adaptbert.comparison.records import Inspection
 from adaptbert.tasks.metrics.scores import classification_metrics, label_metrics, span_metrics, tag_metrics
 from tests.support.known import known
 
@@ -26,7 +27,7 @@ def inspected(folder: Path, target: str, seeds: dict[int, list[tuple[str, Any, A
         for row_id, gold, predicted, sure in answers
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "cell.parquet")
-    return inspect_cells([folder / "cell.parquet"], target)
+    return inspect_runs([folder / "cell.parquet"], target)
 
 
 def test_labels_are_inspected_row_by_row(tmp_path: Path) -> None:
@@ -69,9 +70,9 @@ def test_calibrated_confidence_has_a_small_error_and_overconfidence_a_large_one(
     true, sure = (
         known(inspected(tmp_path, "class", {1: seed(sharpen), 2: seed(sharpen)}).calibration) for sharpen in (1, 0.4)
     )
-    assert true.ece == pytest.approx(true.chance, rel=0.5)
+    assert true.ece == pytest.approx(true.ece_by_chance, rel=0.5)
     assert sure.ece == pytest.approx(sure.confidence - sure.accuracy, rel=0.1)
-    assert sure.ece > 5 * sure.chance
+    assert sure.ece > 5 * sure.ece_by_chance
     assert [part.count for part in true.curve] == pytest.approx([4000 / 15] * 15, abs=1)
 
 
@@ -110,7 +111,7 @@ def test_tags_and_spans(tmp_path: Path) -> None:
     by_tag = {scores.label: scores.f1[0] for scores in tags.classes}
     assert list(by_tag) == ["B-X", "B-Y", "I-X", "O"]
     assert sum(by_tag.values()) / 4 == pytest.approx(tag_metrics(gold, predicted)["f1_macro"])
-    assert known(spans.confusion).counts["X"] == {"O": 1.0, "X": 2.0, "Y": 0.0}
+    assert known(spans.confusion).counts["X"] == {"O": 1.0, "X": 2.0}
     assert known(tags.confusion).counts["I-X"]["O"] == 1.0
     for inspection in (spans, tags):
         assert known(inspection.calibration).accuracy == 0.5
@@ -149,5 +150,5 @@ def test_a_cell_without_a_mistake(tmp_path: Path) -> None:
     inspection = inspected(tmp_path, "class", {1: rows})
     assert inspection.errors == []
     calibration = known(inspection.calibration)
-    assert (calibration.ece, calibration.chance, calibration.brier) == (0, 0, 0)
+    assert (calibration.ece, calibration.ece_by_chance, calibration.brier) == (0, 0, 0)
     assert classification_metrics(["a"], ["a"])["f1_macro"] == inspection.classes[0].f1[0] == 1

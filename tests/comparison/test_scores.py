@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.base.task_types import Target
-from adaptbert.comparison.evaluation.resampled_scores import scorer
+from adaptbert.comparison.scores import scorer
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
@@ -69,5 +69,5 @@ def test_large_sets_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     gold, predicted = (random.choice(LABELS, 500).tolist() for _ in range(2))
     weights = random.integers(0, 4, (50, 500)).astype(np.uint8)
     whole = scorer("class", gold, weights)(predicted)
-    monkeypatch.setattr("adaptbert.comparison.evaluation.resampled_scores.ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr("adaptbert.comparison.scores.ROWS_AT_ONCE", 1000)
     assert (scorer("class", gold, weights)(predicted) == whole).all()

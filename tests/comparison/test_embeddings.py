@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adaptbert.comparison.evaluation.embeddings import Embeddings
+from adaptbert.comparison.baselines import Embeddings
 from adaptbert.data.labelled_set import split
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.report.metrics_json import summary
 from adaptbert.report.page import render
 from tests.support import tiny
 from tests.support.bases import write_base
@@ -90,9 +89,5 @@ def test_in_a_comparison_it_stands_beside_the_arms(tmp_path: Path) -> None:
     assert list(mention.baselines) == ["word_majority", "window_logistic"]
     assert set(section.baselines["embeddings_logistic"].sources) == {"rows", "seeds"}
 
-    values = summary(comparison)
-    own = values["section"]["small"]["embeddings_logistic"]
-    assert own["low"] < own["f1_macro"] < own["high"]
-    assert len(own["chosen_arm_minus_it"]) == 3
     page = render(comparison)
     assert name in page

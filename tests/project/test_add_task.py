@@ -16,16 +16,33 @@ from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
 from adaptbert.errors import BadParams
 from adaptbert.project import own_data
+from adaptbert.project.add_task import prepare
 from adaptbert.project.own_data import open_repository
-from adaptbert.project.tasks.adding import prepare
-from adaptbert.project.tasks.task_inference import Said
-from tests.project.tasks.conftest import rows
+from adaptbert.project.task_inference import Said
+from tests.project.conftest import rows
 
 PARAMS, OWN = Path("params.yaml"), Path("data/own")
 
 
+@pytest.fixture
+def reviews(tmp_path: Path) -> list[str]:
+    """Three files of a labelled set, outside of the project."""
+    counts = {"train": (60, 0), "dev": (20, 100), "test": (20, 200)}
+    for split, (count, begin) in counts.items():
+        (tmp_path / f"Reviews.{split}.jsonl").write_text(rows(count, begin))
+    return [str(tmp_path / f"Reviews.{split}.jsonl") for split in counts]
+
+
 def add(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["add-task", "--yes", *arguments])
+
+
+def added(*arguments: str) -> dict[str, str]:
+    """The block of the task `rooms`."""
+    done = add(*arguments, "--name", "rooms")
+    assert done.exit_code == 0, done.output
+    section: dict[str, str] = params.read(PARAMS)["tasks"]["rooms"]
+    return section
 
 
 def state(project: Path) -> dict[Path, bytes]:
@@ -59,17 +76,6 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
     ]
 
 
-def test_one_file_of_the_project_is_split_where_it_lies(project: Path) -> None:
-    path = project / "data/all.jsonl"
-    path.write_text(rows(100))
-    done = add("data/all.jsonl", "--name", "rooms")
-    assert done.exit_code == 0, done.output
-    section = params.read(PARAMS)["tasks"]["rooms"]
-    assert {section[split] for split in ("train", "dev", "test")} == {"data/all.jsonl"}
-    assert section["split"] == {"dev": 0.1, "test": 0.2}
-    assert not OWN.exists()
-
-
 @pytest.mark.parametrize(
     ("path", "place"),
     [
@@ -87,22 +93,19 @@ def test_the_place_of_a_file_is_in_the_project(path: str, place: Path, project: 
     Path("data/inside.jsonl").write_text(rows(100))
     Path("data/linked").symlink_to(outside)
     Path("data/link.jsonl").symlink_to(outside / "a.jsonl")
-    done = add(path, "--name", "rooms")
-    assert done.exit_code == 0, done.output
-    assert params.read(PARAMS)["tasks"]["rooms"]["train"] == str(place)
-    assert not place.is_symlink()
-    assert place.read_text() == rows(100)
+    section = added(path)
+    assert {section[split] for split in ("train", "dev", "test")} == {str(place)}, "split where it lies"
+    assert section["split"] == {"dev": 0.1, "test": 0.2}
+    assert (place.is_symlink(), place.read_text(), OWN.exists()) == (False, rows(100), place.parent == OWN)
 
 
 def test_a_link_that_dvc_has_put_there_is_its_file(project: Path) -> None:
     """As with `cache.type symlink`."""
-    cached = project / ".dvc/cached"
-    cached.write_text(rows(100))
+    (project / ".dvc/cached").write_text(rows(100))
     OWN.mkdir()
-    (OWN / "a.jsonl").symlink_to(cached)
+    (OWN / "a.jsonl").symlink_to(project / ".dvc/cached")
     (OWN / "a.jsonl.dvc").touch()
-    assert add(str(OWN / "a.jsonl"), "--name", "rooms").exit_code == 0
-    assert params.read(PARAMS)["tasks"]["rooms"]["train"] == str(OWN / "a.jsonl")
+    assert added(str(OWN / "a.jsonl"))["train"] == str(OWN / "a.jsonl")
     assert (OWN / "a.jsonl").is_symlink()
 
 
@@ -131,38 +134,6 @@ def test_sets_whose_files_have_one_name(missing: bool, project: Path) -> None:
         assert Path(params.read(PARAMS)["tasks"][task][split]).read_text() == content
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (
-            ["--name", "section"],
-            78,
-            "error: AB-112 params.yaml: tasks.section: the name is taken\n  choose another",
-        ),
-        (["--name", "small"], 78, "error: AB-112 params.yaml: bases.small: the name is taken\n"),
-        (
-            ["--name", "My-Task"],
-            78,
-            "error: AB-112 --name My-Task: 'My-Task' cannot be the name of a stage\n  call it my_task: names",
-        ),
-        (["--columns", "text=review"], 78, "has no column 'review'\n  it has sentence, label\n"),
-        (["--columns", "txt=sentence"], 78, "error: AB-099 --columns: 'txt' is no field (did you mean 'text'?)\n"),
-        (["--columns", "text"], 78, "error: AB-111 --columns: 'text' is no pair\n  write --columns OURS=YOURS\n"),
-        (["--shape", "sentence"], 78, "error: AB-099 --shape: 'sentence' is not known"),
-        (["--format", "xlsx"], 78, "error: AB-099 --format: 'xlsx' is not known\n  known: txt, csv, tsv, jsonl, "),
-        (["--target", "spans"], 65, "error: AB-216 --target: a single_sentence has no target spans\n"),
-    ],
-)
-def test_nothing_is_written_where_an_option_does_not_fit(
-    arguments: list[str], code: int, words: str, project: Path, reviews: list[str]
-) -> None:
-    before = state(project)
-    done = add(*reviews, *arguments)
-    assert done.exit_code == code
-    assert words in done.output
-    assert state(project) == before
-
-
 def others_in_data_own(path: Path) -> None:
     OWN.mkdir()
     for name in (path.name, f"reviews.{path.name}"):
@@ -170,22 +141,36 @@ def others_in_data_own(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "words"),
+    ("arguments", "code", "words"),
     [
-        pytest.param(lambda path: path.write_text(rows(20)), "AB-070", id="dev rows that train has"),
-        pytest.param(lambda path: path.write_text('{"sentence": "x y"}\n' * 9), "AB-062", id="no labels"),
-        pytest.param(lambda path: path.unlink(), "AB-050", id="no file"),
-        pytest.param(others_in_data_own, "AB-197 data/own/reviews.Reviews.dev.jsonl: holds other", id="names taken"),
+        ("--name section", 78, "AB-112 params.yaml: tasks.section: the name is taken\n  choose another"),
+        ("--name small", 78, "AB-112 params.yaml: bases.small: the name is taken\n"),
+        ("--name My-Task", 78, "AB-112 --name My-Task: 'My-Task' cannot be the name of a stage\n  call it my_task: na"),
+        ("--columns text=review", 78, "has no column 'review'\n  it has sentence, label\n"),
+        ("--columns txt=sentence", 78, "AB-099 --columns: 'txt' is no field (did you mean 'text'?)\n"),
+        ("--columns text", 78, "AB-111 --columns: 'text' is no pair\n  write --columns OURS=YOURS"),
+        ("--columns text=label --columns text=sentence", 78, "AB-111 --columns: 'text' twice\n  write --columns OURS="),
+        ("--type regresion", 78, "AB-099 --type: 'regresion' is not known (did you mean 'regression'?)\n  known: text"),
+        ("--tag-scheme bilou", 78, "AB-099 --tag-scheme: 'bilou' is not known (did you mean 'bio'?)\n  known: io, b"),
+        ("--type regression --separator ;", 78, "AB-111 add-task: --type is for regression and --separator is for mu"),
+        ("--format xlsx", 78, "AB-099 --format: 'xlsx' is not known\n  known: txt, csv, tsv, jsonl, "),
+        ("--encoding utf-99", 78, "AB-099 --encoding: encoding 'utf-99' is unknown to Python\n"),
+        (lambda path: path.write_text(rows(20)), 65, "AB-070"),
+        (lambda path: path.write_text('{"sentence": "x y"}\n' * 9), 65, "AB-062"),
+        (lambda path: path.unlink(), 65, "AB-050"),
+        (others_in_data_own, 65, "AB-197 data/own/reviews.Reviews.dev.jsonl: holds other"),
     ],
+    ids=str,
 )
-def test_the_files_are_checked_before_anything_is_written(
-    harm: Callable[[Path], object], words: str, project: Path, reviews: list[str]
+def test_nothing_is_written_where_an_option_or_a_file_does_not_fit(
+    arguments: str | Callable[[Path], object], code: int, words: str, project: Path, reviews: list[str]
 ) -> None:
-    harm(Path(reviews[1]))
+    """Options, or what is done to the dev rows: such as train has, no labels, no file, their names taken."""
+    if not isinstance(arguments, str):
+        arguments(Path(reviews[1]))
     before = state(project)
-    done = add(*reviews)
-    assert done.exit_code == 65, done.output
-    assert words in done.output
+    done = add(*reviews, *(arguments.split() if isinstance(arguments, str) else []))
+    assert (done.exit_code, words in done.output) == (code, True), done.output
     assert state(project) == before
 
 
@@ -205,9 +190,8 @@ def test_a_failure_at_the_end_leaves_nothing(
 
 
 def test_a_project_whose_arms_all_name_their_tasks(project: Path, reviews: list[str]) -> None:
-    text = PARAMS.read_text()
     arms = "arms: {general: {tasks: [section]}, domain: {domain_transfer: domain, tasks: [mention]}}"
-    PARAMS.write_text(re.sub(r"^arms: .*$", arms, text, flags=re.MULTILINE))
+    PARAMS.write_text(re.sub(r"^arms: .*$", arms, PARAMS.read_text(), flags=re.MULTILINE))
     done = add(*reviews)
     assert "no arm is for this task: add reviews to `tasks` of an arm\n" in done.output
     assert done.exit_code == 0, done.output
@@ -237,11 +221,8 @@ def test_an_edit_meanwhile_is_kept(
         PARAMS.write_text(edited)
     else:
         monkeypatch.setattr(own_data, "record", lambda _: PARAMS.write_text(edited))
-    ladder = planning.PLAN.read_bytes()
-    with pytest.raises(BadParams) as refusal:
+    plan = planning.PLAN.read_bytes()
+    with pytest.raises(BadParams, match=r"AB-217 params\.yaml: was changed while .*; nothing was written\n  run the"):
         task.write()
-    assert str(refusal.value) == (
-        "AB-217 params.yaml: was changed while this command was at work; nothing was written\n  run the command again"
-    )
-    assert (PARAMS.read_text(), planning.PLAN.read_bytes()) == (edited, ladder)
+    assert (PARAMS.read_text(), planning.PLAN.read_bytes()) == (edited, plan)
     assert [*OWN.glob("*")] == []

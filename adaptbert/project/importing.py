@@ -1,35 +1,57 @@
-"""`adaptbert import`: a public checkpoint -> models/init/<base>, and the line of params.yaml that makes it a base."""
+"""`adaptbert import`: a public checkpoint -> models/init/<base>, and the line of params.yaml that makes it a base.
+
+Its files are read, no code in them is run, and its weights are written as safetensors; transformers gives the tensors
+their names of today. A pickle is a program: Python's own unpickler does whatever the file says. torch's restricted
+unpickler (`weights_only=True`) knows the few operations that build tensors, and refuses all others. This is the only
+module of the library that calls `torch.load` (tests/pipeline/test_layers.py).
+"""
 
 import os
 import re
 import shutil
 import string
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
 from adaptbert.config.schema.bases import FOLDERS, is_hub_name
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
-from adaptbert.errors import BadData, BadParams, Several, UserError, printable
+from adaptbert.errors import BadData, BadParams, Several, UserError, printable, shortened
 from adaptbert.model.card import CARD
-from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, check_architecture, downloaded, read_object
+from adaptbert.model.checkpoint import Checkpoint, quiet
+from adaptbert.model.checkpoint_files import (
+    CONFIG,
+    COPY,
+    WEIGHTS,
+    check_architecture,
+    downloaded,
+    read_object,
+    refuse_strays,
+)
 from adaptbert.model.families.bert import BERT
-from adaptbert.model.families.registry import FAMILIES
-from adaptbert.project.importing import weights
+from adaptbert.model.families.registry import FAMILIES, family_of
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
 INDICES, _PART = (f"{WEIGHTS}.index.json", f"{PICKLED}.index.json"), re.compile(r"-\d+-of-\d+\.")
+IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
 NAME_ONE = "name a folder, or a model as the hub does: hfl/chinese-macbert-base"
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
+_POINTER = b"version https://git-lfs.github.com/"
+_REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
+"""The words of torch's unpickler for operations that build something else than tensors."""
 
 
 def import_checkpoint(name: str, revision: str | None, base: str | None) -> list[str]:
@@ -67,10 +89,9 @@ def import_checkpoint(name: str, revision: str | None, base: str | None) -> list
         folder = Path(name) if is_folder else _downloaded(name, revision or "main")
         with atomic_write(target) as part, _speaking_of(part, name), _speaking_of(folder, name):
             part.mkdir()
-            lines = [] if is_folder else [f"{name}: commit {folder.name}"]
-            lines += [*_brought(name, folder, part, is_folder=is_folder)]
+            lines = [*_brought(name, folder, part, is_folder=is_folder)]
     return [
-        *map(printable, [f"{to}:", *lines]),
+        *map(printable, [f"{to}:", *([] if is_folder else [f"{name}: commit {folder.name}"]), *lines]),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
     ]
@@ -88,8 +109,9 @@ def name_of(model: str) -> str:
 def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterator[str]:
     """Write the files of a checkpoint, and check them as every stage does; what the user is told of them."""
     there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
-    hint = "check the network (HF_HUB_OFFLINE=1 allows only what was downloaded before), or take another model"
-    hint = f"there are {', '.join(there[:8]) or 'no files'}" if is_folder else hint
+    hint = f"there are {', '.join(there[:8]) or 'no files'}"
+    if not is_folder:
+        hint = "check the network (HF_HUB_OFFLINE=1 allows only what was downloaded before), or take another model"
     config_file = _file(folder, CONFIG) or _file(folder, OLD_CONFIG)
     if config_file is None:
         raise BadData(Code.NOT_A_CHECKPOINT, name, "no config.json: not a Hugging Face folder", hint)
@@ -98,16 +120,11 @@ def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterato
     if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
         raise BadData(Code.NOT_A_CHECKPOINT, name, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
     file = _file(folder, WEIGHTS) or _file(folder, PICKLED)
-    if file is None and (parts := [each for each in there if each in INDICES or _PART.search(each)]):
-        problem = f"weights in several parts ({parts[0]}) are not read"
-        remedy = (
-            'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
-        )
-        raise BadData(Code.DAMAGED_CHECKPOINT, name, problem, remedy)
     if file is None:
-        known = "neither model.safetensors nor pytorch_model.bin"
-        problem = f"no weights of torch: {known} (those of TensorFlow or Flax are not read)"
-        raise BadData(Code.DAMAGED_CHECKPOINT, name, problem, hint)
+        parts = [each for each in there if each in INDICES or _PART.search(each)]
+        known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
+        problem = f"weights in several parts ({parts[0]}) are not read" if parts else f"no weights of torch: {known}"
+        raise BadData(Code.DAMAGED_CHECKPOINT, name, problem, IN_ONE if parts else hint)
     card = _file(folder, CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
     for path in filter(None, (*tokenizer, card)):
         shutil.copyfile(path, part / path.name)
@@ -119,10 +136,10 @@ def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterato
     checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
     checkpoint.check_vocabulary()
     config = checkpoint.config()
-    shape = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
-    yield f"BERT with {shape}; vocabulary: {checkpoint.tokenizer.size:,} tokens, embeddings: {config.vocab_size:,} rows"
+    sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
+    yield f"BERT with {sizes}; vocabulary: {checkpoint.tokenizer.size:,} tokens, embeddings: {config.vocab_size:,} rows"
     yield from notes
-    yield from weights.write(file, part, checkpoint)
+    yield from _write_weights(file, part, checkpoint)
     Checkpoint.load(part)
     used = {path.name for path in (config_file, file, card, *tokenizer) if path}
     left_out = [other for other in there if other not in used and not other.startswith(".")]
@@ -216,3 +233,111 @@ def _with_lower_casing(folder: Path) -> list[str]:
     write_json(folder / ABOUT, {**about, LOWER: lower})
     does = "lower-cased" if lower else "kept as they are"
     return [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
+
+
+def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
+    """Write model.safetensors beside config.json: a copy of such a file, or the tensors of a pickle.
+
+    Args:
+        checkpoint: the folder, which has no weights yet.
+
+    Yields:
+        What it holds, lacks and leaves out.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    config = checkpoint.config()
+    family = family_of(config)
+    decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
+    stored, others = _stored(file)
+    if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
+        stored.pop(f"{family.decoder}weight", None)
+    # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
+    dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
+    dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
+    with quiet(), checkpoint.readable():
+        model, info = family.hugging_face("pretraining").from_pretrained(
+            None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
+        )
+    lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
+    of_heads = tuple(family.pretrained.values())
+    strays = [key for key, *_ in info["mismatched_keys"]] + [name for name in unused if name.startswith(family.prefix)]
+    refuse_strays([*strays, *(name for name in lacking if not name.startswith(of_heads))], file.parent)
+    if config.tie_word_embeddings:
+        lacking |= decoder
+    # Each with memory of its own, as safetensors demands.
+    tensors = {name: tensor.clone().contiguous() for name, tensor in model.state_dict().items() if name not in lacking}
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            remedy = "take another copy of the model"
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{name} holds NaN or Inf", remedy)
+    if file.name == WEIGHTS:
+        shutil.copyfile(file, folder / WEIGHTS)
+    else:
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+        shutil.copymode(folder / CONFIG, folder / WEIGHTS)  # safetensors writes it readable by its owner only
+    yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
+    heads = [head for head, prefix in family.pretrained.items() if any(name.startswith(prefix) for name in tensors)]
+    if heads:
+        yield f"with {', '.join(heads)}"
+    if "masked-LM head" not in heads:
+        key = "`pretrain.head_warmup_steps: 300`"
+        yield f"notice: no head for masked-language modelling: it begins untrained; {key} trains it first"
+    if "pooler" not in heads:
+        yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
+    if unused:
+        yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"
+
+
+def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
+    """The tensors of a file, and the names of what else it holds; a large pickle is mapped into memory."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    with file.open("rb") as opened:
+        beginning = opened.read(len(_POINTER))
+    if beginning == _POINTER:
+        problem = "a pointer of Git LFS, not the weights themselves"
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, "run `git lfs pull` in its folder, or download the file")
+    try:
+        if file.name == WEIGHTS:
+            loaded = load_file(file)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of torch, about files that it cannot read: the error says so
+                loaded = torch.load(file, map_location="cpu", weights_only=True, mmap=beginning.startswith(b"PK\3\4"))
+    except SafetensorError as error:
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"bad safetensors file: {error}", COPY) from None
+    except Exception as error:  # damaged bytes raise errors of any kind
+        raise _refused(file, str(error).strip() or type(error).__name__) from None
+    entries = loaded if isinstance(loaded, Mapping) else {}
+    tensors = {str(name): value for name, value in entries.items() if torch.is_tensor(value)}
+    if not tensors:
+        inside = [str(name) for name, value in entries.items() if isinstance(value, Mapping) and value]
+        kind = f"a {type(loaded).__name__}" + (f" with {', '.join(map(shortened, inside))} inside" if inside else "")
+        problem = f"holds no tensors by name; found {kind}"
+        remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
+    floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    for name, tensor in tensors.items():
+        if tensor.dtype not in floats and not name.endswith("_ids"):
+            problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
+            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
+        if tensor.layout != torch.strided:
+            problem = f"{shortened(name)} is no plain tensor of floating-point numbers"
+            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, COPY)
+    return tensors, [str(name) for name in entries if str(name) not in tensors]
+
+
+def _refused(file: Path, words: str) -> BadData:
+    """The error for a pickle that torch did not read."""
+    if refused := _REFUSED.search(words):
+        named = f", it names {refused[1]}" if refused[1] else ""
+        problem = f"the pickle holds more than tensors{named}: nothing of it was run, nothing was written"
+        remedy = "do not open this file with other programs, which would run it; take the model from its authors"
+        return BadData(Code.UNSAFE_WEIGHTS, file, problem, remedy)
+    reason = words.splitlines()[0]
+    reason = "no file of torch" if "weights_only" in reason else reason
+    return BadData(Code.DAMAGED_CHECKPOINT, file, f"cannot be read: {shortened(reason)}", COPY)

@@ -7,18 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adaptbert.comparison.evaluation.baselines import (
+from adaptbert.comparison.baselines import (
     BASELINES,
+    Embeddings,
     baseline_answers,
+    baselines_of,
+    few_spaces,
     fitted_on,
-    on_the_labels_of,
 )
-from adaptbert.comparison.evaluation.embeddings import Embeddings
-from adaptbert.comparison.evaluation.linear_models import few_spaces
+from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.report.terms import BASELINES as BASELINE_WORDS
-from adaptbert.tasks.metrics.scoring import COMPARED_BY
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from tests.support import tiny, tiny_tasks
 from tests.support.bases import write_base
 from tests.support.tiny_tasks import baseline_scores
@@ -76,19 +77,19 @@ def test_a_subset_of_one_class_counts_as_the_most_frequent_answer(tmp_path: Path
     one, two = (next(seed for seed in seeds if classes[seed] == count) for count in (1, 2))
     alone = {seed: baseline_answers(task, subset(train, 2, seed), dev, test, 1) for seed in (one, two)}
     assert "tfidf_logistic" not in alone[one]
-    fitted = on_the_labels_of(task, folder, 2, [one, two], 1)
+    rows = ResampledRows(folder, {})
+    fitted = baselines_of(rows, folder, 2, [one, two], 1)["tfidf_logistic"]
     assert fitted.rows == 2
-    assert fitted.answers["tfidf_logistic"] == {one: alone[one]["majority"], two: alone[two]["tfidf_logistic"]}
+    answers = [alone[one]["majority"], alone[two]["tfidf_logistic"]]
+    gold = right_answers(test, "class")
+    assert list(fitted.scores.values()) == [SCORING["class"].score(gold, own, task)["f1_macro"] for own in answers]
+    assert fitted.resampled == pytest.approx(np.mean([rows.resampled(own) for own in answers], 0))
 
 
 def test_seeds_that_have_all_labels_share_one_model(tmp_path: Path) -> None:
     folder = tiny_tasks.task(tmp_path / "task", "single_sentence", (40, 12, 24))
-    fitted = on_the_labels_of(TaskDescription.read(folder), folder, 40, [3, 5, 8], 1)
-    assert fitted.rows == 40
-    for by_seed in fitted.answers.values():
-        assert list(by_seed) == [3, 5, 8]
-        assert by_seed[3] is by_seed[5] is by_seed[8]
-        assert len(by_seed[3]) == 24
+    for fitted in baselines_of(ResampledRows(folder, {}), folder, 40, [3, 5, 8], 1).values():
+        assert (fitted.rows, list(fitted.scores), len(set(fitted.scores.values()))) == (40, [3, 5, 8], 1)
 
 
 def test_without_an_informative_word_it_stays_near_the_majority() -> None:
@@ -144,12 +145,12 @@ def test_dev_chooses_the_strength_and_test_is_not_considered(monkeypatch: pytest
     ]
     alone = {}
     for strength in (0.01, 100.0):
-        monkeypatch.setattr("adaptbert.comparison.evaluation.baselines.STRENGTHS", (strength,))
+        monkeypatch.setattr("adaptbert.comparison.baselines.STRENGTHS", (strength,))
         alone[strength] = baseline_scores(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"]
     assert alone[0.01]["accuracy"] < alone[100.0]["accuracy"] == 1.0
 
     common = [{"text": row["text"], "label": "common"} for row in rows]
-    monkeypatch.setattr("adaptbert.comparison.evaluation.baselines.STRENGTHS", (0.01, 100.0))
+    monkeypatch.setattr("adaptbert.comparison.baselines.STRENGTHS", (0.01, 100.0))
     assert baseline_scores(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"] == alone[100.0]
     assert baseline_scores(SENTENCES, rows, common, rows, seed=1)["tfidf_logistic"] == alone[0.01]
 

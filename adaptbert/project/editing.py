@@ -1,13 +1,18 @@
-"""Adds entries to params.yaml by ruamel's round trip, which keeps comments and the order of keys."""
+"""Changes params.yaml and plan.json in the place where the user keeps them: an entry is added by ruamel's round trip,
+which keeps comments and the order of keys; a file is written through a link, and with its mode."""
 
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import StringIO
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.config import strict_yaml
+from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
@@ -15,16 +20,41 @@ if TYPE_CHECKING:
     from ruamel.yaml.comments import CommentedMap
 
 
+def write(target: Path, content: bytes) -> None:
+    """Replace what a file says, at once or not at all.
+
+    The file behind a link is replaced, not the link. The new file has the permissions of the old one, so that what
+    only its owner could read stays so.
+    """
+    file = Path(realpath(target))
+    with atomic_write(file) as part:
+        part.write_bytes(content)
+        if file.is_file():
+            shutil.copymode(file, part)
+
+
+@contextmanager
+def replaced(target: Path, content: str) -> Iterator[None]:
+    """Write `content` to the file; restore the previous content where the block fails."""
+    before = target.read_bytes() if target.is_file() else None
+    write(target, content.encode())
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            Path(realpath(target)).unlink()
+        else:
+            write(target, before)
+        raise
+
+
 def added(
-    entries: Mapping[tuple[str, ...], Mapping[str, Any]],
-    document: Mapping[str, Any],
-    file: Path,
-    remedy: str,
+    keys: tuple[str, ...], values: Mapping[str, Any], document: Mapping[str, Any], file: Path, remedy: str
 ) -> str:
-    """The text of the file with further entries, each at the end of its mapping.
+    """The text of the file with a further entry, at the end of its mapping.
 
     Args:
-        entries: keys -> values.
+        keys: of the entry, from the outermost on.
         document: what the text should say then.
         remedy: what the user can do where the file cannot be changed so.
 
@@ -32,12 +62,10 @@ def added(
         BadParams: the text would say something else, as with an anchor that stands for several places.
     """
     yaml = _round_trip()
-    content = yaml.load(file.read_bytes().decode("utf-8-sig"))
-    for (*path, name), values in entries.items():
-        mapping = content
-        for key in path:
-            mapping = mapping[key]
-        _append(mapping, name, _laid_out(values))
+    content = mapping = yaml.load(file.read_bytes().decode("utf-8-sig"))
+    for key in keys[:-1]:
+        mapping = mapping[key]
+    _append(mapping, keys[-1], _laid_out(values))
     text = _dumped(yaml, content)
     try:
         means = strict_yaml.load(text, file)
@@ -49,12 +77,11 @@ def added(
     return text
 
 
-def shown(entries: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
-    """Entries of sections as they will stand in the file."""
+def shown(section: str, name: str, values: Mapping[str, Any]) -> str:
+    """An entry of a section as it will stand in the file."""
     from ruamel.yaml.comments import CommentedMap
 
-    sections = {section: CommentedMap({name: _laid_out(values)}) for (section, name), values in entries.items()}
-    return _dumped(_round_trip(), CommentedMap(sections))
+    return _dumped(_round_trip(), CommentedMap({section: CommentedMap({name: _laid_out(values)})}))
 
 
 def _round_trip() -> "YAML":
