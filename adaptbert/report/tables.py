@@ -282,24 +282,14 @@ def data(comparison: Comparison) -> Table:
     return Table("table-data", t("Data"), columns, rows)
 
 
-def mlflow(comparison: Comparison) -> Table:
-    """The filters that find the runs of every task."""
-    columns = [_name(t("Task")), _name(t("Filter of all its runs, for the search field of MLflow"))]
-    rows = [
-        (task.base, [Cell(same(task.name), task.name, runs=runs_in_mlflow(task)), Cell(_code(runs_in_mlflow(task)))])
-        for task in comparison.tasks
-    ]
-    return Table("table-mlflow", t("Runs in MLflow"), columns, rows)
-
-
-def runs_in_mlflow(task: Task, arm: Arm | None = None) -> str:
-    """The filter of the runs of a task, or of one arm of it, in all replicates and however often a stage ran.
+def runs_in_mlflow(task: Task, arm: Arm) -> str:
+    """The filter of the runs of an arm, in all replicates and however often a stage ran.
 
     The page knows no run and no server, so that equal results have equal pages (docs/decisions/0003); names of
     params.yaml have no quotes.
     """
-    of_arm = f" and tags.arm = '{arm.name}'" if arm is not None else ""
-    return f"tags.stage = 'finetune' and tags.task = '{task.task}' and tags.base = '{task.base}'{of_arm}"
+    of_task = f"tags.stage = 'finetune' and tags.task = '{task.task}' and tags.base = '{task.base}'"
+    return f"{of_task} and tags.arm = '{arm.name}'"
 
 
 def _name(label: Text) -> Column:

@@ -44,7 +44,7 @@ LINES_THROUGH_LABELS = """() => [...document.querySelectorAll("svg.chart")].flat
 """A broken line that comes within 3 pixels of letters above and below it seems to run through them."""
 OUTSIDE = """width => [...document.querySelectorAll("svg text, h1, h2, p, dd, .chip, summary")].filter(element => {
     const box = element.getBoundingClientRect();
-    return box.width > 0 && (box.left < -1 || box.right > width + 1);
+    return box.width > 0 && !element.closest(".scroll") && (box.left < -1 || box.right > width + 1);
 }).map(element => element.textContent)"""
 """Letters in figures keep their size, and none is cut off at the edge of the screen."""
 

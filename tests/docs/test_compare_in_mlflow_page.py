@@ -84,7 +84,9 @@ def test_the_links_of_the_report_find_the_runs_of_an_arm(served: MlflowClient) -
     task = cast(Task, SimpleNamespace(task="section", base="small"))
     arm = cast(Arm, SimpleNamespace(name="domain"))
     assert set(runs_where(served, runs_in_mlflow(task, arm))) == {"domain section small-1", "domain section small-2"}
-    in_order = runs_where(served, runs_in_mlflow(task), "metrics.`test/f1_macro`")
+    in_order = runs_where(
+        served, "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small'", "metrics.`test/f1_macro`"
+    )
     assert len(in_order) == 3
     assert in_order[-1] == "general section small", "by score"
 

@@ -34,13 +34,8 @@ from adaptbert.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered, difference
 from tests.support.known import known
 from tests.support.page_reader import CHINESE
-from tests.support.simulated import ARMS
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def test_colours_follow_how_arms_were_trained(comparison: Comparison) -> None:
-    assert {arm.name: arm.role for arm in comparison.tasks[0].arms} == {arm: arm for arm in ARMS}
 
 
 def luminance(colour: str) -> float:

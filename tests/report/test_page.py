@@ -286,16 +286,6 @@ def test_where_no_answer_differs_there_is_no_difference_and_no_lack_of_seeds(tmp
     assert {row[2].text.en for _, row in tables.arms(task).rows[: len(task.arms)]} == {"–"}
 
 
-def test_a_missing_replicate_is_named(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"], draws=3)
-    for kind in ("metrics/finetune/section-domain-small-2.json", "metrics/domain_transfer/domain-small-2.json"):
-        (made.root / kind).unlink()
-    holed = compared(made)
-    assert "Planned and without a result: section-domain (2)." in [text.en for text in prose.facts(holed)]
-    assert "domain_transfer/domain-2 has no measurements." in [text.en for text in prose.of_checkpoints(holed)]
-    assert Reader(render(holed)).open == []
-
-
 def test_several_bases_have_a_section_of_their_own(several: Comparison, page: str) -> None:
     shown = render(several)
     assert shown.count('id="table-bases-') == len(several.rankings) == 2
