@@ -17,7 +17,7 @@ import typer
 from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
 from adaptbert.core.full_disk import full_disk
-from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.formats import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR, BadData, BadParams
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
-"""`adaptbert use`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
+"""`adaptbert use`, `download`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, get_args
@@ -10,7 +11,7 @@ from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
 from adaptbert.commands.predict import pairs
 from adaptbert.config.schema.sources import TaskName
-from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.formats import FORMATS
 from adaptbert.errors import BadParams
 
 
@@ -58,6 +59,7 @@ def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
     from adaptbert.config.recipe import PARAMS
+    from adaptbert.config.schema.sources import maker
     from adaptbert.project import editing, named_files, own_data, presets
     from adaptbert.runtime.stage import checked
 
@@ -74,10 +76,34 @@ def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
     print(f"{PARAMS} is now the preset '{name}', and {PLAN} has its checkpoints and cells")
     if summary is not None:
         print(summary)
+    if any(maker(path) for _, path in named_files.paths(recipe)):
+        subprocess.run([sys.executable, "-m", "examples.docstrings"])  # else its files are still missing
     for _, error in named_files.check(recipe):
         print(f"still missing: {error}")
     if unnamed := named_files.unnamed(recipe, files):
         print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")
+
+
+def download(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a data set on the Hugging Face hub, e.g. org/name.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where its files are written, e.g. data/own/name.")],
+    revision: Annotated[str | None, typer.Option(help="A branch, a tag or a commit; default: main.")] = None,
+    config: Annotated[str | None, typer.Option(help="Of a data set that has several configurations.")] = None,
+) -> None:
+    """Download a data set of the hub as Parquet files.
+
+    Each split is a file. The commit is remembered beside them, DVC tracks the folder, and the lines that name the
+    files in params.yaml are printed.
+    """
+    from adaptbert.data.download import download as fetch
+    from adaptbert.data.download import lines
+    from adaptbert.project import own_data
+
+    with user_errors():
+        fetch(name, revision, config, out)
+        if out.is_relative_to(own_data.OWN):
+            own_data.record([out])
+        print(*lines(out), sep="\n")
 
 
 def import_(

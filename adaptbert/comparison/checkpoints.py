@@ -7,7 +7,7 @@ from pathlib import Path
 from adaptbert.comparison.records import Checkpoint, Cost, Masks, Replicate
 from adaptbert.config.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, RANDOM, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.config.schema.bases import Climb
-from adaptbert.mlm.rung_metrics import HeldOutMeasures, RungMeasures, RungMetrics
+from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
 
 Bits = dict[str, float]
 """Held-out set -> bits per character."""
@@ -22,8 +22,8 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
         scratch, pretrain = (f"{step}/{base}" if several_bases else step for step in (SCRATCH, PRETRAIN))
         measured = _metrics(metrics / PRETRAIN / f"{base}.json")
         random = _random(scratch, measured, _on_all_text(metrics, f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
-        is_public = measured is not None and measured.start != f"{SCRATCH}/{base}"
-        below = measured.start if measured is not None and is_public else scratch
+        is_public = measured is not None and measured.init != f"{SCRATCH}/{base}"
+        below = measured.init if measured is not None and is_public else scratch
         found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, Climb(is_random=True), [random])
         replicate = _trained(pretrain, 0, measured, _on_all_text(metrics, base), random)
         found[f"{PRETRAIN}/{base}"] = Checkpoint(pretrain, PRETRAIN, base, None, below, Climb(), [replicate])
@@ -72,15 +72,15 @@ def published(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
     return {each.name for each in checkpoints.values() if each.base in bases and not each.climb.is_random}
 
 
-def _random(name: str, measured: RungMetrics | None, on_all_text: Bits, folder: str) -> Replicate:
+def _random(name: str, measured: StepMetrics | None, on_all_text: Bits, folder: str) -> Replicate:
     """Random weights were measured before the first step of general pre-training, unless that began from others."""
     if measured is None:
         return Replicate(name, 0)
-    bits, nothing = on_all_text | (_bits(measured.before) if measured.start == folder else {}), Cost(0, 0.0)
+    bits, nothing = on_all_text | (_bits(measured.before) if measured.init == folder else {}), Cost(0, 0.0)
     return Replicate(name, 0, nothing, nothing, bits, bits, [(0, bits)])
 
 
-def _trained(name: str, number: int, measured: RungMetrics | None, on_all_text: Bits, below: Replicate) -> Replicate:
+def _trained(name: str, number: int, measured: StepMetrics | None, on_all_text: Bits, below: Replicate) -> Replicate:
     if measured is None:
         return Replicate(name, number)
     spent, before, after = below.total, below.after | _bits(measured.before), on_all_text | _bits(measured.after)
@@ -98,7 +98,7 @@ def _trained(name: str, number: int, measured: RungMetrics | None, on_all_text: 
     )
 
 
-def _curve(measured: RungMetrics, before: Bits, after: Bits) -> list[tuple[int, Bits]]:
+def _curve(measured: StepMetrics, before: Bits, after: Bits) -> list[tuple[int, Bits]]:
     """Tokens and bits; between the first point and the last those of the texts that the step is measured on."""
     suffix = "/bits_per_char"
     curve = [(0, before)]
@@ -110,13 +110,13 @@ def _curve(measured: RungMetrics, before: Bits, after: Bits) -> list[tuple[int, 
     return [*curve, (measured.tokens, after)]
 
 
-def _metrics(path: Path) -> RungMetrics | None:
-    return RungMetrics.read(path) if path.is_file() else None
+def _metrics(path: Path) -> StepMetrics | None:
+    return StepMetrics.read(path) if path.is_file() else None
 
 
 def _on_all_text(metrics: Path, key: str) -> Bits:
     path = metrics / MEASURE / f"{key}.json"
-    return _bits(RungMeasures.read(path).texts) if path.is_file() else {}
+    return _bits(CheckpointMeasures.read(path).texts) if path.is_file() else {}
 
 
 def _bits(measured: Mapping[str, HeldOutMeasures]) -> Bits:

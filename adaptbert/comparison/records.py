@@ -47,7 +47,7 @@ class Masks:
     """The configured masking of a checkpoint, and the audit of its actual masks.
 
     Attributes:
-        audit: `adaptbert.mlm.masking_audit.audit_metrics`.
+        audit: `adaptbert.mlm.masking.audit_metrics`.
     """
 
     unit: str

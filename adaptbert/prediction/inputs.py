@@ -1,6 +1,6 @@
 """A file, stdin or rows of Python -> what a model reads, in their order and in constant memory.
 
-Formats, checks and cleaning are those of labelled sets (adaptbert.data.readers). Only inputs are read. Words and
+Formats, checks and cleaning are those of labelled sets (adaptbert.data). Only inputs are read. Words and
 answers keep their offsets in the original text.
 """
 
@@ -19,14 +19,14 @@ from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.data.cleaning import clean
-from adaptbert.data.layout import CORPUS, Layout, missing_columns
-from adaptbert.data.readers import encodings, parquet_files
-from adaptbert.data.readers.character_spans import words
-from adaptbert.data.readers.fields import Fields, kind, whole
-from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import BadRow, Problem, Row, SourceFile, unchanged
-from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
-from adaptbert.data.schema import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
+from adaptbert.data.fields import Fields, kind, missing_column, whole
+from adaptbert.data.formats import FORMATS, KNOWN, format_of
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.read_annotations import words
+from adaptbert.data.read_table import parquet_columns
+from adaptbert.data.read_text import OTHER_ENCODING, check_name, check_regular, encoding_problem
+from adaptbert.data.rows import BadRow, Problem, Row, SourceFile, unchanged
+from adaptbert.data.schema import EMPTY, NO_TOKENS, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, Reason
 from adaptbert.errors import BadData, BadParams, closest, raise_all
 
 STDIN = Path("-")
@@ -95,8 +95,8 @@ class Reader:
         """
         fitting = (fields for fields in self._every if set(fields.columns.values()) <= set(columns))
         self._fields = next(fitting, self._every[0])
-        read = self.columns.items()
-        raise_all([error for name, column in read for error in missing_columns([column], columns, place, remedy(name))])
+        missing = [(name, column) for name, column in self.columns.items() if column not in columns]
+        raise_all([missing_column(column, columns, place, remedy(name)) for name, column in missing])
         if self._id is None and "id" in columns:
             self._id = "id"
 
@@ -147,7 +147,7 @@ def _words(values: Mapping[str, Any]) -> tuple[list[str], str, Sequence[tuple[in
         return tokens, text, places
     raw: list[str] = values["tokens"]
     if not raw:
-        raise _refused(TOKENS_NULL)
+        raise _refused(NO_TOKENS)
     if not all(token and not token.isspace() for token in raw):
         raise _refused(TOKEN_EMPTY)
     tokens = [clean(token)[0] for token in raw]
@@ -186,8 +186,8 @@ class Input:
         self._format = _format(path, declared)
         if not FORMATS[self._format].holds(task_type):
             raise _misfit(f"'{self._format}' holds no {task_type}", "write the rows as jsonl")
-        if encoding is not None and (problem := encodings.problem(encoding)):
-            raise BadParams(Code.CONTRADICTION, "--encoding", problem, encodings.remedy())
+        if encoding is not None and (problem := encoding_problem(encoding)):
+            raise BadParams(Code.CONTRADICTION, "--encoding", problem, OTHER_ENCODING)
 
     def rows(self) -> Iterator[RequestRow]:
         """Every row, including those that cannot be answered.
@@ -202,7 +202,7 @@ class Input:
             source = sys.stdin.buffer
         spec = FORMATS[self._format]
         if spec.made_of == "columns":
-            self._check(parquet_files.columns(self.path) or list(self._reader.columns.values()))
+            self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
         file = SourceFile(
             source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
         )
@@ -235,7 +235,7 @@ def _format(path: Path, declared: str | None) -> Format:
     check_regular(path, str(path))
     found = format_of(path, named)
     if found is None:
-        remedy = f"known: {known_suffixes()}; or write --format"
+        remedy = f"known: {KNOWN}; or write --format"
         raise BadData(Code.FILE, path, "the name tells no known format", remedy)
     if FORMATS[found].made_of == "columns":
         check_name(path)

@@ -18,8 +18,8 @@ from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.codes import Code
 from adaptbert.core.files import atomic_write
 from adaptbert.data import parquet, spreadsheet
-from adaptbert.data.cells import arrow_type
-from adaptbert.data.readers.lines import check_name
+from adaptbert.data.layout import arrow_type
+from adaptbert.data.read_text import check_name
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:

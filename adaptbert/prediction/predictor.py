@@ -17,9 +17,9 @@ from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
+from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers import replacing
-from adaptbert.data.readers.lines import check_name
+from adaptbert.data.read_text import check_name
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
@@ -262,7 +262,7 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
         shape = from_card(task.as_json())
     except (KeyError, ValueError):
         raise incomplete_task(card) from None
-    if misread := replacing.problem(task.replace):
+    if misread := pattern_problem(task.replace):
         raise BadData(Code.DAMAGED_CHECKPOINT, card, misread, COPY)
     read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
     room = min(read.block_size, family_of(config).longest(config))

@@ -12,7 +12,7 @@ from adaptbert.config.plan import PLAN, expand
 from adaptbert.config.recipe import KINDS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.config.schema.sources import Task
-from adaptbert.data.readers.spec import SUFFIXES
+from adaptbert.data.formats import SUFFIXES
 from adaptbert.errors import BadData, BadParams, printable, raise_all
 from adaptbert.project import editing, own_data, preflight, rules, task_inference
 from adaptbert.project.task_inference import Said

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, cast, get_args
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format, Scheme, TaskName
 from adaptbert.data import tag_schemes
+from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers import encodings, parquet_files
-from adaptbert.data.readers.lines import head as head_of
-from adaptbert.data.readers.records import Head, SourceFile
-from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
+from adaptbert.data.read_table import parquet_columns
+from adaptbert.data.read_text import OTHER_ENCODING, beginning, encoding_problem
+from adaptbert.data.rows import Head, SourceFile
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 
 TAG_SCHEMES = (*get_args(Scheme), "none")
@@ -76,8 +76,8 @@ def said(columns: Mapping[str, str], **options: str | None) -> Said:
             place = f"--{option.replace('_', '-')}"
             raise BadParams(Code.UNKNOWN_KEY, place, problem, f"known: {', '.join(known)}")
     encoding = options["encoding"]
-    if encoding is not None and (reason := encodings.problem(encoding)):
-        raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, encodings.remedy())
+    if encoding is not None and (reason := encoding_problem(encoding)):
+        raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, OTHER_ENCODING)
     types: dict[str, str | None] = {
         "--type": options["type"],
         "--tag-scheme": options["tag_scheme"] and "token-classification",
@@ -204,12 +204,12 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         raise BadData(Code.UNCLEAR_FILE, path, f"an export ({kind}), whose labels lie inside of other values", _BY_HAND)
     if kind is None or kind == "txt":
         problem = "the name tells no known format" if kind is None else "text without labels, one document a line"
-        remedy = f"known: {known_suffixes()}; name it: --format FORMAT ({', '.join(FORMATS)})"
+        remedy = f"known: {KNOWN}; name it: --format FORMAT ({', '.join(FORMATS)})"
         raise BadData(Code.UNCLEAR_FILE, path, problem, remedy)
     if kind == "squad":
         file = replace(file, layout=Layout("extractive_answer"))
     elif kind == "parquet":
-        file = replace(file, columns={name: name for name in parquet_files.columns(path)})
+        file = replace(file, columns={name: name for name in parquet_columns(path)})
     every = FORMATS[kind].read(file)
     read = list(every if head is None else Head(head).of(every))
     rows = [row.values for row in read if row.problem is None]
@@ -227,8 +227,8 @@ def _format(file: SourceFile, path: Path) -> Format | None:
     by_name = format_of(path)
     if by_name == "parquet":
         return by_name
-    beginning = head_of(file).lstrip()
-    looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(beginning))
+    text = beginning(file).lstrip()
+    looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(text))
     return next((name for name in looks if name != "doccano"), by_name)
 
 

@@ -11,7 +11,6 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import WEIGHTS
-from adaptbert.model.families.registry import family_of
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import from_card
 
@@ -30,7 +29,7 @@ def load_fine_tuned(saved: Checkpoint) -> tuple[Any, Shape]:
         problem = "not a checkpoint of `finetune`"
         raise BadData(Code.NOT_A_CHECKPOINT, saved.source, problem, "name a folder below models/finetune")
     shape = from_card(task.as_json())
-    model, drawn = saved.model_and_drawn(family_of(saved.config()).hugging_face(shape.head), 0)
+    model, drawn = saved.model_and_drawn(shape.head, 0)
     stock = {name for name, _ in model.named_parameters()}
     shape = shape.extend(model)
     ours = {name: parameter for name, parameter in model.named_parameters() if name not in stock}

@@ -15,7 +15,6 @@ from adaptbert.core.record import CurvePoint
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.examples import Examples
@@ -200,7 +199,7 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
     """Train, resuming where an earlier process stopped."""
     params, rule = request.params, request.params.early_stopping
     model = request.start.model(
-        family_of(request.start.config()).hugging_face(request.shape.head),
+        request.shape.head,
         seed,
         **request.shape.config(),
         hidden_dropout_prob=params.dropout,

@@ -10,10 +10,9 @@ from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.comparison import baselines
 from adaptbert.config.schema import finetuning, sources
 from adaptbert.config.schema.sources import named_type
+from adaptbert.data import fields, source_config
 from adaptbert.data import schema as schemas
-from adaptbert.data import source_config
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.readers import fields
 from adaptbert.prediction import outputs
 from adaptbert.project import rules
 from adaptbert.report import terms
@@ -63,7 +62,7 @@ def lacking(columns: Iterable[str], known: Iterable[str]) -> list[str]:
 def test_every_column_is_read_and_checked() -> None:
     layouts = [CORPUS, *(Layout(task_type, target) for task_type, target in PAIRS)]
     columns = {name for layout in layouts for name in layout.fields}
-    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "data/readers/fields.py: TEXTS or READERS"
+    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "data/fields.py: TEXTS or READERS"
     for layout in layouts:
         try:
             schemas.schema(layout, "bio", schemas.ANY_NUMBER)

@@ -71,8 +71,8 @@ EDITS = {
     "adaptbert/statistics/spread.py": {"compare"},
     "adaptbert/report/page.css": {"compare"},
     "adaptbert/report/page.html.j2": {"compare"},
-    "adaptbert/data/readers/conll.py": {"collect", "collect_task"},
-    "adaptbert/data/hub.py": {"collect", "collect_task"},  # imported in a function
+    "adaptbert/data/read_conll.py": {"collect", "collect_task"},
+    "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
     "adaptbert/text/documents.py": {"tokenize"},
     "adaptbert/text/vocabulary_extension.py": {"tokenizer"},

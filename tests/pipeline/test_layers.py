@@ -31,7 +31,7 @@ MAY_IMPORT = {
 """Package -> what it may import besides itself and `adaptbert.errors`. The files directly in adaptbert/ (the command
 line) and stages/ may import everything."""
 
-WITHIN = {"data.readers": "data config base core", "tasks.metrics": "data base core"}
+WITHIN = {"tasks.metrics": "data base core"}
 """Packages inside of others that may import less than these."""
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow.

@@ -14,7 +14,7 @@ from babel.messages.pofile import read_po
 
 from adaptbert.comparison.questions import QUESTIONS, ROLES
 from adaptbert.config.schema.mlm import Masking
-from adaptbert.mlm.masking_audit import CLASSES
+from adaptbert.mlm.masking import CLASSES
 from adaptbert.report import language, terms
 from adaptbert.report.language import Text, counted, first, joined, listed, same, t
 from adaptbert.statistics.verdicts import GAINS, Verdict
