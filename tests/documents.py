@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from adaptbert.codes import Code
 from adaptbert.comparison.records import Comparison
-from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, in_a_file
+from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, standalone
 from adaptbert.report.figures import scores
 from adaptbert.report.language import same
 from adaptbert.report.terms import METRICS
@@ -66,7 +66,7 @@ def picture(comparison: Comparison, text: str) -> str:
     of_replicates = " of one replicate" if comparison.replicates > 1 else ""
     note = f"Bar: mean of the seeds on the test split. Whisker: its interval. Dot: one seed{of_replicates}. {text}"
     figure = Figure("arms", same("Scores by arm"), same(note), scores(tasks[0], comparison).chart)
-    return in_a_file(figure, framed(panels, above + ROW * rows + below, "arms"), "en")
+    return standalone(figure, "en", framed(panels, above + ROW * rows + below, "arms"))
 
 
 def codes() -> str:

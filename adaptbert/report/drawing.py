@@ -359,13 +359,13 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> None:
             (part / f"{figure.name}.zh.svg").write_text(standalone(figure, "zh"), encoding="utf-8")
 
 
-def standalone(figure: Figure, language: Language) -> str:
-    """A file that stands alone, in one language: title and caption are in the picture, its style is written out."""
-    return in_a_file(figure, figure.__html__(), language)
+def standalone(figure: Figure, language: Language, picture: Markup | None = None) -> str:
+    """A file that stands alone, in one language: title and caption are in the picture, its style is written out.
 
-
-def in_a_file(figure: Figure, picture: Markup, language: Language) -> str:
-    """The same with another picture in its place."""
+    Args:
+        picture: in place of the chart.
+    """
+    picture = figure.__html__() if picture is None else picture
     title, caption = (getattr(text, language) for text in (figure.title, figure.caption))
     heading = f"{figure.of}{': ' if language == 'en' else '：'}{title}" if figure.of else title
     lines = _wrapped(caption.replace("`", ""))

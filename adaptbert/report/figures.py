@@ -14,7 +14,7 @@ A label that a spreadsheet would run as a formula begins with an apostrophe.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from adaptbert.comparison.records import Arm, Bin, Checkpoint, Comparison, Confusion, Replicate, Step, Task
@@ -39,32 +39,33 @@ def all_figures(comparison: Comparison) -> list[Figure]:
 
 def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
     """Those that it has, by kind: `arms`, `differences`, `learning`, `classes`, `reliability`."""
-    shown = [scores(task, comparison)]
+    shown, inspection = {"arms": scores(task, comparison)}, task.inspection
+
+    def add(kind: str, title: Text, caption: Text, chart: Rows | Lines, legend: Mapping[str, str]) -> None:
+        shown[kind] = Figure(f"{kind}-{task.anchor}", title, caption, chart, task.name, legend)
+
     if task.steps:
-        shown.append(_figure("differences", t("Steps"), _of_steps(task, comparison), _steps(task, comparison), task))
+        add("differences", t("Steps"), _of_steps(task, comparison), _steps(task, comparison), {})
     learned = [arm for arm in task.arms if arm.learning_curve]
     if learned:
         caption = t("Mean over seeds by number of labels.") + _intervals(
             (point.interval for arm in learned for point in arm.learning_curve), t("Band, over seeds"), comparison
         )
         legend = {arm.name: f"role-{arm.role}" for arm in learned}
-        shown.append(_figure("learning", t("Learning curves"), caption, _learning(learned), task, legend))
-    inspection = task.inspection
+        add("learning", t("Learning curves"), caption, _learning(learned), legend)
     if inspection is not None and 0 < len(inspection.classes) <= MOST_CLASSES:
         rows = [
             Row(same(each.label), "role-class", each.means[2], dots={1: dict(enumerate(each.f1))})
             for each in inspection.classes
         ]
-        caption = t("Arm {arm}, a dot for each run.", arm=task.chosen)
-        shown.append(_figure("classes", t("F1 of each class"), caption, Rows(rows), task))
+        add("classes", t("F1 of each class"), t("Arm {arm}, a dot for each run.", arm=task.chosen), Rows(rows), {})
     if inspection is not None and inspection.calibration is not None:
         caption = t(
             "Accuracy in % (vertical) by confidence in % (horizontal), {runs} together. Dashed: both equal.",
             runs=runs_of(inspection.runs, task),
         )
-        chart = _reliability(inspection.calibration.curve)
-        shown.append(_figure("reliability", t("Reliability"), caption, chart, task))
-    return {figure.name.removesuffix(f"-{task.anchor}"): figure for figure in shown}
+        add("reliability", t("Reliability"), caption, _reliability(inspection.calibration.curve), {})
+    return shown
 
 
 def scores(task: Task, comparison: Comparison) -> Figure:
@@ -82,13 +83,7 @@ def scores(task: Task, comparison: Comparison) -> Figure:
     rows += [
         Row(baseline_name(name, task.target), "", score.mean, is_line=True) for name, score in task.baselines.items()
     ]
-    return _figure("arms", t("Arms"), caption, Rows(rows), task)
-
-
-def _figure(
-    kind: str, title: Text, caption: Text, chart: Rows | Lines, task: Task, legend: dict[str, str] | None = None
-) -> Figure:
-    return Figure(f"{kind}-{task.anchor}", title, caption, chart, task.name, legend or {})
+    return Figure(f"arms-{task.anchor}", t("Arms"), caption, Rows(rows), task.name)
 
 
 def _arm(arm: Arm, *, is_best: bool) -> Row:
