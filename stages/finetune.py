@@ -6,8 +6,8 @@ A cell is task x arm x start x draw.
 from pathlib import Path
 
 from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 

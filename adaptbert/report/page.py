@@ -9,7 +9,7 @@ from markupsafe import Markup
 from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Comparison, Confusion, Task
 from adaptbert.report import drawing, figures, language, prose, tables, terms
-from adaptbert.statistics.multiplicity import ADJUSTMENT
+from adaptbert.statistics.verdicts import ADJUSTMENT
 
 MLFLOW = "http://127.0.0.1:5000/#/experiments/1"
 """Of the experiment in MLflow, as the command starts it in a new project; the reader may write another one."""

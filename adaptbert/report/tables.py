@@ -26,7 +26,7 @@ from adaptbert.report.language import (
 from adaptbert.report.prose import behind, ranked
 from adaptbert.report.terms import METRICS, STANDS, TOKEN_CLASSES, UNITS, VERDICTS, arm_is, baseline_name, step_name
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
-from adaptbert.statistics.multiplicity import ADJUSTMENT
+from adaptbert.statistics.verdicts import ADJUSTMENT
 
 NONE = same("–")
 

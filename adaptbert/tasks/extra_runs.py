@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from adaptbert.codes import Code
 from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.files import write_json
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
 from adaptbert.tasks.options.search import Point, best, search, search_seeds
 from adaptbert.tasks.seed_run import SeedInputs, SeedRun, run_seed, train_seed

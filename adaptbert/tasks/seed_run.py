@@ -16,7 +16,7 @@ from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.tasks.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
@@ -25,9 +25,8 @@ from adaptbert.tasks.options.freezing import freeze, layers_below
 from adaptbert.tasks.sentences import Weights
 from adaptbert.tasks.shape import Shape
 from adaptbert.tasks.shapes import shape_of
-from adaptbert.training.arguments import Batches, Fitted, Measure, TrainingArguments
+from adaptbert.training.arguments import Batches, Fitted, KeepBest, Measure, TrainingArguments
 from adaptbert.training.document_stream import steps_of
-from adaptbert.training.early_stopping import KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 

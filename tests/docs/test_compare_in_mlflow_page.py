@@ -11,9 +11,8 @@ from mlflow import MlflowClient
 
 from adaptbert.comparison.records import Arm, Task
 from adaptbert.report.tables import runs_in_mlflow
-from adaptbert.runtime.origin import Recipe
-from adaptbert.runtime.tracking.run import open_run
-from adaptbert.runtime.tracking.store import EXPERIMENT
+from adaptbert.runtime.mlflow import EXPERIMENT, open_run
+from adaptbert.runtime.origin import recipe_name
 from tests.support.markdown import read, spans
 
 PAGE = "docs/how-to/compare-in-mlflow.md"
@@ -70,7 +69,7 @@ def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> No
         "tags.stage = 'domain_transfer'": {"domain_transfer domain small 1"},
         "tags.checkpoint = 'DIGEST'": {"domain section small-1"},
     }
-    recipe = Recipe.read(Path("params.yaml")).name
+    recipe = recipe_name(Path("params.yaml"))
     blocks = re.findall(r"^(tags\..+)$", read(PAGE), flags=re.MULTILINE)
     assert expected.keys() <= {" ".join(each.split()) for each in (*blocks, *spans(PAGE))}
     for condition, names in expected.items():
@@ -84,9 +83,8 @@ def test_the_links_of_the_report_find_the_runs_of_an_arm(served: MlflowClient) -
     task = cast(Task, SimpleNamespace(task="section", base="small"))
     arm = cast(Arm, SimpleNamespace(name="domain"))
     assert set(runs_where(served, runs_in_mlflow(task, arm))) == {"domain section small-1", "domain section small-2"}
-    in_order = runs_where(
-        served, "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small'", "metrics.`test/f1_macro`"
-    )
+    every = "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small'"
+    in_order = runs_where(served, every, "metrics.`test/f1_macro`")
     assert len(in_order) == 3
     assert in_order[-1] == "general section small", "by score"
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from adaptbert.comparison.questions import ROLES
-from adaptbert.comparison.records import Comparison, Confusion
+from adaptbert.comparison.records import Comparison, Confusion, LearningPoint
 from adaptbert.report.drawing import (
     WIDTH,
     Figure,
@@ -30,6 +30,7 @@ from adaptbert.report.drawing import (
 from adaptbert.report.figures import all_figures, bits_per_char, of_task, write_plots
 from adaptbert.report.language import Text, same
 from adaptbert.report.page import render
+from adaptbert.statistics.intervals import Interval
 from adaptbert.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered, difference
 from tests.support.known import known
@@ -182,6 +183,21 @@ def test_a_curve_runs_from_corner_to_corner_with_a_band() -> None:
     assert 'class="curve role-task" points="0.00,100.00 100.00,0.00"' in chart
     assert 'class="band role-task" points="0.00,100.00 100.00,50.00 100.00,0.00 0.00,50.00"' in chart
     assert re.findall(r"<title>(\w)</title>", chart) == ["a", "b"]
+
+
+def test_labels_that_double_are_equally_far_apart_and_one_seed_has_no_band(comparison: Comparison) -> None:
+    for half in (0.1, None):
+        ends = [(None, None) if half is None else (mean - half, mean + half) for mean in (0.2, 0.4, 0.6)]
+        intervals = [Interval(mean, *each, None, 1) for mean, each in zip((0.2, 0.4, 0.6), ends, strict=True)]
+        curve = [LearningPoint(100 * 2**place, {1: each.mean}, each) for place, each in enumerate(intervals)]
+        task = comparison.tasks[0]
+        task = replace(task, arms=[replace(task.arms[0], learning_curve=curve), *task.arms[1:]])
+        chart = of_task(task, comparison)["learning"].__html__()
+        (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', chart)
+        (x1, y1), (x2, y2), (x3, y3) = (tuple(map(float, place.split(","))) for place in path.split())
+        assert x2 - x1 == pytest.approx(x3 - x2, abs=0.02)
+        assert y1 > y2 > y3, "y grows downward"
+        assert chart.count("<polygon") == (half is not None)
 
 
 def test_a_caption_mentions_only_what_its_figure_shows(comparison: Comparison, several: Comparison) -> None:

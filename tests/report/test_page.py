@@ -263,7 +263,7 @@ def test_several_bases_have_a_section_of_their_own(several: Comparison, page: st
 
 
 def run_stage(simulated: Simulated, folder: Path, **values: Any) -> None:
-    from adaptbert.runtime.tracking.run import Run
+    from adaptbert.runtime.mlflow import Run
 
     folder.mkdir()
     plan, outputs = folder / "plan.json", simulated.outputs

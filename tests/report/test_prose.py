@@ -14,8 +14,8 @@ from adaptbert.comparison.records import Comparison, Cost, Detectable, Needed, R
 from adaptbert.report import prose
 from adaptbert.report.language import Text
 from adaptbert.report.terms import STANDS
-from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.power import Design
 from adaptbert.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered, difference, retrained
 from tests.support.known import known

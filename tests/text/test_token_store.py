@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from adaptbert.data.raw_writer import RawWriter
+from adaptbert.data.user_files import Files
 from scipy.stats import binom
 
 from adaptbert.config.schema.sources import Source
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.parquet import texts as texts_of
-from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.user_files import Files
 from adaptbert.errors import BadData
 from adaptbert.text import token_store
 from adaptbert.text.token_store import Cutter, TokenizedCorpus, is_heldout, write
