@@ -1,7 +1,7 @@
 """The data of the demonstration: text and labels from the docstrings of installed packages, without a download.
 
-    python -m examples.docstrings demo     # data/own/demo: of scientific packages, in a minute or two
-    python -m examples.docstrings smoke    # data/own/smoke: of small packages, in seconds
+    python -m examples.docstrings demo     # data/demo: of scientific packages, in a minute or two
+    python -m examples.docstrings smoke    # data/smoke: of small packages, in seconds
     python -m examples.docstrings          # those of the two that params.yaml names
 
 Either folder has what params.yaml names like any user's files: `general.jsonl` and `domain.jsonl`, a sentence a line,
@@ -38,7 +38,7 @@ from adaptbert.errors import BadData
 from adaptbert.runtime.worker_pool import in_order, workers
 from examples import command, run
 
-OWN = Path("data/own")
+DATA = Path("data")
 STDLIB = "stdlib"
 
 
@@ -571,7 +571,7 @@ def made_of(packages: Packages) -> dict[str, str]:
 def main(name: str | None) -> None:
     named = PARAMS.read_text(encoding="utf-8") if PARAMS.is_file() else ""
     for set_name, packages in SETS.items():
-        folder = OWN / set_name
+        folder = DATA / set_name
         record = folder / RECORD
         if name != set_name and (name or f"{folder}/" not in named):
             continue

@@ -1,4 +1,4 @@
-"""Tokenising: validated corpora and task texts -> flat token arrays for training, and the held-out sets of every rung.
+"""Tokenising: validated corpora and task texts -> flat token arrays for training, and the held-out sets of a base.
 
 Words are segmented here once (adaptbert.text.words) and stored beside the tokens.
 
@@ -24,16 +24,9 @@ from adaptbert.text.words import Segmenter
 
 
 def tokenize(
-    params: Tokenize,
-    *,
-    base: str,
-    validated: Path,
-    tokenizer: Path,
-    out: Path,
-    metrics: Path,
-    run: Run,
+    params: Tokenize, *, base: str, validated: Path, tokenizer: Path, out: Path, metrics: Path, run: Run
 ) -> None:
-    """Tokenise every corpus and every task's text once, for all rungs."""
+    """Tokenise every corpus and every task's text once, for all steps."""
     # adaptbert.runtime.worker_pool uses processes; threads within each would compete for the same cores.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     vocabulary, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, Path(params.words.dictionary))
@@ -56,8 +49,9 @@ def tokenize(
     write_json(metrics, facts)
     for name, counts in facts.items():
         run.log_input(name, counts["digest"], "tokenize")
-        run.log_metrics({f"{name}/{key}": counts[key] for key in ("documents", "tokens", "unknown_rate")})
-        run.log_metrics({f"{name}/segmentation/misaligned": counts["segmentation"]["misaligned"]})
+        shown = {key: counts[key] for key in ("documents", "tokens", "unknown_rate")}
+        shown["segmentation/misaligned"] = counts["segmentation"]["misaligned"]
+        run.log_metrics({f"{name}/{key}": value for key, value in shown.items()})
 
 
 STAGE = Stage(tokenize)

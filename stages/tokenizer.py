@@ -14,14 +14,7 @@ from adaptbert.text.vocabulary_extension import extend_vocabulary
 
 
 def tokenizer(
-    params: Vocabulary,
-    *,
-    base: str,
-    weights: Base,
-    corpora: Path,
-    out: Path,
-    metrics: Path,
-    run: Run,
+    params: Vocabulary, *, base: str, weights: Base, corpora: Path, out: Path, metrics: Path, run: Run
 ) -> None:
     """Train the vocabulary of a base, or take that of its checkpoint."""
 
@@ -29,28 +22,27 @@ def tokenizer(
         for corpus in names:
             yield from (text for _, text in texts(corpora / f"{corpus}.parquet"))
 
-    if weights.is_random:
-        vocabulary = Tokenizer.train(lambda: read(params.corpora or []), params)
-    else:
-        vocabulary = Tokenizer.of(weights)
-
     extension: dict[str, float] = {}
-    if params.extend is not None and not weights.is_random:
-        extended = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
-        vocabulary, extension = extended.tokenizer, extended.metrics
-        print(
-            f"extended by {len(extended.words):,} words: {extension['tokens_saved']:.1%} fewer tokens on this text,"
-            f" unknown {extension['unknown_rate_before']:.2%} -> {extension['unknown_rate_after']:.2%}"
+    if weights.is_random:
+        vocabulary, source = (
+            Tokenizer.train(lambda: read(params.corpora or []), params),
+            ", ".join(params.corpora or []),
         )
+    else:
+        vocabulary, source = Tokenizer.of(weights), weights.shown
+        if params.extend is not None:
+            extended = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
+            vocabulary, extension = extended.tokenizer, extended.metrics
+            print(
+                f"extended by {len(extended.words):,} words: {extension['tokens_saved']:.1%} fewer tokens on this text,"
+                f" unknown {extension['unknown_rate_before']:.2%} -> {extension['unknown_rate_after']:.2%}"
+            )
     with atomic_write(out) as part:
         part.mkdir()
         vocabulary.save(part)
     write_json(metrics, {"vocabulary": vocabulary.size, "fingerprint": vocabulary.fingerprint, **extension})
     run.set_tags({"tokenizer": vocabulary.fingerprint})
-    run.log_metrics(
-        {"tokenizer/vocabulary": vocabulary.size, **{f"tokenizer/{name}": v for name, v in extension.items()}}
-    )
-    source = ", ".join(params.corpora or []) if weights.is_random else weights.shown
+    run.log_metrics({f"tokenizer/{name}": v for name, v in {"vocabulary": vocabulary.size, **extension}.items()})
     print(f"tokenizer: {vocabulary.size:,} subword tokens from {source}")
 
 

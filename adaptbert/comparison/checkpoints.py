@@ -22,11 +22,12 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
         scratch, pretrain = (f"{step}/{base}" if several_bases else step for step in (SCRATCH, PRETRAIN))
         measured = _metrics(metrics / PRETRAIN / f"{base}.json")
         random = _random(scratch, measured, _on_all_text(metrics, f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
-        is_public = measured is not None and measured.init != f"{SCRATCH}/{base}"
-        below = measured.init if measured is not None and is_public else scratch
+        public = measured.init if measured is not None and measured.init != f"{SCRATCH}/{base}" else None
         found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, Climb(is_random=True), [random])
         replicate = _trained(pretrain, 0, measured, _on_all_text(metrics, base), random)
-        found[f"{PRETRAIN}/{base}"] = Checkpoint(pretrain, PRETRAIN, base, None, below, Climb(), [replicate])
+        found[f"{PRETRAIN}/{base}"] = Checkpoint(
+            pretrain, PRETRAIN, base, None, public or scratch, Climb(), [replicate], public is not None
+        )
     for step, entries in ((DOMAIN_TRANSFER, plan.domain_transfer), (TASK_TRANSFER, plan.task_transfer)):
         for key, entry in entries.items():
             begun = found[entry.checkpoint]
@@ -56,9 +57,7 @@ def together(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
 
 def began_from(checkpoints: Mapping[str, Checkpoint]) -> dict[str, str]:
     """Base -> the public checkpoint that it began with, for those that did not begin with random weights."""
-    random = {each.name for each in checkpoints.values() if each.below is None}
-    pretrained = [each for each in checkpoints.values() if each.climb == Climb()]
-    return {each.base: each.below for each in pretrained if each.below is not None and each.below not in random}
+    return {each.base: each.below for each in checkpoints.values() if each.is_public_below and each.below is not None}
 
 
 def published(checkpoints: Mapping[str, Checkpoint]) -> set[str]:

@@ -71,7 +71,7 @@ def steps_of(
     return steps
 
 
-def tested(tasks: Iterable[Task]) -> list[Step]:
+def family(tasks: Iterable[Task]) -> list[Step]:
     """The comparisons that are tested together, in this order: the primary ones, but those of what was trained once."""
     return [step for task in tasks for step in task.steps if step.primary and step.replicates != 1]
 
@@ -84,7 +84,7 @@ def judged(
     Args:
         one_more: what one more replicate of all steps would cost.
     """
-    primary = tested(tasks)
+    primary = family(tasks)
     # A question that cannot be tested has p = 1: a run that failed makes no other question easier to answer.
     p_values = [1.0 if step.difference is None or step.difference.p is None else step.difference.p for step in primary]
     found = zip(verdicts([step.difference for step in primary], worth, confidence), adjusted_p(p_values), strict=True)

@@ -90,8 +90,9 @@ class Checkpoint:
         path: the same without the base: how it was trained.
         base: what its weights began with.
         task: whose text it was trained on; None below task transfer.
-        below: the name of the checkpoint that it began with, or a public one; None for random weights.
+        below: the name of the checkpoint that it began with; None for random weights.
         climb: what its weights have been trained on.
+        is_public_below: whether `below` is a public checkpoint, and none of these.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Checkpoint:
     below: str | None
     climb: Climb
     replicates: list[Replicate]
+    is_public_below: bool = False
 
     @property
     def role(self) -> str:

@@ -25,8 +25,6 @@ VARIABLE = "ADAPTBERT_CLUSTER"
 PACKAGE = Path(__file__).parents[1]
 SENT = (*QUIET, *SAME_BITS, "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "ADAPTBERT_BATCH_WORKERS")
 """Variables of this process that decide how a library computes; the other machines get them, where they are set."""
-
-
 SECONDS_TO_ANSWER = 5.0
 
 

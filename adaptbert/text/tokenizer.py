@@ -1,4 +1,4 @@
-"""The tokenizer: text to WordPiece ids, and the fingerprint that every rung of a ladder must share.
+"""The tokenizer: text to WordPiece ids, and the fingerprint that all checkpoints of a base share.
 
 Trained on the user's text (Wu et al. 2016 as BERT uses it), or loaded from a checkpoint. Special tokens that occur
 literally in a text are text: `[MASK]` in a post does not become the id of [MASK].

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.comparison.judging import judged, tested
+from adaptbert.comparison.judging import family, judged
 from adaptbert.comparison.records import Comparison, Cost, Step
 from adaptbert.config.schema.comparison import PRIMARY
 from adaptbert.statistics.verdicts import Verdict, adjusted_p
@@ -67,7 +67,7 @@ def test_verdicts_are_against_the_smallest_gain_worth_having(
 
 
 def test_p_is_adjusted_over_the_primary_questions_of_all_tasks(repeated: Comparison) -> None:
-    steps = tested(repeated.tasks)
+    steps = family(repeated.tasks)
     assert [(step.name, step.p_holm) for step in steps] == list(
         zip(2 * PRIMARY, adjusted_p([known(known(step.difference).p) for step in steps]), strict=True)
     )

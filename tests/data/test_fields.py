@@ -1,17 +1,9 @@
-"""Names, columns, encodings and patterns that nobody means to give, and what is said of them."""
+"""Patterns of `replace`: what is no pattern, what never ends, what grows, and that the rest means what Python means."""
 
-import encodings
-import encodings.aliases
-import os
-import pkgutil
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,120 +12,10 @@ from adaptbert.config.schema.sources import Corpus
 from adaptbert.data import fields
 from adaptbert.data.fields import Fields
 from adaptbert.data.layout import CORPUS
-from adaptbert.data.read_text import encoding_problem
 from adaptbert.data.rows import Row
 from adaptbert.data.source_config import contradictions
-from adaptbert.errors import BadData, BadParams, UserError
-from adaptbert.prediction import outputs
-from adaptbert.prediction.inputs import Input, Reader
-from adaptbert.prediction.predictor import Predictor
-from tests.support import tiny
+from adaptbert.errors import BadData
 from tests.support.reading import collect, read, texts, write
-
-LATIN = os.fsdecode(b"caf\xe9")
-
-# --- names of files
-
-
-@pytest.mark.parametrize("name", [f"{LATIN}.txt", f"{LATIN}/a.txt"])
-def test_a_name_that_is_not_utf_8(tmp_path: Path, name: str) -> None:
-    write(tmp_path / "texts/a.txt", "one\n")
-    write(tmp_path / "texts" / name, "two\n")
-    with pytest.raises(BadData, match=r"AB-050 .*/texts/caf\\xe9\S*: the name is not UTF-8\n  rename it") as caught:
-        read(tmp_path / "texts")
-    str(caught.value).encode()
-
-
-def test_a_hidden_name_is_not_read_whatever_it_is(tmp_path: Path) -> None:
-    write(tmp_path / "texts/a.txt", "one\n")
-    write(tmp_path / "texts" / f".{LATIN}", b"\xff")
-    assert texts(tmp_path / "texts") == ["one"]
-
-
-def test_predict_reads_a_file_of_any_name(tmp_path: Path) -> None:
-    """The error has its name; no file has."""
-    path = write(tmp_path / f"{LATIN}.txt", "one\n")
-    source = Input(path, "single_sentence", Reader("single_sentence", {}), None, None)
-    assert [row.values for row in source.rows()] == [{"text": "one"}]
-
-
-def test_predict_and_names_that_libraries_do_not_take(tmp_path: Path) -> None:
-    """Arrow and safetensors open none."""
-    folder, file = tmp_path / LATIN, write(tmp_path / f"{LATIN}.parquet", b"PAR1")
-    tiny.pretrained(tmp_path / "plain")
-    (tmp_path / "plain").rename(folder)
-    uses: list[Callable[[], object]] = [
-        lambda: Predictor.load(folder),
-        lambda: outputs.check(file, tmp_path / "in.jsonl"),
-        lambda: Input(file, "single_sentence", Reader("single_sentence", {}), None, None),
-    ]
-    for use in uses:
-        with pytest.raises(BadData, match=r"AB-050 .*caf\\xe9\S*: the name is not UTF-8"):
-            use()
-
-
-# --- columns of Parquet
-
-
-def twice(path: Path, name: str) -> Path:
-    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], [name, "text", name])
-    pq.write_table(table, path)
-    return path
-
-
-def test_two_columns_of_one_name(tmp_path: Path) -> None:
-    path = twice(tmp_path / "a.parquet", "text")
-    with pytest.raises(BadData, match=r"AB-056 .*a.parquet: column 'text' twice\n  rename one of the two"):
-        read(path)
-    with pytest.raises(BadData, match=r"AB-056 .*: column 'text' twice"):
-        list(Input(path, "single_sentence", Reader("single_sentence", {}), None, None).rows())
-    assert texts(twice(tmp_path / "b.parquet", "other")) == ["b"], "nobody reads these"
-
-
-def test_two_fields_of_one_name_inside_a_column(tmp_path: Path) -> None:
-    answer = pa.StructArray.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"])
-    pq.write_table(pa.table({"text": ["a"], "id": answer}), tmp_path / "a.parquet")
-    with pytest.raises(UserError):
-        read(tmp_path / "a.parquet", columns={"id": "id"})
-
-
-# --- encodings
-
-
-REFUSED = """punycode idna rot13 base64 hex undefined raw_unicode_escape unicode_escape utf-7 hz iso2022_kr cp037
-charmap é utf\0 unknown"""
-
-
-@pytest.mark.parametrize("name", [*REFUSED.split(), ""])
-def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
-    (refusal,) = contradictions(Corpus(path="a.txt", encoding=name))
-    assert f"encoding '{name}'" in str(refusal) or "encoding ''" in str(refusal)
-    assert re.match("write e.g. gb18030, big5, .*leave it out for", refusal.remedy)
-    path = write(tmp_path / "a.txt", "a\n")
-    if name:
-        with pytest.raises(BadParams, match="AB-111 --encoding: "):
-            Input(path, "single_sentence", Reader("single_sentence", {}), None, name)
-
-
-def test_every_codec_of_python_is_read_or_refused(tmp_path: Path) -> None:
-    """Lines of an allowed one come back as they were written."""
-    modules = {module.name for module in pkgutil.iter_modules(encodings.__path__)} - {"aliases"}
-    for name in sorted(modules | set(encodings.aliases.aliases)):
-        for lines in (["alpha", "beta, gamma"], ["日本", "語"], ["Привет"], ["한국"], ["né"], ["สวัสดี"]):
-            with suppress(UnicodeEncodeError):
-                if encoding_problem(name) is None:
-                    path = write(tmp_path / "a.txt", "\n".join(lines).encode(name))
-                    assert texts(path, encoding=name) == lines, name
-
-
-def test_common_aliases_are_known() -> None:
-    names = "GBK gb2312 GB18030 cp936 big5 Big5-HKSCS sjis euc-jp euc-kr cp949 koi8-r windows-1251 windows-1252 latin-1"
-    names += " ISO-8859-15 ascii UTF8 utf-8-sig utf-16 UTF-16LE"
-    assert [name for name in names.split() if encoding_problem(name)] == []
-
-
-# --- patterns
-
 
 ENDLESS = [(r"(a|a)*$", "a" * 40 + "!"), (r"(a|aa)+b", "a" * 120)]
 

@@ -324,3 +324,24 @@ def test_a_group_in_two_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"AB-072 dev.csv:2: the group of row 'dev-2' is in train, too") as raised:
         list(source.rows("dev"))
     assert "ann" not in str(raised.value)
+
+
+def test_test_rows_of_one_group_are_refused(tmp_path: Path) -> None:
+    """They are resampled by groups, and one has no spread. A group has no blanks around it."""
+    for groups, message in (((" ann", "ann "), "all 2 test rows are of one group"), (("ann", "bob"), None)):
+        paths = {split: table(tmp_path / f"{split}.csv", [f"{split} 1,x,{split}"]) for split in ("train", "dev")}
+        paths["test"] = table(tmp_path / "test.csv", [f"test {n},x,{group}" for n, group in enumerate(groups)])
+        source = labelled(paths, columns={"group": "author"})
+        if message is None:
+            assert [row.group for row in source.rows("test")] == ["ann", "bob"]
+        else:
+            with pytest.raises(BadData, match=f"AB-072 params.yaml: tasks: {message}"):
+                list(source.rows("test"))
+
+
+@pytest.mark.parametrize("name", ["id", "group"])
+def test_a_column_that_need_not_be_mapped(tmp_path: Path, name: str) -> None:
+    """A preset maps `id`; a file without one can do without."""
+    with pytest.raises(BadData) as caught:
+        read(write(tmp_path / "a.csv", "text,label\na,x\n"), CLASS, "train", columns={name: name})
+    assert f"a.csv:1: column '{name}' missing; found text, label\n  map another column as" in str(caught.value)

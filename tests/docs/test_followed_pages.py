@@ -149,7 +149,7 @@ def test_controls(project: Project) -> None:
     document["arms"] = {}
     for change in page.shown(CONTROLS)[:2]:
         document = page.merged(document, change)
-    document["corpora"]["other"] = {"path": "data/own/smoke/general.jsonl", "columns": {"id": "id"}}
+    document["corpora"]["other"] = {"path": "data/smoke/general.jsonl", "columns": {"id": "id"}}
     document["overrides"]["matched"]["finetune"]["epochs"] = 2
     document["finetune"]["seeds"] = 3
     page.write(project, document)
@@ -171,7 +171,7 @@ def test_task_text_only(project: Project, tmp_path: Path) -> None:
     document = page.small(page.read(project))
     page.checkpoint(project.root / "models/init/bert", tiny.tokenizer())
     document["bases"], document["compare"]["replicates"] = {"bert": "models/init/bert"}, 2
-    document["corpora"]["general"]["path"] = "data/own/smoke/general.jsonl"
+    document["corpora"]["general"]["path"] = "data/smoke/general.jsonl"
     page.write(project, document)
     printed = page.follow(project, ["adaptbert plan", *rest])
     cells = {f"finetune@my_task-{name}" for name in ("general-bert", "task-bert-1", "task-bert-2")}

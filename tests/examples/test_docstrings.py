@@ -202,9 +202,9 @@ def test_a_folder_is_made_once_and_where_params_name_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     demonstration.link(tmp_path)
-    made = tmp_path / "data/own/smoke/made_of.json"
+    made = tmp_path / "data/smoke/made_of.json"
     before = made.stat().st_mtime_ns
-    (tmp_path / "params.yaml").write_text("x: {path: data/own/smoke/general.jsonl}")
+    (tmp_path / "params.yaml").write_text("x: {path: data/smoke/general.jsonl}")
     docstrings.main(None)
     assert (capsys.readouterr().out, made.stat().st_mtime_ns) == ("", before)
 
@@ -216,7 +216,7 @@ def test_a_folder_is_made_once_and_where_params_name_it(
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     root = tmp_path_factory.mktemp("made")
     demonstration.link(root)
-    files = sorted((root / "data/own/smoke").glob("*.jsonl"))
+    files = sorted((root / "data/smoke").glob("*.jsonl"))
     return {file.stem: [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] for file in files}
 
 

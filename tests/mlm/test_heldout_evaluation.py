@@ -1,4 +1,4 @@
-"""Every rung is measured with the same masks; measures equal those of the stock model, document by document."""
+"""Every checkpoint is measured with the same masks; measures equal those of the stock model, document by document."""
 
 import math
 from pathlib import Path

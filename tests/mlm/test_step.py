@@ -376,7 +376,7 @@ def test_documents_that_do_not_fit(steps: Steps) -> None:
 )
 def test_contradictions(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tiny_params.rung(**changes)
+        tiny_params.step(**changes)
 
 
 @given(st.integers(0, 100_000), st.integers(1, 20))

@@ -24,14 +24,12 @@ TAKEN = {
     "runtime.libraries.keep_freed_memory": "a setting of the C library; no value comes back",
     "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",
     "runtime.locks.finish": "marks a run as finished; no value comes back",
-    "config.load": "reads the YAML file of a data set of the hub, as params.yaml is read",
     "config.load.flatten": "names in a message what is other in an unfinished run",
     "config.recipe.Recipe": "what the plan is made of; no stage makes one",
     "runtime.progress.Progress": "prints; no value comes back",
     "runtime.mlflow.Run": "records; no value comes back",
     "runtime.worker_pool.in_order": "gives back what the function gave, in order (tests/runtime/test_worker_pool.py)",
     "runtime.worker_pool.batch_workers": "how many processes; batches are functions of seed and number",
-    "runtime.worker_pool.workers": "how many processes; the answers are the same for any number",
     "errors.BadData": "ends the stage; its words reach no output",
     "errors.BadParams": "ends the stage",
     "errors.UserError": "ends the stage",
@@ -75,12 +73,12 @@ EDITS = {
     "adaptbert/data/read_conll.py": {"collect", "collect_task"},
     "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
-    "adaptbert/text/documents.py": {"tokenize"},
-    "adaptbert/text/vocabulary_extension.py": {"tokenizer"},
+    "adaptbert/text/token_store.py": {"tokenize", "measure", *MLM},
+    "adaptbert/text/vocabulary_extension.py": {"tokenizer", "measure", *TRAINING},
     "adaptbert/text/tokenizer.py": {"tokenizer", "tokenize", "measure", *TRAINING},
     "adaptbert/training/ranks.py": TRAINING,
     "adaptbert/mlm/masking.py": {"measure", *MLM},
-    "adaptbert/mlm/sentence_pairs.py": MLM,
+    "adaptbert/mlm/sentence_pairs.py": {"measure", *MLM},
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
     "adaptbert/comparison/inspection.py": {"compare"},
@@ -131,7 +129,7 @@ def test_an_edit_reaches_the_stages_that_import_it(code: Path, before: dict[str,
 def test_a_module_that_is_imported_late_counts(code: Path, before: dict[str, str]) -> None:
     """Planted: a module of its own, imported inside a function, and then another text in it."""
     (code / "adaptbert/model/planted.py").write_text("A = 1\n")
-    name = "adaptbert/mlm/sentence_pairs.py"
+    name = "adaptbert/mlm/step.py"
     text = (code / name).read_text(encoding="utf-8")
     late = f"{text}\n\ndef late() -> int:\n    from adaptbert.model.planted import A\n\n    return A\n"
     (code / name).write_text(late, encoding="utf-8")
@@ -153,7 +151,7 @@ def test_what_nobody_imports_reaches_none(code: Path, before: dict[str, str], na
 
 def test_words_reach_none(code: Path, before: dict[str, str]) -> None:
     """A docstring, a comment, and the message of an error."""
-    name = "adaptbert/mlm/rung.py"
+    name = "adaptbert/mlm/step.py"
     text = (code / name).read_text(encoding="utf-8")
     said = text.replace('"""', '"""Said better: ', 1).replace("lower tokenize.max_length or", "lower it, or")
     assert said.count("lower it, or") == 1

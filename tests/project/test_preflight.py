@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
+from adaptbert.data.collect import collect_task
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from adaptbert.project import preflight
-from stages.collect_task import read_into
-from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write, write_document
+from tests.support.checked_files import SEEDS, check_errors, lines, mood, words, write
 from tests.support.commands import run
 from tests.support.imports import ROOT
 
@@ -89,7 +88,7 @@ def test_check_and_the_stages_agree_on_small_files(own: Path, tmp_path: Path, se
     (tmp_path / "raw").mkdir()
     expected: list[UserError] = []
     try:
-        read_into(tmp_path / "raw", config, {split: Path(path) for split, path in paths.items()})
+        collect_task(config, {split: Path(path) for split, path in paths.items()}, tmp_path / "raw")
         expected = validate_labelled_set(tmp_path / "raw", tmp_path / "kept", tmp_path / "out.parquet", limits).errors
     except UserError as error:
         expected = [error]
@@ -121,14 +120,6 @@ def test_every_bad_file_of_a_folder_is_reported_up_to_ten(own: Path) -> None:
     codes = ["AB-056", *["AB-056"] * 9]
     assert [line.split(":")[0] for line in messages[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
     assert messages[10:] == ["AB-056 corpora.domain: and 5 more errors\n  mend these first, then check again"]
-
-
-def test_a_list_of_packages(own: Path) -> None:
-    (own / "packages.txt").write_text("numpyy\n", encoding="utf-8")
-    document = params.read(ROOT / "presets/smoke.yaml")
-    document["corpora"]["domain"]["path"] = "data/own/packages.txt"
-    write_document(document)
-    assert [line[:60] for line in check_errors()] == ["AB-154 data/own/packages.txt: package 'numpyy' is not instal"]
 
 
 def test_the_default_recipe_is_checked_in_a_second_without_torch() -> None:

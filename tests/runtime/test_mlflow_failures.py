@@ -1,8 +1,6 @@
 """A store that is slow, silent, busy or gone costs a stage seconds and one line. The servers are real, small ones."""
 
 import json
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -17,7 +15,7 @@ from uuid import uuid4
 import pytest
 
 from adaptbert.runtime.mlflow import EXPERIMENT, Run, open_run
-from tests.support.project import free_port, start, stopped_at_the_end, wait_until, wait_until_healthy
+from tests.support.project import free_port, wait_until
 from tests.support.stores import environment, runs, statuses
 
 LINE = "warning: MLflow did not answer ("
@@ -106,18 +104,6 @@ def serving(kind: type[Server] | None) -> Iterator[str]:
             server.shutdown()
 
 
-@contextmanager
-def mlflow_server(folder: Path, port: int) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port)]
-    command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
-    command += ["--artifacts-destination", str(folder / "kept")]
-    with (folder / "server.log").open("ab") as log:
-        server = start(command, folder, environment(), log)
-    with stopped_at_the_end(server):
-        wait_until_healthy(f"http://127.0.0.1:{port}", server)
-        yield server
-
-
 def stage(seconds: float, name: str = "finetune") -> float:
     """A stage with two seeds and no work; how long it took."""
     began = time.monotonic()
@@ -136,16 +122,16 @@ def made(run: Run) -> None:
     assert done.wait(60)
 
 
-def begun(body: str, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
+def begun(body: str, stage: str) -> "subprocess.Popen[str]":
     """A process with a run in which `body` is executed; it has printed `begun`, and then waits for a line."""
     code = (
-        "import sys; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
+        "from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
         "from tests.runtime.test_mlflow_failures import made\n"
-        f"with open_run(*sys.argv[1:2], {{}}, {{}}, Path('params.yaml'), 10.0) as run:\n{body}"
+        f"with open_run({stage!r}, {{}}, {{}}, Path('params.yaml'), 10.0) as run:\n{body}"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env=environment(**variables),
+        [sys.executable, "-c", code],
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -310,26 +296,3 @@ def test_the_run_of_a_killed_process_is_ended_and_that_of_a_live_one_is_not(insi
     assert {"killed": "KILLED", "living": "RUNNING"}.items() <= statuses(inside).items()
     living.communicate("\n", timeout=60)
     assert statuses(inside)["living"] == "FINISHED"
-
-
-@pytest.mark.slow
-def test_a_server_that_comes_back(inside: Path, mlflow_tables: bytes, capfd: pytest.CaptureFixture[str]) -> None:
-    """MLflow's own server, killed in the middle of a run of another process and started again."""
-    (inside / "mlflow.db").write_bytes(mlflow_tables)
-    port = free_port()
-    uri = f"http://127.0.0.1:{port}"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", uri)
-        with mlflow_server(inside, port) as server:
-            process = begun(f"{WAITING}    run.set_tags({{'c': 'd'}})\n", "finetune", MLFLOW_TRACKING_URI=uri)
-            os.killpg(server.pid, signal.SIGKILL)
-            _, errors = process.communicate("\n", timeout=60)
-            assert errors.startswith(LINE)
-        next(inside.glob(".work/mlflow/*/down")).unlink()
-        with mlflow_server(inside, port):
-            stage(20.0, "compare")
-    assert capfd.readouterr().err == ""
-    (incomplete,) = [run for run in runs(inside) if run.info.run_name == "finetune"]
-    assert (incomplete.info.status, incomplete.data.tags["record"]) == ("KILLED", "incomplete")
-    ended = dict.fromkeys(["compare section", "seed 1", "seed 2"], "FINISHED")
-    assert statuses(inside) == {"finetune": "KILLED", **ended}

@@ -63,7 +63,7 @@ def test_arguments_follow_the_signature(project: Path) -> None:
     assert called["params"].replay_fraction == 0.05
     for corpus in ("general", "domain"):
         assert exit_code(collect, "--corpus", corpus, "--out", "x") == 0
-        assert called["params"].path == f"data/own/smoke/{corpus}.jsonl"
+        assert called["params"].path == f"data/smoke/{corpus}.jsonl"
 
 
 def test_values_that_differ_by_name(project: Path) -> None:

@@ -14,9 +14,6 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.data import labelled_set
-from adaptbert.data.fields import Fields
-from adaptbert.data.layout import Layout
-from adaptbert.errors import BadData
 from tests.support.messages import messages_in
 from tests.support.rules import errors
 
@@ -62,16 +59,6 @@ def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     assert str(tmp_path) not in json.dumps(manifest)
 
 
-@pytest.mark.parametrize("name", ["id", "group"])
-def test_a_column_that_need_not_be_mapped(name: str) -> None:
-    """A preset maps `id`; a file without one can do without."""
-    fields = Fields(Layout("single_sentence", "class"), {name: name}, None)
-    with pytest.raises(BadData) as caught:
-        fields.check(["text", "label"], "a.csv:1")
-    end = f"map another column as `{name}`, or take `{name}` out of `columns`"
-    assert str(caught.value) == f"AB-056 a.csv:1: column '{name}' missing; found text, label\n  {end}"
-
-
 def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_path: Path) -> None:
     (tmp_path / "posts.csv").write_text("Text,n\none,1\n", encoding="utf-8")
     before = tmp_path / "data/raw/corpora/domain"
@@ -90,75 +77,38 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     assert (before / "text.parquet").read_bytes() == b"of the run before"
 
 
-def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
-    for split in ("train", "dev", "test"):
-        rows = [{"text": f"@{split} {number}", "label": number % 2} for number in range(4)]
-        lines = [json.dumps(row) for row in rows] + ['{"text": "cut']
-        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
-    section = {"type": "text-classification", "labels": ["0", "1"], **paths}
-    section["replace"] = [["@", ""]]
-    done = run("collect_task", "section", section, out="data/raw/tasks/section")
-    assert done.returncode == 0, done.stderr
-    out = tmp_path / "data/raw/tasks/section"
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["rows"] == {"train": 4, "dev": 4, "test": 4}
-    assert manifest["rows_in"] == {"train": 5, "dev": 5, "test": 5}
-    assert (manifest["shape"], manifest["labels"]) == ("single_sentence", ["0", "1"])
-    assert manifest["replace"] == [["@", ""]], "who predicts has to know"
-    assert labelled_set.test_groups(out) == {}, "no column is mapped"
-    test = pq.read_table(out / "test.parquet").to_pylist()
-    assert test[0] == {"id": "test-1", "text": "test 0", "label": "0", "file": "test.jsonl", "line": 1}
-    bad = pq.read_table(out / "unreadable.parquet").to_pylist()
-    assert [(row["id"], row["split"], row["code"]) for row in bad] == [
-        ("train-5", "train", 44),
-        ("dev-5", "dev", 44),
-        ("test-5", "test", 44),
-    ]
-
-
-def test_a_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> None:
-    rows = [{"text": f"sentence {number}", "label": number % 2, "author": f"a{number // 3}"} for number in range(90)]
-    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+def test_a_labelled_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> None:
+    rows = [{"text": f"@{number}", "label": number % 2, "author": f"a{number // 3}"} for number in range(90)]
+    lines = [*map(json.dumps, rows), '{"text": "cut']
+    (tmp_path / "all.jsonl").write_text("\n".join(lines), encoding="utf-8")
     paths = dict.fromkeys(("train", "dev", "test"), "all.jsonl")
-    section = {"type": "text-classification", **paths,
-               "split": {"dev": 0.2, "test": 0.3}, "columns": {"group": "author"}}  # fmt: skip
+    section = {
+        "type": "text-classification", **paths, "labels": ["0", "1"], "replace": [["@", "text "]],
+        "split": {"dev": 0.2, "test": 0.3}, "columns": {"group": "author"},
+    }  # fmt: skip
     done = run("collect_task", "section", section, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
     assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in done.stdout
     out = tmp_path / "data/raw/tasks/section"
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["split"] == {"dev": 0.2, "test": 0.3, "by_hash_of": "author"}
-    assert sum(manifest["rows"].values()) == 90
-    assert all(manifest["rows"].values())
-    authors = [{int(row["line"] - 1) // 3 for row in pq.read_table(out / f"{split}.parquet").to_pylist()}
-               for split in paths]  # fmt: skip
+    assert (manifest["shape"], manifest["labels"], manifest["replace"]) == (
+        "single_sentence",
+        ["0", "1"],
+        [["@", "text "]],
+    )
+    assert (sum(manifest["rows"].values()), sum(manifest["rows_in"].values())) == (90, 91)
+    read = {split: pq.read_table(out / f"{split}.parquet").to_pylist() for split in paths}
+    authors = [{(row["line"] - 1) // 3 for row in rows_of_split} for rows_of_split in read.values()]
     assert sum(map(len, authors)) == len(set().union(*authors)) == 30
-    test = {row["id"]: f"a{int(row['line'] - 1) // 3}" for row in pq.read_table(out / "test.parquet").to_pylist()}
-    assert labelled_set.test_groups(out) == test, "the comparison draws the test rows of an author together"
-
-
-def test_test_rows_of_one_group_are_refused(run: RunStage, tmp_path: Path) -> None:
-    """They are resampled by groups, and one has no spread."""
-    paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
-    for split, path in paths.items():
-        rows = [{"text": f"{split} {n}", "label": n % 2, "by": split if split == "test" else n} for n in range(9)]
-        (tmp_path / path).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    section = {"type": "text-classification", **paths, "columns": {"group": "by"}}
-    dev = [{"text": f"dev {n}", "label": n % 2, "by": f"d{n}"} for n in range(9)]
-    (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
-    done = run("collect_task", "section", section, out="data/raw/tasks/section")
-    assert done.returncode == 65, done.stdout
-    assert "AB-072 params.yaml: tasks: all 9 test rows are of one group" in done.stderr
-    dev[0]["by"] = "  "
-    (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
-    rows = [{"text": f"test {n}", "label": n % 2, "by": f" t{n % 2} "} for n in range(9)]
-    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert run("collect_task", "section", section, out="data/raw/tasks/section").returncode == 0
-    out = tmp_path / "data/raw/tasks/section"
-    assert set(labelled_set.test_groups(out).values()) == {"t0", "t1"}, "without the blanks around them"
+    first = read["test"][0]
+    number = first["line"] - 1
+    assert first == {"id": f"train-{number + 1}", "text": f"text {number}", "label": str(number % 2),
+                     "file": "all.jsonl", "line": number + 1}  # fmt: skip
+    groups = {row["id"]: f"a{(row['line'] - 1) // 3}" for row in read["test"]}
+    assert labelled_set.test_groups(out) == groups, "the comparison draws the test rows of an author together"
     (bad,) = pq.read_table(out / "unreadable.parquet").to_pylist()
-    assert bad["reason"] == "column 'by': expected a name of the group, found an empty cell"
+    assert (bad["id"], bad["split"], bad["code"]) == ("train-91", "train", 44)
 
 
 FILES = {"path": "a.txt"}

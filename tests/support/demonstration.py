@@ -1,5 +1,6 @@
 """The files of `adaptbert use smoke`, made once for all tests; those of the demonstration have the same names."""
 
+import shutil
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +16,7 @@ def link(root: Path) -> None:
     for folder, packages in zip(DEMONSTRATIONS, SETS.values(), strict=True):
         (root / folder).mkdir(parents=True)
         for file in _made().glob("*.jsonl"):
-            (root / folder / file.name).symlink_to(file)
+            shutil.copy(file, root / folder)
         write_json(root / folder / RECORD, made_of(packages))
 
 

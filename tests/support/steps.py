@@ -56,7 +56,7 @@ class Steps:
     def pretrain(self, base: Base = SMALL, seed: int = 1, **changes: Any) -> None:
         with chdir(self.root):  # params.yaml names models/init/small
             pretrain(
-                Pretrain(**tiny_params.rung_values(**changes)),
+                Pretrain(**tiny_params.step_values(**changes)),
                 weights=base,
                 tokenizer=self.root / "data/tokenizer",
                 scratch=self.folder(SCRATCH),
@@ -67,7 +67,7 @@ class Steps:
         self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, replicate: str = "1", **changes: Any
     ) -> None:
         domain_transfer(
-            DomainTransfer(**tiny_params.rung_values(**changes), replay_fraction=replay),
+            DomainTransfer(**tiny_params.step_values(**changes), replay_fraction=replay),
             corpus=corpus,
             replicate=replicate,
             init=self.folder(PRETRAIN),
@@ -76,7 +76,7 @@ class Steps:
         )
 
     def task_transfer(self, **changes: Any) -> None:
-        params = TaskTransfer(**tiny_params.rung_values(**changes))
+        params = TaskTransfer(**tiny_params.step_values(**changes))
         common = self._common(TASK, "tasks/section", 1)
         task_transfer(params, task="section", replicate="1", init=self.folder(DOMAIN), **common)
 

@@ -1,4 +1,4 @@
-"""Values of params.yaml for rungs and cells of some steps."""
+"""Values of params.yaml for steps of some updates, and for cells."""
 
 from typing import Any, get_args
 
@@ -38,7 +38,7 @@ def optim(**changes: Any) -> Training:
 MEASURE = Measure(probability=0.15, max_tokens=500, seed=0)
 
 
-def rung_values(**changes: Any) -> dict[str, Any]:
+def step_values(**changes: Any) -> dict[str, Any]:
     """Of a `MlmStep`."""
     budget = {} if changes.keys() & {*BUDGET} else {"steps": 6}
     return {
@@ -56,8 +56,8 @@ def rung_values(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def rung(**changes: Any) -> MlmStep:
-    return MlmStep(**rung_values(**changes))
+def step(**changes: Any) -> MlmStep:
+    return MlmStep(**step_values(**changes))
 
 
 def cell_values(**changes: Any) -> dict[str, Any]:

@@ -14,12 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.user_files import Files
 from scipy.stats import binom
 
-from adaptbert.config.schema.sources import Source
-from adaptbert.data.layout import CORPUS
+from adaptbert.config.schema.sources import Corpus
+from adaptbert.data.collect import collect_corpus
 from adaptbert.data.parquet import texts as texts_of
 from adaptbert.errors import BadData
 from adaptbert.text import token_store
@@ -162,11 +160,10 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
     layouts: list[Callable[[Path, list[dict[str, str]]], Path]] = [one_file, files_of_many_kinds, a_file_each]
     contents = []
     for layout in layouts:
-        source = Files(layout(tmp_path, rows), CORPUS, Source(source="files", columns={"id": "id"}))
+        corpus = Corpus(path=str(layout(tmp_path, rows)), columns={"id": "id"})
         raw = tmp_path / f"raw-{layout.__name__}"
         raw.mkdir()
-        with RawWriter(raw, CORPUS) as writer:
-            writer.write(source.rows(), "text", raw)
+        collect_corpus(corpus, raw)
         write(tmp_path / "tokenized" / "general", texts_of(raw / "text.parquet"), tiny.tokenizer(), 32)
         contents.append(tiny.folder_bytes(tmp_path / "tokenized"))
     assert contents[0] == contents[1] == contents[2]

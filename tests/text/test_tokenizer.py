@@ -30,34 +30,6 @@ def train(lowercase: bool = True, size: int = 220) -> Tokenizer:
     return Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=size, lowercase=lowercase, min_frequency=1))
 
 
-RARE = "".join(chr(0x4E00 + number) + " " for number in range(300))  # each once: more of them than the alphabet holds
-
-IN_ANOTHER_PROCESS = """
-import sys
-from pathlib import Path
-from adaptbert.text.tokenizer import Tokenizer, Vocabulary
-texts = Path(sys.argv[1]).read_text(encoding="utf-8").split("|")
-made = Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=200, lowercase=True, min_frequency=1))
-made.save(Path(sys.argv[2]))
-"""
-
-
-def test_training_repeats_where_characters_tie(tmp_path: Path) -> None:
-    """The alphabet has no room for all: which of the equally rare characters stay must not depend on a hash seed."""
-    texts = tmp_path / "texts"
-    texts.write_text("|".join([RARE, *tiny.sentences("general", 50)]), encoding="utf-8")
-    for number, threads in enumerate(("1", "2", "4")):
-        env = os.environ | {
-            "PYTHONHASHSEED": str(number),
-            "RAYON_NUM_THREADS": threads,
-            "TOKENIZERS_PARALLELISM": "true",
-        }
-        command = [sys.executable, "-c", IN_ANOTHER_PROCESS, str(texts), str(tmp_path / f"made{number}")]
-        subprocess.run(command, env=env, cwd=ROOT, check=True)
-    first, *others = (tiny.folder_bytes(tmp_path / f"made{number}") for number in range(3))
-    assert all(other == first for other in others)
-
-
 def test_the_vocabulary_has_the_specials_first_and_at_most_the_configured_size() -> None:
     trained = train(size=200)
     assert trained.tokens[:5] == SPECIALS

@@ -84,7 +84,7 @@ def test_a_document_longer_than_a_batch_is_refused() -> None:
     ],
 )
 def test_optimizer_steps(budget: dict[str, float], expected: int) -> None:
-    assert optimizer_steps(tiny_params.rung(global_batch_tokens=1_024, **budget), 10_000) == expected
+    assert optimizer_steps(tiny_params.step(global_batch_tokens=1_024, **budget), 10_000) == expected
 
 
 def test_seeds_of_different_keys_differ() -> None:

@@ -43,7 +43,7 @@ Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-DEMONSTRATIONS = {f"data/own/{name}": f"python -m examples.docstrings {name}" for name in ("demo", "smoke")}
+DEMONSTRATIONS = {f"data/{name}": f"python -m examples.docstrings {name}" for name in ("demo", "smoke")}
 """Folder of the demonstration's files -> the command that writes them."""
 
 
