@@ -36,17 +36,17 @@ def compare(
     from adaptbert.comparison.assemble import compare_all
     from adaptbert.config import plan as planning
     from adaptbert.config.load import flatten
-    from adaptbert.report.charts.figure import write_figures
+    from adaptbert.report.drawing import write_figures
+    from adaptbert.report.figures import all_figures, write_plots
     from adaptbert.report.markdown import in_markdown
     from adaptbert.report.metrics_json import headlines
-    from adaptbert.report.page import figures_of, render
-    from adaptbert.report.plot_data import write_plots
+    from adaptbert.report.page import render
     from adaptbert.report.text_table import comparison_table
 
     compared = compare_all(planning.read(plan), StageOutputs(data, manifests, cells, predictions, bases), params)
     page = render(compared)
     write_plots(compared, plots)
-    write_figures(figures_of(compared), figures)
+    write_figures(all_figures(compared), figures)
     for target, text in ((report, page), (markdown, in_markdown(compared))):
         with atomic_write(target) as path:
             path.write_text(text, encoding="utf-8")

@@ -9,12 +9,17 @@ import os
 import re
 from pathlib import Path
 
+from markupsafe import Markup
+
 from adaptbert.codes import Code
 from adaptbert.comparison.records import Comparison
+from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, standalone
+from adaptbert.report.figures import scores
+from adaptbert.report.language import same
+from adaptbert.report.terms import METRICS
 from adaptbert.report.text_table import comparison_table
 from benchmarks.table import tables
 from tests.parameters_page import page, parameters
-from tests.readme_picture import picture
 from tests.support.imports import ROOT
 
 READMES = ("README.md", "README.zh-CN.md")
@@ -43,6 +48,25 @@ def written() -> dict[str, str]:
         ERRORS: _CODES.sub(lambda _: f"\n{codes()}\n", Path(ERRORS).read_text(encoding="utf-8")),
         BENCHMARKS: _RESULTS.sub(lambda _: f"\n{tables()}\n", Path(BENCHMARKS).read_text(encoding="utf-8")),
     }
+
+
+def picture(comparison: Comparison, text: str) -> str:
+    """The arms of all tasks side by side, as one SVG.
+
+    Args:
+        text: said above the bars, e.g. where the text comes from.
+    """
+    above, below, tasks, panels = 22, 24, comparison.tasks, []
+    column = (WIDTH - MARGIN * (len(tasks) - 1)) // len(tasks)
+    for index, task in enumerate(tasks):
+        panel = Markup('<svg x="{}" width="{}"><text class="row-label" y="13">{}</text><svg y="{}">{}</svg></svg>')
+        heading = f"{task.name}: {METRICS[task.metric].en} × 100"
+        panels.append(panel.format(index * (column + MARGIN), column, heading, above, scores(task, comparison)))
+    rows = max(len(task.arms) + len(task.baselines) for task in tasks)
+    of_replicates = " of one replicate" if comparison.replicates > 1 else ""
+    note = f"Bar: mean of the seeds on the test split. Whisker: its interval. Dot: one seed{of_replicates}. {text}"
+    figure = Figure("arms", same("Scores by arm"), same(note), scores(tasks[0], comparison).chart)
+    return standalone(figure, "en", framed(panels, above + ROW * rows + below, "arms"))
 
 
 def codes() -> str:

@@ -23,8 +23,7 @@ from adaptbert.config.schema.section import Contradiction
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all, shortened
 from adaptbert.report.metrics_json import STEPS
-from adaptbert.report.sentences.advice import would_show
-from adaptbert.report.terms import BASELINES
+from adaptbert.report.terms import BASELINES, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 OF_TASKS = ("labels", "label_counts", "seeds")

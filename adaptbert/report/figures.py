@@ -1,97 +1,258 @@
-"""Records of the comparison -> the figures of the page, each with its title, caption and legend."""
+"""Records of the comparison -> the figures of the page, each with its title and caption, and the data of `dvc plots`.
 
-from collections.abc import Iterator
+reports/plots has small CSV files:
 
-from adaptbert.comparison.records import Arm, Comparison, Confusion, Task
-from adaptbert.report.charts import curves, rows
-from adaptbert.report.charts.figure import Figure
-from adaptbert.report.language import t
-from adaptbert.report.sentences import captions, repetition
-from adaptbert.report.terms import baseline_name
+scores/<task>.csv            task, start, arm, draw, seed, score; draw 0: what the arm fine-tunes is made once a base
+learning_curve/<task>.csv    start, arm, labels, seed, score, which is the mean over replicates; a point an arm where
+                             there are no `label_counts`, because DVC reports a plot without data as an error
+bits_per_char/<heldout>.csv  start, draw, rung, tokens (trained so far, the steps below included), bits_per_char
+confusion/<task>.csv         actual, predicted: a row for each test row (word) of the chosen arm, the mean of its runs;
+                             words outside of any span that were predicted so are not listed. With several bases a file
+                             for each: <task>-<base>.csv
+
+A label that a spreadsheet would run as a formula begins with an apostrophe.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from adaptbert.comparison.records import Arm, Bin, Checkpoint, Comparison, Confusion, Replicate, Step, Task
+from adaptbert.core.files import atomic_write
+from adaptbert.data.spreadsheet import Table
+from adaptbert.data.tag_schemes import OUTSIDE
+from adaptbert.report.drawing import Figure, Line, Lines, Point, Row, Rows, nice_ticks
+from adaptbert.report.language import EMPTY, Text, millions, plain, points, same, t
+from adaptbert.report.prose import runs_of
+from adaptbert.report.terms import baseline_name, step_name
+from adaptbert.statistics.intervals import Interval
 
 MOST_CLASSES = 30
 """The most classes that a figure shows: all of them are in the table and in reports/plots."""
 
 
+def all_figures(comparison: Comparison) -> list[Figure]:
+    """Of the whole page."""
+    of_tasks = [figure for task in comparison.tasks for figure in of_task(task, comparison).values()]
+    return [*of_tasks, *bits_per_char(comparison)]
+
+
 def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
     """Those that it has, by kind: `arms`, `differences`, `learning`, `classes`, `reliability`."""
-    return {figure.name.partition("-")[0]: figure for figure in _of_task(task, comparison)}
+    shown, inspection = {"arms": scores(task, comparison)}, task.inspection
 
+    def add(kind: str, title: Text, caption: Text, chart: Rows | Lines, legend: Mapping[str, str]) -> None:
+        shown[kind] = Figure(f"{kind}-{task.anchor}", title, caption, chart, task.name, legend)
 
-def _of_task(task: Task, comparison: Comparison) -> Iterator[Figure]:
-    def name(kind: str) -> str:
-        return f"{kind}-{task.anchor}"
-
-    bars = [_bar(arm, marked=arm.name in task.best_on_dev) for arm in task.arms]
-    marks = [(baseline_name(each, task.target), score.mean) for each, score in task.baselines.items()]
-    drawn, caption = rows.bars(bars, marks, name("arms")), captions.arms(task, comparison.confidence)
-    yield Figure(name("arms"), t("Arms"), caption, drawn, of=task.name)
     if task.steps:
-        drawn = rows.whiskers(task.steps, comparison.worth, name("differences"))
-        caption = captions.differences(task, comparison.worth)
-        yield Figure(name("differences"), t("Steps"), caption, drawn, of=task.name)
+        add("differences", t("Steps"), _of_steps(task, comparison), _steps(task, comparison), {})
     learned = [arm for arm in task.arms if arm.learning_curve]
     if learned:
-        drawn, caption = curves.learning(learned, name("learning")), captions.learning(task, comparison.confidence)
-        legend = [(arm.name, arm.role) for arm in learned]
-        yield Figure(name("learning"), t("Learning curves"), caption, drawn, legend, of=task.name)
-    if task.inspection is None:
-        return
-    if 0 < len(task.inspection.classes) <= MOST_CLASSES:
-        of_classes = [
-            rows.Bar(each.label, "class", each.means[2], None, None, [each.f1]) for each in task.inspection.classes
+        caption = t("Mean over seeds by number of labels.") + _intervals(
+            (point.interval for arm in learned for point in arm.learning_curve), t("Band, over seeds"), comparison
+        )
+        legend = {arm.name: f"role-{arm.role}" for arm in learned}
+        add("learning", t("Learning curves"), caption, _learning(learned), legend)
+    if inspection is not None and 0 < len(inspection.classes) <= MOST_CLASSES:
+        rows = [
+            Row(same(each.label), "role-class", each.means[2], dots={1: dict(enumerate(each.f1))})
+            for each in inspection.classes
         ]
-        caption = t("Arm {arm}, a dot for each run.", arm=task.chosen)
-        drawn = rows.bars(of_classes, [], name("classes"))
-        yield Figure(name("classes"), t("F1 of each class"), caption, drawn, of=task.name)
-    if task.inspection.calibration is not None:
+        add("classes", t("F1 of each class"), t("Arm {arm}, a dot for each run.", arm=task.chosen), Rows(rows), {})
+    if inspection is not None and inspection.calibration is not None:
         caption = t(
             "Accuracy in % (vertical) by confidence in % (horizontal), {runs} together. Dashed: both equal.",
-            runs=repetition.runs_of(task.inspection.runs, task),
+            runs=runs_of(inspection.runs, task),
         )
-        drawn = curves.reliability(task.inspection.calibration.curve, name("reliability"))
-        yield Figure(name("reliability"), t("Reliability"), caption, drawn, of=task.name)
+        add("reliability", t("Reliability"), caption, _reliability(inspection.calibration.curve), {})
+    return shown
 
 
-def _bar(arm: Arm, *, marked: bool) -> rows.Bar:
-    if arm.interval is None:
-        return rows.Bar(arm.name, arm.role, None, None, None, [])
-    interval, dots = arm.interval, [list(scores.values()) for scores in arm.by_replicate.values()]
-    return rows.Bar(arm.name, arm.role, interval.mean, interval.low, interval.high, dots, marked)
+def scores(task: Task, comparison: Comparison) -> Figure:
+    """The arms as bars, the baselines as lines."""
+    if task.replicates > 1:
+        caption = t("Mean; a dot for each seed, a line of dots for each replicate.")
+    else:
+        caption = t("Mean over seeds, a dot for each seed.")
+    caption += _intervals((arm.interval for arm in task.arms), t("Whisker"), comparison)
+    if task.baselines:
+        caption += t("Dashed: baselines without pre-training.")
+    if task.best_on_dev:
+        caption += t("✓: {mark}.", mark=best_on_dev(task))
+    rows = [_arm(arm, is_best=arm.name in task.best_on_dev) for arm in task.arms]
+    rows += [
+        Row(baseline_name(name, task.target), "", score.mean, is_line=True) for name, score in task.baselines.items()
+    ]
+    return Figure(f"arms-{task.anchor}", t("Arms"), caption, Rows(rows), task.name)
 
 
-def confusion(task: Task) -> Confusion | None:
-    """None where a row has no single label, and where the labels are too many."""
-    matrix = task.inspection.confusion if task.inspection is not None else None
-    return matrix if matrix is not None and len(matrix.labels) <= MOST_CLASSES else None
+def _arm(arm: Arm, *, is_best: bool) -> Row:
+    name, css, interval = same(arm.name), f"role-{arm.role}", arm.interval
+    if interval is None:
+        return Row(name, css, None)
+    return Row(name, css, interval.mean, interval.low, interval.high, arm.by_replicate, is_best=is_best)
 
 
-def of_curves(comparison: Comparison) -> list[Figure]:
-    """Bits per character, a panel for each start and held-out text."""
-    panels, paths = [], {replicate.name: checkpoint.path for checkpoint, replicate in comparison.trained()}
-    for start in comparison.bases:
+def _intervals(intervals: Iterable[Interval | None], drawn: Text, comparison: Comparison) -> Text:
+    if all(interval is None or interval.low is None for interval in intervals):
+        return EMPTY
+    return t("{drawn}: {level:percent} % interval.", drawn=drawn, level=comparison.confidence)
+
+
+def best_on_dev(task: Task) -> Text:
+    """Meaning of the mark beside an arm."""
+    return t("equal best on dev") if len(task.best_on_dev) > 1 else t("best on dev")
+
+
+def _steps(task: Task, comparison: Comparison) -> Rows:
+    def row(step: Step) -> Row:
+        name, css, difference = step_name(step.question, step.variant), f"verdict-{step.verdict}", step.difference
+        if difference is None:
+            return Row(name, css, None)
+        return Row(name, css, difference.mean, difference.low, difference.high, unseen=_unseen(step))
+
+    return Rows([row(step) for step in task.steps], comparison.worth)
+
+
+def _unseen(step: Step) -> float | None:
+    """The largest effect that the question could well have missed; nothing is said of one without a verdict."""
+    return None if step.p_holm is None or step.detectable is None else step.detectable.value
+
+
+def _of_steps(task: Task, comparison: Comparison) -> Text:
+    caption = t("Difference in points.")
+    if any(step.difference is not None and step.difference.testable for step in task.steps):
+        worth = comparison.worth
+        caption += t("Whisker: its interval. Dotted: ±{worth:points}, the smallest gain worth having.", worth=worth)
+        if any(_unseen(step) is not None for step in task.steps):
+            caption += t("Grey: effects that fewer than four of five such studies show.")
+    return caption
+
+
+def _learning(arms: Sequence[Arm]) -> Lines:
+    """Score over number of labels, which grow by factors; the band is the interval of the mean over seeds."""
+    every = [point for arm in arms for point in arm.learning_curve]
+    ends = [end for point in every for end in (point.interval.mean, point.interval.low, point.interval.high)]
+    known, counts = [end for end in ends if end is not None], sorted({point.labels for point in every})
+    lines = []
+    for arm in arms:
+        own = [(point.labels, point.interval) for point in arm.learning_curve]
+        dots = [
+            Point(math.log(n), each.mean, f"{arm.name}, {n:,}: {points(each.mean)}", each.low, each.high)
+            for n, each in own
+        ]
+        lines.append(Line(f"role-{arm.role}", dots))
+    levels = {score: plain(100 * score) for score in nice_ticks(min(known), max(known))}
+    across = math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05
+    return Lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, levels, height=220)
+
+
+def _reliability(curve: Sequence[Bin]) -> Lines:
+    """Accuracy over confidence."""
+    dots = [
+        Point(each.confidence, each.accuracy, f"{points(each.confidence)} → {points(each.accuracy)}") for each in curve
+    ]
+    shares = {share: plain(100 * share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)}
+    return Lines([Line("role-class", dots)], (0.0, 1.0), shares, shares, height=240, has_diagonal=True)
+
+
+def bits_per_char(comparison: Comparison) -> list[Figure]:
+    """A panel for each base and held-out text, a line for each replicate of a step."""
+    caption, panels = t("bits per character by cumulative training tokens"), []
+    if comparison.replicates > 1:
+        caption = t("bits per character by cumulative training tokens, a line for each replicate")
+    for base in comparison.bases:
         for heldout in comparison.heldout:
-            name, lines = f"curve-{start}-{heldout}", _lines(comparison, start, heldout)
-            title = f"{heldout} · {start}" if len(comparison.bases) > 1 else heldout
-            legend = list(dict.fromkeys((paths[line.label], line.role) for line in lines))
-            drawn = curves.curves(lines, name)
-            panels.append(Figure(name, title, captions.curve(comparison), drawn, legend, start=start))
+            title = same(f"{heldout} · {base}" if len(comparison.bases) > 1 else heldout)
+            shown = [each for each in comparison.checkpoints if each.base == base and each.below is not None]
+            shown = [each for each in shown if _is_shown(each, heldout, comparison)]
+            legend = {each.path: f"role-{each.role}" for each in shown}
+            chart = _tokens_and_bits(shown, heldout)
+            panels.append(Figure(f"curve-{base}-{heldout}", title, caption, chart, "", legend, base))
     return panels
 
 
-def _lines(comparison: Comparison, start: str, heldout: str) -> list[curves.Curve]:
-    """A line for each draw; a task's own rungs are drawn on its own text and on the corpora, not on other tasks'."""
-    tasks = {task.task for task in comparison.tasks}
-    others = tasks - {heldout} if heldout in tasks else set()
+def _is_shown(checkpoint: Checkpoint, heldout: str, comparison: Comparison) -> bool:
+    """A task's own checkpoints are drawn on its own text and on the corpora, not on other tasks'."""
+    of_another_task = checkpoint.task not in (None, heldout) and heldout in {task.task for task in comparison.tasks}
+    return not of_another_task and any(_bits(each, heldout) for each in checkpoint.replicates)
+
+
+def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
+    """Every line begins where the step below it ended."""
     lines = []
-    for checkpoint, replicate in comparison.trained():
-        total, cost = replicate.total, replicate.cost
-        is_here = checkpoint.base == start and checkpoint.task not in others
-        if not is_here or total is None or cost is None or checkpoint.below is None:
-            continue
-        below = total.tokens - cost.tokens
-        points = [(below + tokens, bits[heldout]) for tokens, bits in replicate.curve if heldout in bits]
-        if points:
-            dashed = checkpoint.climb.with_task_text
-            lines.append(curves.Curve(replicate.name, checkpoint.role, points, dashed=dashed))
-    return lines
+    for checkpoint in checkpoints:
+        for replicate in checkpoint.replicates:
+            if own := _bits(replicate, heldout):
+                titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {millions(own[-1][0])} M"]
+                dots = [Point(*each, title) for each, title in zip(own, titles, strict=True)]
+                lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.climb.with_task_text))
+    bits = [point.y for line in lines for point in line.points]
+    last = max((point.x for line in lines for point in line.points), default=0) or 1
+    levels = {level: plain(level) for level in nice_ticks(min(bits, default=0.0), max(bits, default=1.0))}
+    numbers = {at: f"{plain(at / 1e6)} M" if at else "0" for at in nice_ticks(0.0, float(last)) if at <= last * 1.02}
+    return Lines(lines, (0.0, last * 1.02), numbers, levels, height=190)
+
+
+def _bits(replicate: Replicate, heldout: str) -> list[tuple[int, float]]:
+    """(tokens trained so far, bits per character); none where the cost of a step below is not known."""
+    if replicate.total is None or replicate.cost is None:
+        return []
+    below = replicate.total.tokens - replicate.cost.tokens
+    return [(below + tokens, bits[heldout]) for tokens, bits in replicate.curve if heldout in bits]
+
+
+def write_plots(comparison: Comparison, folder: Path) -> None:
+    """Write the data of `dvc plots` atomically."""
+    tasks = comparison.tasks
+    with atomic_write(folder) as part:
+        part.mkdir()
+        for name in dict.fromkeys(task.task for task in tasks):
+            arms = [(task, arm) for task in tasks if task.task == name for arm in task.arms]
+            rows: list[tuple[object, ...]] = [
+                (name, task.base, arm.name, replicate, seed, score)
+                for task, arm in arms
+                for replicate, seeds in arm.by_replicate.items()
+                for seed, score in seeds.items()
+            ]
+            _write(part / "scores" / f"{name}.csv", "task,start,arm,draw,seed,score", rows)
+            rows = [
+                (task.base, arm.name, labels, seed, score)
+                for task, arm in arms
+                for labels, seeds in _by_labels(arm, task.labels)
+                for seed, score in seeds.items()
+            ]
+            _write(part / "learning_curve" / f"{name}.csv", "start,arm,labels,seed,score", rows)
+        for task in tasks:
+            if task.inspection is not None and task.inspection.confusion is not None:
+                answers = _answers(task.inspection.confusion)
+                _write(part / "confusion" / f"{task.anchor}.csv", "actual,predicted", answers)
+        for heldout in comparison.heldout:
+            rows = [
+                (checkpoint.base, replicate.number, checkpoint.name, tokens, round(bits, 6))
+                for checkpoint, replicate in comparison.trained()
+                for tokens, bits in _bits(replicate, heldout)
+            ]
+            _write(part / "bits_per_char" / f"{heldout}.csv", "start,draw,rung,tokens,bits_per_char", rows)
+
+
+def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:
+    return [(point.labels, point.scores) for point in arm.learning_curve] or [(labels, arm.scores)]
+
+
+def _answers(confusion: Confusion) -> list[tuple[str, str]]:
+    return [
+        (actual, predicted)
+        for actual in confusion.labels
+        for predicted in confusion.labels
+        if (actual, predicted) != (OUTSIDE, OUTSIDE)
+        for _ in range(round(confusion.counts[actual].get(predicted, 0.0)))
+    ]
+
+
+def _write(path: Path, header: str, rows: Iterable[Sequence[object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = Table(file, header.split(","))
+        for row in rows:
+            table.write(row)

@@ -17,8 +17,6 @@ from markupsafe import Markup, escape
 from adaptbert.comparison.amounts import amount
 
 MINUS = "\N{MINUS SIGN}"
-NOTHING = 1e-9
-"""A difference of scores below this comes from the arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,8 @@ class Text:
     zh: str
 
     def __html__(self) -> str:
+        if self.en == self.zh:
+            return _code(self.en)
         return Markup('<span lang="en">{}</span><span lang="zh-Hans">{}</span>').format(_code(self.en), _code(self.zh))
 
     def __add__(self, other: "Text") -> "Text":
@@ -121,46 +121,24 @@ def number(value: float, places: int) -> str:
     return f"{MINUS if rounded < 0 else ''}{abs(rounded):.{places}f}"
 
 
-def plain(value: float) -> str:
-    """A number with as many places as it has."""
-    return f"{value + 0.0:g}".replace("-", MINUS)
-
-
-def tick(value: float, *, signed: bool = False) -> str:
-    """A number of an axis, with as many places as its step has; those beyond ten digits come from the arithmetic."""
+def plain(value: float, *, signed: bool = False) -> str:
+    """A number with as many places as it has; those beyond ten digits come from the arithmetic."""
     return f"{'+' if signed and value > 0 else ''}{value + 0.0:.10g}".replace("-", MINUS)
 
 
 def points(score: float) -> str:
     """A score times 100."""
-    return number(_hundredfold(score), 1)
+    return number(100 * score, 1)
 
 
 def change(difference: float) -> str:
     """A difference of scores times 100, with its sign."""
-    value = _hundredfold(difference)
-    return f"{'+' if round(value, 1) > 0 else ''}{number(value, 1)}"
+    return signed(100 * difference, 1)
 
 
-def moved(difference: float) -> Text:
-    """A change inside a sentence: one that rounds to 0.0 is described by its bounds."""
-    if not too_small(difference):
-        return same(change(difference))
-    return t("between 0 and {end}", end="+0.1" if difference > 0 else f"{MINUS}0.1")
-
-
-def too_small(score: float) -> bool:
-    """Whether a score, or a difference of scores, is not 0 and rounds to 0.0."""
-    return abs(score) > NOTHING and round(_hundredfold(abs(score)), 1) == 0
-
-
-def _hundredfold(score: float) -> float:
-    """Of the six decimals of metrics/comparison.json: the table that is made of them has to show the same."""
-    return 100 * round(score, 6)
-
-
-def bits_change(difference: float) -> str:
-    return f"{'+' if round(difference, 2) > 0 else ''}{number(difference, 2)}"
+def signed(difference: float, places: int) -> str:
+    """A number with its sign; none where it rounds to 0."""
+    return f"{'+' if round(difference, places) > 0 else ''}{number(difference, places)}"
 
 
 def p_value(p: float) -> str:

@@ -25,15 +25,15 @@ document.getElementById("language").addEventListener("click", () => {
   store("adaptbert-language", root.lang);
 });
 
-// Which start: the parts of the others are hidden; the comparison of starts stays.
+// Which base: the parts of the others are hidden; the comparison of bases stays.
 const choices = [...document.querySelectorAll("[data-choice]")];
 for (const group of document.querySelectorAll(".choice")) group.hidden = false;
 for (const button of choices) {
   button.addEventListener("click", () => {
     const { choice } = button.dataset;
     for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
-    for (const part of document.querySelectorAll("[data-start]")) {
-      part.hidden = choice !== "" && part.dataset.start !== choice;
+    for (const part of document.querySelectorAll("[data-base]")) {
+      part.hidden = choice !== "" && part.dataset.base !== choice;
     }
   });
 }
@@ -85,7 +85,7 @@ function compare(a, b) {
   return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
 }
 
-for (const button of document.querySelectorAll("table.sortable button.sort")) {
+for (const button of document.querySelectorAll("button.sort")) {
   button.addEventListener("click", () => {
     const header = button.closest("th");
     const table = header.closest("table");

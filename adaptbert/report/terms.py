@@ -1,16 +1,11 @@
-"""What things are called, in both languages."""
+"""What things are called, in both languages, and which arm would answer a question; also for messages of `check`."""
 
 from collections.abc import Mapping
 
 from adaptbert.base.task_types import Target, TaskType
-from adaptbert.report.language import Text, same, t
+from adaptbert.comparison.questions import ROLES, Advice
+from adaptbert.report.language import Text, listed, same, t, within
 from adaptbert.statistics.verdicts import Verdict
-
-
-def baseline_name(name: str, target: Target) -> Text:
-    """What a baseline is called in a task with this target."""
-    return MAJORITY.get(target, BASELINES[name]) if name == "majority" else BASELINES[name]
-
 
 ARMS = {
     "scratch": t("random weights"),
@@ -23,7 +18,7 @@ ARMS = {
     "other": t("trained otherwise"),
     "general_long_task": t("general, more general text, then task transfer"),
 }
-"""What an arm is, by the role of its rung."""
+"""What an arm is, by how it was trained."""
 BASELINES = {
     "majority": t("most frequent label"),
     "tfidf_logistic": t("TF-IDF + logistic regression"),
@@ -54,7 +49,7 @@ VERDICTS: Mapping[Verdict, Text] = {
     "no_difference": t("no difference"),
     "no_worse": t("no gain shown, no large loss"),
     "undecided": t("undecided"),
-    "one_draw": t("one draw, no verdict"),
+    "one_draw": t("one replicate, no verdict"),
     "descriptive": t("described only"),
     "untested": t("not testable"),
 }
@@ -67,21 +62,10 @@ STANDS: Mapping[Verdict, Text] = {
     "no_difference": t("no difference"),
     "no_worse": t("not shown higher, not much lower"),
     "undecided": t("undecided"),
-    "one_draw": t("one draw, no verdict"),
+    "one_draw": t("one replicate, no verdict"),
     "untested": t("not testable"),
 }
-"""A start beside the first of its ranking, by the verdict; it is never only described."""
-STANDINGS = {
-    "wins": t("baseline better"),
-    "ties": t("no clear difference"),
-    "loses": t("arm better"),
-    "wins_once": t("on these weights, baseline higher"),
-    "ties_once": t("on these weights, no clear difference"),
-    "loses_once": t("on these weights, arm higher"),
-    "higher": t("baseline higher, not testable"),
-    "lower": t("arm higher, not testable"),
-}
-"""How the best baseline compares with the chosen arm; `once`: what was trained for that arm was trained once."""
+"""A base beside the first of its ranking, by the verdict; it is never only described."""
 METRICS = {
     "f1_macro": t("macro-F1"),
     "f1_span": t("strict span F1"),
@@ -134,9 +118,9 @@ MAJORITY: Mapping[Target, Text] = {
 """What the baseline of that name answers, where it is not the most frequent label."""
 
 
-def arm_is(name: str, role: str, rung: str) -> Text:
-    """What an arm is; with its rung where the arm is not named by its role."""
-    return ARMS[role] if name == role else t("{name} ({of})", name=ARMS[role], of=rung)
+def arm_is(name: str, role: str, checkpoint: str) -> Text:
+    """What an arm is; with what it fine-tunes where the arm is not named by its role."""
+    return ARMS[role] if name == role else t("{name} ({of})", name=ARMS[role], of=checkpoint)
 
 
 def step_name(question: str, variant: str | None) -> Text:
@@ -144,3 +128,23 @@ def step_name(question: str, variant: str | None) -> Text:
     its own name."""
     name = STEPS.get(question, same(question))
     return t("{name} ({of})", name=name, of=variant) if variant else name
+
+
+def baseline_name(name: str, target: Target) -> Text:
+    """What a baseline is called in a task with this target."""
+    return MAJORITY.get(target, BASELINES[name]) if name == "majority" else BASELINES[name]
+
+
+def would_show(advice: Advice) -> Text:
+    """Which additional arm would be compared with these arms, and the steps that this would measure."""
+    what = listed([t("{step_to_measure}", step_to_measure=within(STEPS[each])) for each in advice.questions])
+    beside = listed(advice.beside)
+    if advice.there is not None:
+        return t(
+            "To measure {what}, give this task the arm `{arm}` of the others, to compare with {beside}.",
+            what=what,
+            arm=advice.there,
+            beside=beside,
+        )
+    written = f"{advice.role}: {ROLES[advice.role]}"
+    return t("To measure {what}, add the arm `{arm}` to compare with {beside}.", what=what, arm=written, beside=beside)

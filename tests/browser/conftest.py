@@ -1,45 +1,130 @@
-"""For the tests in Chromium: the browser, and the page of a simulated recipe."""
+"""For the tests in Chromium: the browser, the page of a simulated recipe, what a reader would see go wrong in it."""
 
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from adaptbert.comparison.records import Comparison
+from adaptbert.report.drawing import write_figures
+from adaptbert.report.figures import all_figures
 from adaptbert.report.page import render
-from tests.support.browsing import CHROMIUM
-from tests.support.simulated import Simulated, compared, simulate
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+COVERED = """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+    const names = [...chart.querySelectorAll(".row-label, .row-value")];
+    const boxes = names.map(element => [element.textContent, element.getBoundingClientRect()]);
+    return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
+        .filter(([, b]) => a.left < b.right && b.left < a.right
+            && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
+        .map(([other]) => one + " / " + other));
+})"""
+"""Names and values of a figure that lie on each other."""
+LINES_THROUGH_LABELS = """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+    const labels = [...chart.querySelectorAll("text")]
+        .map(label => [label.textContent, label.getBoundingClientRect()])
+        .filter(([, box]) => box.width > 0);
+    const points = [...chart.querySelectorAll("line, polyline")].flatMap(line => {
+        const matrix = line.getScreenCTM(), length = line.getTotalLength();
+        return [...Array(401).keys()].map(place => {
+            const at = line.getPointAtLength(length * place / 400).matrixTransform(matrix);
+            return [line.getAttribute("class"), at.x, at.y];
+        });
+    });
+    return labels.flatMap(([text, box]) => points
+        .filter(([, x, y]) => box.left - 1 < x && x < box.right + 1 && box.top - 3 < y && y < box.bottom + 3)
+        .slice(0, 1).map(([css]) => css + " through " + text));
+})"""
+"""A broken line that comes within 3 pixels of letters above and below it seems to run through them."""
+OUTSIDE = """width => [...document.querySelectorAll("svg text, h1, h2, p, dd, .chip, summary")].filter(element => {
+    const box = element.getBoundingClientRect();
+    return box.width > 0 && !element.closest(".scroll") && (box.left < -1 || box.right > width + 1);
+}).map(element => element.textContent)"""
+"""Letters in figures keep their size, and none is cut off at the edge of the screen."""
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = simulate(tmp_path_factory.mktemp("recipe"))
-    path = made.root / "index.html"
-    comparison = compared(made)
+class Watched:
+    """A page that refuses every request but its own file, and keeps what went wrong."""
+
+    def __init__(self, browser: "Browser", report: Path, query: str = "", **context: object) -> None:
+        self.context = browser.new_context(locale="en-GB", **context)
+        self.page = self.context.new_page()
+        self.trouble: list[str] = []
+        self.page.on("console", lambda message: self.trouble.append(message.text))
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.address = report.as_uri() + query
+        self.page.route("**/*", self._answer)
+        self.page.goto(self.address)
+
+    def unfold(self) -> None:
+        """Open everything that is folded, as a reader does."""
+        for fold in self.page.locator("details > summary").all():
+            fold.click()
+        assert self.page.locator("details:not([open])").count() == 0
+
+    def _answer(self, route: "Route") -> None:
+        if route.request.url == self.address:
+            route.continue_()
+        else:
+            self.trouble.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def __enter__(self) -> "Watched":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+        assert self.trouble == []
+
+
+def write(comparison: Comparison, folder: Path) -> Path:
+    """The page and its figures."""
+    path = folder / "index.html"
     path.write_text(render(comparison), encoding="utf-8")
+    write_figures(all_figures(comparison), folder / "figures")
     return path
 
 
-@pytest.fixture(scope="module")
-def report_of_draws(repeated_recipe: Simulated, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With verdicts, what would settle the undecided ones, and a question of the user's own."""
-    path = tmp_path_factory.mktemp("repeated") / "index.html"
-    questions = {"which_of_two_texts_is_better": ("task", "domain_task")}
-    path.write_text(render(compared(repeated_recipe, questions=questions)), encoding="utf-8")
-    return path
+@pytest.fixture(scope="session")
+def report(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of one replicate, so that nothing has a verdict."""
+    return write(comparison, tmp_path_factory.mktemp("one"))
 
 
-@pytest.fixture(params=["one draw", "three draws"])
-def any_report(request: pytest.FixtureRequest, report: Path, report_of_draws: Path) -> Path:
-    return report if request.param == "one draw" else report_of_draws
+@pytest.fixture(scope="session", params=["one replicate", "three replicates", "two bases", "few arms"])
+def any_report(
+    request: pytest.FixtureRequest,
+    report: Path,
+    repeated: Comparison,
+    several: Comparison,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    if request.param == "one replicate":
+        return report
+    folder = tmp_path_factory.mktemp("other")
+    if request.param == "three replicates":  # with verdicts, and what would settle the undecided ones
+        return write(repeated, folder)
+    if request.param == "two bases":
+        return write(several, folder)
+    task = repeated.tasks[0]
+    name = "clinical_notes_2024_and_their_abbreviations"
+    arms = [task.arms[2], replace(task.arms[3], name=name, runs=task.arms[3].runs[:2], interval=None)]
+    steps = [replace(step, name=name, question=name) for step in task.steps[3:4]]
+    few = replace(task, arms=arms, steps=steps, chosen="general_long", baselines={}, beside_baselines={})
+    return write(replace(repeated, tasks=[few]), folder)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium() -> Iterator["Browser"]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

@@ -3,7 +3,6 @@
 import csv
 import math
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.comparison.records import Comparison
 from adaptbert.data.spreadsheet import FORMULA, inert
 from adaptbert.prediction import outputs
-from adaptbert.report.plot_data import write_plots
 from tests.support.predicting import read
 
 FORMULAS = [
@@ -82,15 +79,3 @@ def test_other_formats_are_verbatim(tmp_path: Path) -> None:
     assert read(tmp_path / "a.jsonl") == answers
     assert not written(tmp_path / "a.parquet", "class", answers)
     assert pq.read_table(tmp_path / "a.parquet")["label"].to_pylist() == FORMULAS
-
-
-def test_labels_in_the_data_of_plots(tmp_path: Path, comparison: Comparison) -> None:
-    task = next(task for task in comparison.tasks if task.inspection is not None and task.inspection.confusion)
-    assert task.inspection is not None
-    assert task.inspection.confusion is not None
-    counts = {"=1+1": {"=1+1": 2.0, "-": 1.0}}
-    confusion = replace(task.inspection.confusion, counts=counts)
-    changed = replace(task, inspection=replace(task.inspection, confusion=confusion))
-    write_plots(replace(comparison, tasks=[changed]), tmp_path / "plots")
-    pairs = [(row["actual"], row["predicted"]) for row in cells(tmp_path / f"plots/confusion/{task.name}.csv")]
-    assert pairs == [("'=1+1", "'=1+1")] * 2 + [("'=1+1", "-")]

@@ -10,7 +10,7 @@ import pytest
 from mlflow import MlflowClient
 
 from adaptbert.comparison.records import Arm, Task
-from adaptbert.report.mlflow_runs import cells_of, cells_of_arm, order
+from adaptbert.report.tables import runs_in_mlflow
 from adaptbert.runtime.mlflow import EXPERIMENT, open_run
 from adaptbert.runtime.origin import recipe_name
 from tests.support.markdown import read, spans
@@ -79,11 +79,12 @@ def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> No
     assert set(runs_where(served, both)) == {"general section small", "domain section small-1"}
 
 
-def test_the_links_of_the_report_find_the_cells_of_an_arm(served: MlflowClient) -> None:
-    task = cast(Task, SimpleNamespace(task="section", start="small", metric="f1_macro"))
+def test_the_links_of_the_report_find_the_runs_of_an_arm(served: MlflowClient) -> None:
+    task = cast(Task, SimpleNamespace(task="section", base="small"))
     arm = cast(Arm, SimpleNamespace(name="domain"))
-    assert set(runs_where(served, cells_of_arm(task, arm))) == {"domain section small-1", "domain section small-2"}
-    in_order = runs_where(served, cells_of(task), order(task))
+    assert set(runs_where(served, runs_in_mlflow(task, arm))) == {"domain section small-1", "domain section small-2"}
+    every = "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small'"
+    in_order = runs_where(served, every, "metrics.`test/f1_macro`")
     assert len(in_order) == 3
     assert in_order[-1] == "general section small", "by score"
 

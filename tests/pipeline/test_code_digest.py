@@ -68,7 +68,7 @@ EDITS = {
     "adaptbert/core/files.py": set(stages()),
     "adaptbert/statistics/spread.py": {"compare"},
     "adaptbert/report/page.css": {"compare"},
-    "adaptbert/report/overview.html.j2": {"compare"},
+    "adaptbert/report/page.html.j2": {"compare"},
     "adaptbert/data/read_conll.py": {"collect", "collect_task"},
     "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},

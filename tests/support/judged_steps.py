@@ -17,27 +17,23 @@ DF = 8
 """Degrees of freedom of every difference here."""
 
 
-def difference(mean: float, half: float, *, seeds: int = 3, draws: int = 3) -> Difference:
-    """With a 95 % interval of `mean` plus and minus `half`."""
+def difference(mean: float, half: float | None, *, seeds: int = 3, replicates: int = 3) -> Difference:
+    """With a 95 % interval of `mean` plus and minus `half`; None: without an interval."""
+    if half is None:
+        return intervals.difference(mean, None, seeds, replicates, 0.95)
     share = (half / float(stats.t.ppf(0.975, DF))) ** 2
     variance = Variance({"seeds": share / 2, "rows": share / 2}, [(share, DF)])
-    return intervals.difference(mean, variance, seeds, draws, 0.95)
-
-
-def untested(mean: float, seeds: int) -> Difference:
-    """Of fewer seeds than an interval needs."""
-    return intervals.difference(mean, None, seeds, 1, 0.95)
+    return intervals.difference(mean, variance, seeds, replicates, 0.95)
 
 
 def answered(
-    task: Task, name: str, mean: float, half: float, verdict: Verdict, p_holm: float | None = None, draws: int = 3
+    task: Task, name: str, mean: float, half: float, verdict: Verdict, p_holm: float | None = None, replicates: int = 3
 ) -> Step:
     """The step of this name with another answer; only a step that is undecided needs anything."""
-    step = known(task.step(name))
     return replace(
-        step,
-        difference=difference(mean, half, draws=draws),
-        replicates=draws,
+        known(task.step(name)),
+        difference=difference(mean, half, replicates=replicates),
+        replicates=replicates,
         p_holm=p_holm,
         verdict=verdict,
         detectable=Detectable(1.5 * half, 1.2 * half, 2.0 * half),

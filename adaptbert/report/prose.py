@@ -1,0 +1,562 @@
+"""A comparison -> the sentences that a reader decides by, in English and Chinese: answers, what they rest on, what is
+amiss. What a table or a figure shows is not said again.
+"""
+
+import math
+from collections.abc import Iterator
+
+from adaptbert.base.task_types import TARGETS
+from adaptbert.comparison.amounts import amount, at_least
+from adaptbert.comparison.records import Comparison, Detectable, Masks, Needed, Ranking, Step, Task
+from adaptbert.report.language import EMPTY, Text, counted, joined, listed, points, same, t, within
+from adaptbert.report.terms import METRICS, RIGHT, STANDS, VERDICTS, baseline_name, step_name, would_show
+from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
+from adaptbert.statistics.verdicts import GAINS, Verdict
+
+TRIVIAL = ("majority", "word_majority", "question_overlap")
+"""The baselines below which an arm has learned nothing; of those that a task has, the first counts."""
+LEAKS = ("dev_or_test_text", "in_dev", "in_test")
+"""Reasons for which `validate` left a row out because dev or test text would have been seen in training."""
+LARGEST = 1.0
+"""A difference of scores beyond 100 points is written nowhere, though two correlations might differ by more."""
+CALIBRATED_WITHIN = 1.5
+"""Multiple of the calibration error expected by chance; above it the report calls the model over- or underconfident."""
+CLEARLY = 3.0
+"""Standard errors by which mean confidence and accuracy differ clearly, whatever the bins."""
+MASKING_RATE_TOLERANCE = 0.01
+MASKING_SHARE_TOLERANCE = 0.005
+"""Smaller differences occur by chance on a short run and do not matter on a long one."""
+MASKED_WHOLE_MOST = 0.01
+
+
+# The first screen.
+
+
+def heading(comparison: Comparison) -> Text:
+    """Of the page: a question only where an answer names a step."""
+    steps = [step for task in comparison.tasks for step in task.steps]
+    if any(step.verdict in GAINS for step in steps):
+        return t("Which steps helped?")
+    if comparison.replicates == 1 and {step.verdict for step in steps if step.primary} == {"one_draw"}:
+        return t("No verdict yet: each step was trained once")
+    return t("No step is shown to help")
+
+
+def answers(comparison: Comparison) -> list[Text]:
+    """The answer to every primary question, on which tasks, and what was repeated for it."""
+    if not comparison.tasks:
+        return [t("No task was fine-tuned, so no step was compared.")]
+    bases = [_of_bases(each) for each in comparison.rankings]
+    asked = [(task, step) for task in comparison.tasks for step in task.steps]
+    if not asked:
+        return bases or [t("No step was compared on any task.")]
+    primary = dict.fromkeys(step.name for _, step in asked if step.primary)
+    said = [_answer([(task, step) for task, step in asked if step.name == name], comparison.worth) for name in primary]
+    said = said or [t("No primary question was asked, so there is no verdict.")]
+    return [*bases, *said, *_on_several_tasks(comparison), repeated(comparison)]
+
+
+def _answer(asked: list[tuple[Task, Step]], worth: float) -> Text:
+    """One question on all tasks: verdict after verdict, each with its differences and their intervals."""
+    by_verdict: dict[Verdict, list[Text]] = {}
+    for task, step in asked:
+        by_verdict.setdefault(step.verdict, []).append(_size(task.name, step.difference))
+    parts = [
+        t("{name} ({of})", name=_verdict(verdict, worth), of=joined(sizes, "; ", "；"))
+        for verdict, sizes in by_verdict.items()
+    ]
+    question = step_name(asked[0][1].question, asked[0][1].variant)
+    return t("{question}: {answers}.", question=question, answers=joined(parts, "; ", "；"))
+
+
+def _verdict(verdict: Verdict, worth: float) -> Text:
+    """With the smallest gain worth having where the verdict is about a loss of that size."""
+    if verdict != "no_worse":
+        return VERDICTS[verdict]
+    return t("no gain shown; a loss of {least:points} or more excluded", least=worth)
+
+
+def _size(task: str, difference: Difference | None) -> Text:
+    """A difference on a task in points, with its interval where there is one."""
+    if difference is None:
+        return same(task)
+    mean, low, high = difference.mean, difference.low, difference.high
+    if low is None or high is None:
+        return t("{task} {mean:change} points", task=task, mean=mean)
+    return t("{task} {mean:change} points, {low:change} to {high:change}", task=task, mean=mean, low=low, high=high)
+
+
+def _on_several_tasks(comparison: Comparison) -> Iterator[Text]:
+    """Questions that several tasks answer with replicates: in how many of them, at least, there is an effect."""
+    for each in comparison.replicated:
+        of = f" ({each.base})" if len(comparison.bases) > 1 else EMPTY
+        step = within(step_name(each.question, each.variant))
+        for count, what in ((each.gains, t("a gain")), (each.losses, t("a loss"))):
+            if count:
+                yield t(
+                    "On at least {count} of these {tasks} tasks, {step}{of} brings {what}.",
+                    count=count,
+                    tasks=each.tasks,
+                    step=step,
+                    of=of,
+                    what=what,
+                )
+
+
+def repeated(comparison: Comparison) -> Text:
+    """What results do not speak of, because it was not repeated."""
+    if comparison.replicates > 1:
+        return t(
+            "Each step above general pre-training was trained {n} times (replicates), general pre-training once.",
+            n=comparison.replicates,
+        )
+    sentence = t(
+        "Each step before fine-tuning was trained once (one replicate); another replicate may give another result."
+    )
+    cost = comparison.one_more_replicate
+    if cost is None or not _replicates_bring_verdicts(comparison):
+        return sentence
+    return sentence + t(
+        "Verdicts need at least two replicates (`compare.replicates: 2` in params.yaml): {tokens:millions} M tokens "
+        "and {tflop:amount} TFLOP more.",
+        tokens=cost.tokens,
+        tflop=cost.tflop,
+    )
+
+
+def _replicates_bring_verdicts(comparison: Comparison) -> bool:
+    """Whether a primary question is about more than general pre-training, which is done once whatever is asked for."""
+    is_random = {each.name: each.climb.is_random for each in comparison.checkpoints}
+    return any(
+        is_random.get(arm.checkpoint) == is_random.get(other.checkpoint)
+        for task in comparison.tasks
+        for step in task.steps
+        if step.primary and (arm := task.arm(step.arm)) is not None and (other := task.arm(step.other)) is not None
+    )
+
+
+def facts(comparison: Comparison) -> list[Text]:
+    """What a reader of the answers has to know at once: leaks, what is missing or failed, the price."""
+    lacking = [
+        task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({replicate})"
+        for task in comparison.tasks
+        for arm in task.arms
+        for replicate in ([0] if arm.missing else [each for each in arm.planned if each not in arm.by_replicate])
+    ]
+    known = [_leaks(comparison)]
+    known += [t("Planned and without a result: {names}.", names=listed(lacking))] if lacking else []
+    for of_task in (degenerate, _scattered, nothing_learned):
+        said = [(task, of_task(task)) for task in comparison.tasks]
+        known += [t("{name}: {fact}", name=task.name, fact=fact) for task, fact in said if fact is not None]
+    known += _looking_again(comparison)
+    spent = t(
+        "All training of the arms on this page: {tokens:millions} M tokens, {tflop:amount} TFLOP; hours are in MLflow.",
+        tokens=comparison.spent.tokens,
+        tflop=comparison.spent.tflop,
+    )
+    return [*known, spent]
+
+
+def _leaks(comparison: Comparison) -> Text:
+    rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
+    named = [f"{name} {count:,}" for name, count in rows.items() if count]
+    if not named:
+        return t("No training text was found that equals or contains a dev or test text.")
+    return t(
+        "{rows:,} rows with dev or test text were left out of training: {names}.",
+        rows=sum(rows.values()),
+        names=listed(named),
+    )
+
+
+def degenerate(task: Task) -> Text | None:
+    """Arms with degenerate seeds, which predict the same for every row."""
+    arms = [
+        t("{arm} ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=len(arm.runs))
+        for arm in task.arms
+        if arm.degenerate
+    ]
+    if not arms:
+        return None
+    has_classes = TARGETS[task.target].classes is not None
+    what = t("predict one class only") if has_classes else t("give every row the same answer")
+    return t("Runs that {what}, included in the mean: {arms}.", what=what, arms=listed(arms))
+
+
+def _scattered(task: Task) -> Text | None:
+    if not task.scattered:
+        return None
+    return t(
+        "Runs of {names} lie clearly further apart than those of the other arms: judged by their own spread.",
+        names=listed(task.scattered),
+    )
+
+
+def nothing_learned(task: Task) -> Text | None:
+    """Primary questions between arms that do no better than a trivial baseline, so that they say nothing."""
+    trivial = next((name for name in TRIVIAL if name in task.baselines), None)
+    if trivial is None:
+        return None
+    least = task.baselines[trivial].mean
+    learned = {arm.name for arm in task.arms if arm.interval is not None and arm.interval.mean > least}
+    primary = [step for step in task.steps if step.primary and step.difference is not None]
+    empty = [step for step in primary if not {step.arm, step.other} & learned]
+    if not empty:
+        return None
+    return t(
+        "{names} do no better than the baseline “{baseline}”; a verdict between such arms says nothing of the step.",
+        names=listed(list(dict.fromkeys(name for step in empty for name in (step.arm, step.other)))),
+        baseline=within(baseline_name(trivial, task.target)),
+    )
+
+
+def _looking_again(comparison: Comparison) -> list[Text]:
+    """What becomes of the level where replicates or seeds are added after a verdict; nothing where none are advised."""
+    advised = [step.needed for task in comparison.tasks for step in task.steps if step.needed is not None]
+    if all(needed.design is None for needed in advised):
+        return []
+    warning = t(
+        "Judging again after adding replicates or seeds errs more often than the level says: settle the number of "
+        "looks beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
+        level=1 - comparison.confidence,
+    )
+    return [warning]
+
+
+def demonstration(comparison: Comparison) -> Text | None:
+    """A warning about figures from demonstration text; None without such text."""
+    names = [source.name for source in comparison.sources if source.demonstration]
+    if not names:
+        return None
+    return t(
+        "The text of {names} comes with Python and installed packages: its figures do not predict the effect on yours.",
+        names=listed(names),
+    )
+
+
+# What was repeated.
+
+
+def behind(difference: Difference, step: Step, task: Task) -> Text:
+    """What the difference of a step rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
+    parts = [counted("{n} replicate", "{n} replicates", step.replicates)] if step.replicates is not None else []
+    parts.append(counted("{n} seed", "{n} seeds", difference.seeds))
+    if "rows" in (difference.variance or ()):
+        parts.append(t("{rows:,} test rows", rows=task.rows["test"]))
+    return joined(parts)
+
+
+def test_rows(task: Task) -> Text:
+    """How many test rows there are, and how many of them are independent: groups, or different texts."""
+    rows = task.rows["test"]
+    if task.test_groups is not None:
+        return t("{rows:,} test rows in {groups:,} groups", rows=rows, groups=task.test_groups)
+    if task.test_texts is not None:
+        return t("{rows:,} test rows with {texts:,} different texts", rows=rows, texts=task.test_texts)
+    return t("{rows:,} test rows", rows=rows)
+
+
+def runs_of(runs: int, task: Task) -> Text:
+    """The number of times that an arm of the task was fine-tuned."""
+    return counted("{n} run", "{n} runs", runs) if task.replicates > 1 else counted("{n} seed", "{n} seeds", runs)
+
+
+# One task.
+
+
+def best(task: Task) -> Text:
+    """Which arm scores highest on the dev split, and its score on the test split."""
+    arm = task.arm(task.chosen) if task.chosen is not None else None
+    if arm is None or arm.interval is None:
+        return t("No arm of this task has a result yet.")
+    if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
+        chosen = t("The only arm with a result is {arm}", arm=arm.name)
+    elif len(task.best_on_dev) > 1:
+        names = listed(task.best_on_dev)
+        chosen = t("{names} score equally on the dev split; {arm} is the first of them", names=names, arm=arm.name)
+    else:
+        chosen = t("{arm} scores highest on the dev split", arm=arm.name)
+    return t(
+        "{chosen}; on the test split it scores {score:points} ({metric}).",
+        chosen=chosen,
+        score=arm.interval.mean,
+        metric=METRICS[task.metric],
+    )
+
+
+def uncompared(task: Task) -> Text:
+    """The arms that are in no step, with advice; that no primary question is asked."""
+    if not task.arms:
+        return EMPTY
+    sentence = EMPTY if task.steps else t("No step was compared.")
+    if task.steps and not any(step.primary for step in task.steps):
+        sentence = t("No primary question is asked on this task.")
+    for advice in task.advice:
+        if task.steps:
+            sentence += t("{names} is compared with no other arm.", names=listed(advice.beside))
+        sentence += would_show(advice)
+    return sentence
+
+
+def left_open(step: Step, task: Task, worth: float) -> Text:
+    """What the numbers of a step do not say: why it has none, what it could not have shown and what would settle it,
+    that fine-tuning differs as well."""
+    if step.difference is None or not step.difference.testable:
+        return _untested(step, task)
+    said = EMPTY
+    if step.verdict in ("undecided", "no_worse") and step.detectable is not None:
+        said = _detectable(step.detectable) + _needed(step.needed, worth)
+    return said + _own_values(step, task)
+
+
+def _untested(step: Step, task: Task) -> Text:
+    missing = [name for name in (step.arm, step.other) if (arm := task.arm(name)) is None or arm.missing]
+    if missing:
+        return t("Not testable, without a result: {names}.", names=listed([task.shown(name) for name in missing]))
+    if step.difference is None:
+        return t("Not testable: the two arms share no seed.")
+    n = step.difference.seeds
+    if n < FEWEST_SEEDS:
+        return counted(
+            "Not testable on {n} seed: an interval needs three.",
+            "Not testable on {n} seeds: an interval needs three.",
+            n,
+        )
+    return t("The answers of both arms score alike for each of {n} seeds and on all test rows.", n=n)
+
+
+def _detectable(least: Detectable) -> Text:
+    """A difference beyond the range of scores is none that could be shown."""
+    if least.value > LARGEST:
+        return t("Four of five such studies would show no difference that is possible.")
+    if least.high > LARGEST:
+        span = t("at least {low:points}", low=least.low)
+    else:
+        span = t("{low:points} to {high:points}", low=least.low, high=least.high)
+    return t(
+        "Four of five such studies show a true difference of {value:points} points ({span}).",
+        value=least.value,
+        span=span,
+    )
+
+
+def _needed(needed: Needed | None, worth: float) -> Text:
+    if needed is None:
+        return EMPTY
+    if needed.rows is not None:
+        return t(
+            "To show a gain of {least:points}, it takes more than {rows:,} test rows.", least=worth, rows=needed.rows
+        )
+    if needed.design is None:
+        return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=worth)
+    return t(
+        "To show a gain of {least:points}, the cheapest design has {replicates} replicates and {seeds} seeds: "
+        "{tflop:amount} TFLOP more.",
+        least=worth,
+        replicates=needed.design.replicates,
+        seeds=needed.design.seeds,
+        tflop=needed.design.tflop,
+    )
+
+
+def _own_values(step: Step, task: Task) -> Text:
+    """That fine-tuning differs as well, and what a run of each arm took."""
+    if not step.own_values:
+        return EMPTY
+    blocks = listed([f"`overrides.{name}.finetune`" for name in step.own_values])
+    sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=blocks)
+    arms = [arm for arm in map(task.arm, (step.arm, step.other)) if arm is not None and arm.run_tflop is not None]
+    if len(arms) < 2:
+        return sentence
+    spent = [f"{arm.name} {amount(arm.run_tflop or 0.0)} TFLOP" for arm in arms]
+    return sentence + t("One run of it takes: {spent}.", spent=listed(spent))
+
+
+def against_baselines(task: Task, confidence: float) -> Text:
+    """The chosen arm beside the best baseline on the test split: baselines have no dev score, and this one is the
+    strictest for the arm."""
+    arm = task.arm(task.chosen) if task.chosen is not None else None
+    if arm is None or arm.interval is None or not task.beside_baselines:
+        return EMPTY
+    name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
+    beside = task.beside_baselines[name]
+    said = t(
+        "{lead} on the test split ({name}{fewer}) scores {score:points}:",
+        lead=t("The best baseline") if len(task.baselines) > 1 else t("The only baseline"),
+        name=baseline_name(name, task.target),
+        fewer=_fewer_rows(task),
+        score=task.baselines[name].mean,
+    )
+    if beside.low is None or beside.high is None:
+        return said + t("{arm} scores {mean:points}; the gap is not testable.", arm=arm.name, mean=arm.interval.mean)
+    rows = "rows" in (beside.variance or ())
+    gap = t(
+        "{mean:change} ({level:percent} % interval {low:change} to {high:change}{lacks})",
+        mean=beside.mean,
+        level=confidence,
+        low=beside.low,
+        high=beside.high,
+        lacks=EMPTY if rows else t(", which leaves out the test rows"),
+    )
+    # Training the arm again may turn round what holds of one replicate.
+    once = beside.replicates <= 1
+    named = t("on these weights, {arm}", arm=arm.name) if once else same(arm.name)
+    if beside.low > 0:
+        return said + t("{arm} scores higher, {gap}.", arm=named, gap=gap)
+    if beside.high >= 0:
+        return said + t("{arm} differs from it by {gap}, so neither is clearly better.", arm=named, gap=gap)
+    said += t("{arm} scores lower, {gap}.", arm=named, gap=gap)
+    return said if once else said + t("At this budget that baseline is the better choice.")
+
+
+def _fewer_rows(task: Task) -> Text:
+    """On how many rows baselines were fitted, where the arms had more."""
+    if task.baseline_rows >= task.labels:
+        return EMPTY
+    return t(", trained on the first {first:,} of the {labels:,} rows", first=task.baseline_rows, labels=task.labels)
+
+
+def calibration(task: Task) -> Text | None:
+    """Calibration of the chosen arm; None where answers are not right or wrong."""
+    measured = task.inspection.calibration if task.inspection is not None else None
+    if measured is None:
+        return None
+    right = RIGHT[task.target]
+    assert right is not None, f"{task.target}: terms.py does not say when an answer is right"
+    share = max(each * (1 - each) for each in (measured.confidence, measured.accuracy))
+    beyond_chance = CLEARLY * math.sqrt(share / task.rows["test"])
+    apart = abs(measured.confidence - measured.accuracy) > beyond_chance
+    if measured.ece <= CALIBRATED_WITHIN * measured.ece_by_chance and not apart:
+        verdict = t("No miscalibration is detectable on these rows.")
+    elif measured.confidence > measured.accuracy:
+        verdict = t("The model is overconfident.")
+    else:
+        verdict = t("The model is underconfident.")
+    means = t(
+        "Mean confidence: {confidence:points} %; accuracy: {accuracy:points} %; a row is correct when {right}.",
+        confidence=measured.confidence,
+        accuracy=measured.accuracy,
+        right=right,
+    )
+    ece, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_by_chance))
+    return verdict + means + t("Expected calibration error: {ece}; by chance alone: {chance}.", ece=ece, chance=chance)
+
+
+# Several bases.
+
+
+def _of_bases(ranking: Ranking) -> Text:
+    """The bases of a task in one sentence, for the top of the page."""
+    first, second, *_ = ranking.order
+    if ranking.is_tied:
+        return t(
+            "On {task}, {first} and {second} are equal on the dev split (arm {arm}).",
+            task=ranking.task,
+            first=first,
+            second=second,
+            arm=ranking.arm,
+        )
+    verdict = next((each.verdict for each in ranking.arms[0].standings if each.base == second), None)
+    return t(
+        "On {task}, {first} is ahead of {others} on the dev split (arm {arm}); on the test split, {second}: {stands}.",
+        task=ranking.task,
+        first=first,
+        others=listed(ranking.order[1:]),
+        arm=ranking.arm,
+        second=second,
+        stands=STANDS[verdict or "untested"],
+    )
+
+
+def ranked(ranking: Ranking) -> list[Text]:
+    """Which base is first and by which scores, unequal budgets, what was made once."""
+    scores = {base: f" {points(ranking.dev[base])}" if base in ranking.dev else "" for base in ranking.order}
+    order = t(
+        "In the order of their {metric} on the dev split, in the arm {arm}: {names}.",
+        metric=METRICS[ranking.metric],
+        arm=ranking.arm,
+        names=listed([f"{base}{score}" for base, score in scores.items()]),
+    )
+    return [order, *_unequal(ranking), *_made_here(ranking)]
+
+
+def _unequal(ranking: Ranking) -> list[Text]:
+    """Arms that were not trained on as many tokens from every base."""
+    arms = []
+    for arm in ranking.arms:
+        if not arm.same_tokens:
+            spent = [t("{base} {tokens:millions} M", base=base, tokens=cost.tokens) for base, cost in arm.costs.items()]
+            arms.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
+    return [t("A difference may be due to unequal budgets: {arms}.", arms=listed(arms))] if arms else []
+
+
+def _made_here(ranking: Ranking) -> list[Text]:
+    """The bases that were trained once, whatever is trained above them."""
+    if not ranking.made_here:
+        return []
+    made = listed(ranking.made_here)
+    return [
+        t("{names} began with weights that were made here, once: differences from them have no verdict.", names=made)
+    ]
+
+
+# Checkpoints.
+
+
+def of_checkpoints(comparison: Comparison) -> list[Text]:
+    """What a reader of the bits per character has to know: where they began, and which mean nothing."""
+    sentences = []
+    for base, checkpoint in comparison.began_from.items():
+        of_base = t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY
+        sentences.append(
+            t(
+                "General pre-training{of_base} started from {checkpoint}, whose earlier training is not counted here.",
+                of_base=of_base,
+                checkpoint=checkpoint,
+            )
+        )
+    for group in comparison.checkpoints:
+        missing = [each.name for each in group.replicates if each.missing]
+        sentences += [t("{checkpoint} has no measurements.", checkpoint=name) for name in missing]
+        if group.first.random_head:
+            sentences.append(
+                t(
+                    "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
+                    checkpoint=group.name,
+                )
+            )
+    return sentences
+
+
+def masking(comparison: Comparison) -> list[Text]:
+    """Checkpoints whose masks differ from the configuration."""
+    masked = [(each.name, each.masks) for _, each in comparison.trained() if each.masks is not None]
+    return [t("{name}: {fact}", name=name, fact=each) for name, masks in masked for each in _troubles(masks)]
+
+
+def _troubles(masks: Masks) -> Iterator[Text]:
+    audit = masks.audit
+    if audit["specials"]:
+        yield t("{count:,.0f} special tokens were masked; none should be.", count=audit["specials"])
+    if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
+        yield t(
+            "{actual:points} % of the tokens were masked (configured: {configured:points} %).",
+            actual=audit["rate"],
+            configured=masks.probability,
+        )
+    kinds = {"documents_without": t("have no mask"), "documents_whole": t("are masked completely")}
+    for key, what in kinds.items():
+        expected = audit[f"{key}_expected"]
+        error = (expected * (1 - expected) / audit["documents"]) ** 0.5
+        if abs(audit[key] - expected) > max(MASKING_SHARE_TOLERANCE, 5 * error):
+            yield t(
+                "{actual:points} % of the documents {what}; {expected:points} % are expected from their lengths.",
+                actual=audit[key],
+                what=what,
+                expected=expected,
+            )
+    if audit["documents_whole"] > MASKED_WHOLE_MOST:
+        yield t(
+            "{share:points} % of the documents are masked completely: use shorter masking units or longer documents.",
+            share=audit["documents_whole"],
+        )

@@ -1,1 +1,0 @@
-"""Sentences of the report, in English and Chinese."""

@@ -1,0 +1,336 @@
+"""A comparison -> the tables that a reader sees, in both languages: rounded and worded here, and nowhere else.
+
+The page shows all of them, reports/index.md and the text in a terminal those of arms, steps, bases and checkpoints.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from adaptbert.comparison.amounts import amount, at_least
+from adaptbert.comparison.questions import QUESTIONS
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Masks, Ranking, Step, Task
+from adaptbert.report.figures import best_on_dev
+from adaptbert.report.language import (
+    Text,
+    change,
+    joined,
+    listed,
+    millions,
+    p_value,
+    plain,
+    points,
+    same,
+    signed,
+    t,
+)
+from adaptbert.report.prose import behind, ranked
+from adaptbert.report.terms import METRICS, STANDS, TOKEN_CLASSES, UNITS, VERDICTS, arm_is, baseline_name, step_name
+from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
+from adaptbert.statistics.verdicts import ADJUSTMENT
+
+NONE = same("–")
+
+
+@dataclass(frozen=True)
+class Column:
+    """`in_text`: whether plain text shows it, which is narrow."""
+
+    label: Text
+    is_name: bool = False
+    in_text: bool = True
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place of a table.
+
+    Attributes:
+        value: what its column sorts by, unrounded; None: it comes last.
+        notes: smaller, below it.
+        key: what the colour before it stands for.
+        chip: what the colour around it stands for.
+        runs: the filter that finds its runs in MLflow.
+    """
+
+    text: Text
+    value: float | str | None = None
+    notes: Sequence[Text] = ()
+    key: str = ""
+    chip: str = ""
+    runs: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows below their columns.
+
+    Attributes:
+        name: an id on the page.
+        rows: the base that a row is about, where there are several, and its cells.
+        notes: sentences below it.
+    """
+
+    name: str
+    title: Text
+    columns: Sequence[Column]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    notes: Sequence[Text] = ()
+
+
+def arms(task: Task) -> Table:
+    """Every score of a task."""
+    seeds = t("Seeds; replicates separated by |") if task.replicates > 1 else t("Seeds")
+    columns = [_name(t("Arm")), Column(METRICS[task.metric]), Column(t("Interval")), _name(seeds), *_COST]
+    rows = [_arm(arm, task) for arm in task.arms]
+    fewer = task.baseline_rows < task.labels
+    fitted = t("fitted on the first {n:,} rows", n=task.baseline_rows) if fewer else NONE
+    for name, score in task.baselines.items():
+        named = Cell(baseline_name(name, task.target), name, [t("baseline")], key="line")
+        rows.append([named, *_score(score.mean, score.low, score.high), Cell(fitted), *_cost(None)])
+    notes = (
+        [t("An interval needs three seeds.")] if any(0 < len(each.scores) < FEWEST_SEEDS for each in task.arms) else []
+    )
+    own = [arm.name for arm in task.arms if arm.has_own_values]
+    notes += [t("Fine-tuned with values of its own: {names}.", names=listed(own))] if own else []
+    title = t("Arms of {task}", task=task.name)
+    return Table(f"table-{task.anchor}", title, columns, [(task.base, row) for row in rows], notes)
+
+
+def _arm(arm: Arm, task: Task) -> list[Cell]:
+    notes = [arm_is(arm.name, arm.role, arm.checkpoint)]
+    notes += [best_on_dev(task)] if arm.name in task.best_on_dev else []
+    name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}", runs=runs_in_mlflow(task, arm))
+    if arm.interval is None:
+        return [name, Cell(t("missing")), Cell(NONE), Cell(NONE), *_cost(arm.cost)]
+    seeds = same(" | ".join(" ".join(map(points, scores.values())) for scores in arm.by_replicate.values()))
+    if arm.degenerate:
+        seeds = t("{seeds} ({n} of one answer only)", seeds=seeds, n=len(arm.degenerate))
+    interval = arm.interval
+    return [name, *_score(interval.mean, interval.low, interval.high), Cell(seeds), *_cost(arm.cost)]
+
+
+def steps(tasks: Sequence[Task]) -> Table:
+    """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
+    columns = [_name(t("Step")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Step"))]
+    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("Price"), in_text=False)]
+    asked = [(step, task) for task in tasks for step in task.steps]
+    order = [*QUESTIONS, *(step.question for step, _ in asked)]  # those that params.yaml names come last
+    names = list(dict.fromkeys(step.name for step, _ in asked))
+    asked.sort(key=lambda each: (order.index(each[0].question), names.index(each[0].name)))
+    rows = []
+    for step, task in asked:
+        name = t("{name} ({of})", name=step_name(step.question, step.variant), of=f"`{step.arm} − {step.other}`")
+        cells = [Cell(name, step.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
+        rests_on = [behind(step.difference, step, task)] if step.difference is not None else []
+        verdict = Cell(VERDICTS[step.verdict], step.verdict, rests_on, chip=f"verdict-{step.verdict}")
+        cells += [*_difference(step.difference, step.p_holm), verdict, _price(step, task)]
+        rows.append((task.base, cells))
+    if len(tasks) > 1:
+        return Table("table-steps", t("All steps on all tasks"), columns, rows)
+    return Table(f"table-steps-{tasks[0].anchor}", t("Steps of {task}", task=tasks[0].name), columns, rows)
+
+
+def _price(step: Step, task: Task) -> Cell:
+    """What the step costs in training beyond the arm without it."""
+    arm, other = task.arm(step.arm), task.arm(step.other)
+    if arm is None or other is None or arm.cost is None or other.cost is None:
+        return Cell(NONE)
+    tokens = arm.cost.tokens - other.cost.tokens
+    said = t("{tokens:millions} M tokens", tokens=tokens) if tokens else t("same number of tokens")
+    return Cell(said, tokens)
+
+
+def bases(ranking: Ranking) -> Table:
+    """Every arm from every base, in the order of the arm that ranks them, beside the first base."""
+    first = ranking.order[0]
+    minus = Column(t("minus {base}", base=first))
+    columns = [_name(t("Arm")), _name(t("Base")), Column(METRICS[ranking.metric]), Column(t("Interval"))]
+    columns += [minus, *_DIFFERENCE[1:], _name(t("Verdict"))]
+    rows = []
+    for arm in ranking.arms:
+        for each in arm.standings:
+            mean = (each.interval.mean, each.interval.low, each.interval.high) if each.interval is not None else None
+            cells = [Cell(_code(arm.arm), arm.arm), Cell(same(each.base), each.base)]
+            cells += _score(*mean) if mean is not None else [Cell(t("missing")), Cell(NONE)]
+            stands = STANDS[each.verdict] if each.verdict is not None else NONE
+            verdict = Cell(stands, each.verdict, chip=f"verdict-{each.verdict}" if each.verdict is not None else "")
+            cells += [*_difference(each.difference, each.p_holm), verdict]
+            rows.append(("", cells))
+    title = t("Bases of {task} by arm", task=ranking.task)
+    return Table(f"table-bases-{ranking.task}", title, columns, rows, ranked(ranking))
+
+
+def checkpoints(comparison: Comparison) -> Table:
+    """Bits per character of every checkpoint on every held-out text, and its cost."""
+    columns = [_name(t("Checkpoint")), *(Column(same(heldout)) for heldout in comparison.heldout)]
+    columns += [Column(t("tokens of this step, M"), in_text=False), *(replace(each, in_text=False) for each in _COST)]
+    rows = []
+    for each in _shown(comparison):
+        note = [t("from {name}", name=each.below)] if each.below else []
+        name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
+        own = [Cell(NONE) if first.cost is None else Cell(same(millions(first.cost.tokens)), first.cost.tokens)]
+        bits = [_bits(each, heldout) for heldout in comparison.heldout]
+        rows.append((each.base, [name, *bits, *own, *_cost(first.total)]))
+    several = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
+    title = t("Bits per character on held-out text")
+    return Table("table-bits", title, columns, rows, several if len(comparison.bases) > 1 else [])
+
+
+def _shown(comparison: Comparison) -> list[Checkpoint]:
+    """Random weights are not measured where pre-training began from others and no arm begins with them."""
+    return [each for each in comparison.checkpoints if each.missing or each.after]
+
+
+def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
+    if heldout not in checkpoint.after:
+        return Cell(t("missing") if checkpoint.missing else NONE)
+    bits, notes = checkpoint.after[heldout], []
+    measured = [each.after[heldout] for each in checkpoint.replicates if heldout in each.after]
+    if checkpoint.below and heldout in checkpoint.before:
+        notes.append(same(signed(bits - checkpoint.before[heldout], 3)))
+    if len(checkpoint.replicates) > 1:
+        notes.append(same(f"{min(measured):.3f}–{max(measured):.3f}"))
+    return Cell(same(f"{bits:.3f}"), bits, notes)
+
+
+def masks(comparison: Comparison) -> Table:
+    """The masking audit of every checkpoint."""
+    audited = [(each, each.masks) for each in comparison.checkpoints if each.masks is not None]
+    classes = [name for name in TOKEN_CLASSES if any(f"rate_{name}" in masks.audit for _, masks in audited)]
+    columns = [_name(t("Checkpoint")), Column(t("tokens masked")), Column(t("without a mask"))]
+    columns += [Column(t("masked completely")), Column(t("special tokens")), Column(t("median document"))]
+    columns += [Column(TOKEN_CLASSES[name]) for name in classes]
+    rows = [(each.base, _audit(each, masks, classes)) for each, masks in audited]
+    return Table("table-masks", t("Masking audit of every checkpoint, in %"), columns, rows)
+
+
+def _audit(checkpoint: Checkpoint, masks: Masks, classes: Sequence[str]) -> list[Cell]:
+    audit = masks.audit
+
+    def share(key: str) -> Cell:
+        expected = t("expected {share}", share=at_least(100 * audit[f"{key}_expected"], 1))
+        return Cell(same(at_least(100 * audit[key], 1)), audit[key], [expected])
+
+    unit = joined([UNITS[masks.unit], t("mean length {tokens:.2f} tokens", tokens=audit["unit_tokens"])])
+    middle = same(f"{points(audit['rate_p05'])}–{points(audit['rate_p95'])}")
+    return [
+        Cell(_code(checkpoint.name), checkpoint.name, [unit], key=f"role-{checkpoint.role}"),
+        Cell(same(points(audit["rate"])), audit["rate"], [t("configured {share:points}", share=masks.probability)]),
+        share("documents_without"),
+        share("documents_whole"),
+        _count(audit["specials"]),
+        Cell(same(points(audit["rate_p50"])), audit["rate_p50"], [middle]),
+        *(_share(audit.get(f"rate_{name}")) for name in classes),
+    ]
+
+
+def search(task: Task) -> Table:
+    """What the hyper-parameter search of every arm chose, and what all its trials cost."""
+    columns = [
+        _name(t("Arm")),
+        Column(t("Learning rate")),
+        Column(t("Batch")),
+        Column(t("Epochs")),
+        Column(t("Trials")),
+    ]
+    rows = []
+    for arm in task.arms:
+        for found in arm.searches:
+            notes = [t("replicate {n}", n=found.replicate)] if len(arm.searches) > 1 else []
+            values = (found.learning_rate, found.global_batch_size, found.epochs, found.trials)
+            name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
+            rows.append((task.base, [name, *(Cell(same(plain(value)), value) for value in values), *_cost(found.cost)]))
+    title = t("Hyper-parameter search on the dev split; the cost of all trials, which no other table includes")
+    return Table(f"table-search-{task.anchor}", title, [*columns, *_COST], rows)
+
+
+def classes(task: Task) -> Table:
+    """Precision, recall and F1 of every class of the chosen arm."""
+    columns = [_name(t("Class")), Column(t("Precision")), Column(t("Recall")), Column(same("F1")), Column(t("Support"))]
+    found = task.inspection.classes if task.inspection is not None else []
+    rows = [
+        (task.base, [Cell(same(each.label), each.label), *map(_share, each.means), _count(each.support)])
+        for each in found
+    ]
+    title = t("All classes: means over runs; support is how often the class is the right answer")
+    return Table(f"table-classes-{task.anchor}", title, columns, rows)
+
+
+def errors(task: Task) -> Table:
+    """The most confident errors of the chosen arm."""
+    columns = [_name(t("Row")), Column(t("runs wrong")), Column(t("confidence"))]
+    rows = []
+    for error in task.inspection.errors if task.inspection is not None else []:
+        notes = [same(f"{error.gold} → {error.predicted}")] if error.gold is not None else []
+        rows.append((task.base, [Cell(same(error.id), error.id, notes), _count(error.runs), _share(error.confidence)]))
+    title = t("Most confident errors: where all runs disagree with the label, check the label first")
+    return Table(f"table-errors-{task.anchor}", title, columns, rows)
+
+
+def data(comparison: Comparison) -> Table:
+    """Row counts of corpora and labelled sets."""
+    columns = [_name(t("Name")), _name(t("Kind")), _name(t("Source"))]
+    columns += [Column(t("rows in")), Column(t("kept")), Column(t("rejected"))]
+    rows = []
+    for source in comparison.sources:
+        kind = t("corpus") if source.kind == "corpus" else t("labelled set")
+        reasons = [same(f"{reason}: {count:,}") for reason, count in source.rejected.items()]
+        name = Cell(_code(source.name), source.name, [t("demonstration corpus")] if source.demonstration else [])
+        rejected = Cell(same(f"{source.rows - source.kept:,}"), source.rows - source.kept, reasons)
+        counts = [_count(source.rows), _count(source.kept), rejected]
+        rows.append(("", [name, Cell(kind, source.kind), Cell(same(source.origin), source.origin), *counts]))
+    return Table("table-data", t("Data"), columns, rows)
+
+
+def runs_in_mlflow(task: Task, arm: Arm) -> str:
+    """The filter of the runs of an arm, in all replicates and however often a stage ran.
+
+    The page knows no run and no server, so that equal results have equal pages (docs/decisions/0003); names of
+    params.yaml have no quotes.
+    """
+    of_task = f"tags.stage = 'finetune' and tags.task = '{task.task}' and tags.base = '{task.base}'"
+    return f"{of_task} and tags.arm = '{arm.name}'"
+
+
+def _name(label: Text) -> Column:
+    return Column(label, is_name=True)
+
+
+def _code(name: str) -> Text:
+    return same(f"`{name}`")
+
+
+def _count(value: float) -> Cell:
+    return Cell(same(f"{value:,}"), value)
+
+
+def _share(value: float | None) -> Cell:
+    return Cell(same(points(value)), value) if value is not None else Cell(NONE)
+
+
+def _score(mean: float, low: float | None, high: float | None) -> list[Cell]:
+    if low is None or high is None:
+        return [_share(mean), Cell(NONE)]
+    return [_share(mean), Cell(t("{low:points} to {high:points}", low=low, high=high), low)]
+
+
+def _difference(difference: Difference | None, p_holm: float | None) -> list[Cell]:
+    """A difference, its interval, its p-value."""
+    if difference is None:
+        return [Cell(NONE)] * 3
+    low, high = difference.low, difference.high
+    interval = Cell(NONE)
+    if low is not None and high is not None:
+        interval = Cell(t("{low:change} to {high:change}", low=low, high=high), low)
+    p = Cell(same(p_value(p_holm).removeprefix("= ")), p_holm) if p_holm is not None else Cell(NONE)
+    return [Cell(same(change(difference.mean)), difference.mean), interval, p]
+
+
+def _cost(cost: Cost | None) -> list[Cell]:
+    if cost is None:
+        return [Cell(NONE), Cell(NONE)]
+    return [Cell(same(millions(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
+
+
+_COST = [Column(t("tokens, M")), Column(same("TFLOP"))]
+_DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("{method} p", method=ADJUSTMENT))]

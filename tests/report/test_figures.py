@@ -1,0 +1,309 @@
+"""The figures of the report: colours, axes, bars as long as their values; their files, and the data of `dvc plots`."""
+
+import csv
+import re
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import get_args
+from xml.etree import ElementTree
+
+import pytest
+
+from adaptbert.comparison.questions import ROLES
+from adaptbert.comparison.records import Comparison, Confusion, LearningPoint
+from adaptbert.report.drawing import (
+    WIDTH,
+    Figure,
+    Line,
+    Lines,
+    Point,
+    Row,
+    Rows,
+    chart_style,
+    drawn,
+    nice_ticks,
+    plain_style,
+    standalone,
+    write_figures,
+)
+from adaptbert.report.figures import all_figures, bits_per_char, of_task, write_plots
+from adaptbert.report.language import Text, same
+from adaptbert.report.page import render
+from adaptbert.statistics.intervals import Interval
+from adaptbert.statistics.verdicts import GAINS, Verdict
+from tests.support.judged_steps import answered, difference
+from tests.support.known import known
+from tests.support.page_reader import CHINESE
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb: WCAG 2.1."""
+    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("css", ["charts.css", "page.css"], ids=["light", "dark"])
+def test_every_role_has_a_colour_of_its_own_that_contrasts_with_the_page(css: str) -> None:
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6});", files("adaptbert.report").joinpath(css).read_text("utf-8")))
+    named = dict(re.findall(r"\.role-(\w+) { --role: var\(--([\w-]+)\); }", chart_style()))
+    assert {named[role] for role in ROLES} <= colours.keys(), "both files need another --hue-"
+    assert len({colours[named[role]] for role in ROLES}) == len(ROLES)
+    for role in ROLES:
+        darker, lighter = sorted(map(luminance, (colours[named[role]], colours["paper"])))
+        assert (lighter + 0.05) / (darker + 0.05) >= 3, f"{role}: graphics need a contrast of 3 (WCAG 2.1, 1.4.11)"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.0, 0.62, [0.0, 0.2, 0.4, 0.6, 0.8]),
+        (2.42, 4.45, [2.0, 2.5, 3.0, 3.5, 4.0, 4.5]),
+        (1.0, 1.0, [1.0, 1.2]),
+        (-0.03, 0.11, [-0.05, 0.0, 0.05, 0.1, 0.15]),
+    ],
+)
+def test_axes_have_round_numbers(low: float, high: float, ticks: list[float]) -> None:
+    assert nice_ticks(low, high) == pytest.approx(ticks)
+
+
+def bars(*rows: Row) -> str:
+    return drawn(Rows(rows), "id")
+
+
+def bar(name: str, mean: float, low: float | None = None, high: float | None = None) -> Row:
+    return Row(same(name), "role-domain", mean, low, high, {1: {1: mean}})
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    chart = bars(bar("a", 0.3, 0.2, 0.4), Row(same("c"), "", 0.1, is_line=True))
+    assert 'width="75.00%"' in chart
+    assert 'class="control" x1="25.00%"' in chart
+
+
+def test_a_negative_correlation_points_to_the_left() -> None:
+    chart = bars(bar("a", -0.2), bar("b", 0.2))
+    assert 'x="0.00%" y="22" width="50.00%"' in chart
+    assert 'x="50.00%" y="68" width="50.00%"' in chart
+
+
+def test_the_axis_holds_the_whole_interval() -> None:
+    """Of a correlation that may be negative, though all its seeds are positive."""
+    whisker = known(
+        re.search(r'class="whisker role-domain" x1="([\d.]+)%" x2="([\d.]+)%"', bars(bar("a", 0.1, -0.3, 0.5)))
+    )
+    assert [float(place) for place in whisker.groups()] == [10, 90], "of an axis from -40 to 60"
+
+
+def test_a_name_that_is_too_long_for_a_telephone_is_whole_in_its_title() -> None:
+    name = "an_arm_with_a_name_that_takes_more_room"
+    assert f">an_arm_with_a_name_that_t…<title>{name}</title> ✓<" in bars(
+        replace(bar(name, 0.3, 0.2, 0.4), is_best=True)
+    )
+    wide = "领域文本本身" * 3
+    assert f"{wide[:16]}…<title>{wide}</title>" in bars(bar(wide, 0.3))
+    assert f">{wide[:17]}</text>" in bars(bar(wide[:17], 0.3))
+
+
+def ticks_of(chart: str) -> list[str]:
+    return re.findall(r'class="tick"[^>]*>([^<]*)<', chart)
+
+
+def steps(
+    comparison: Comparison,
+    mean: float,
+    half: float | None,
+    verdict: Verdict,
+    worth: float = 0.01,
+    p: float | None = 0.04,
+) -> str:
+    """The figure of one step; without an interval where `half` is None."""
+    task = comparison.tasks[0]
+    step = answered(task, "domain_text", mean, half or 1.0, verdict, p)
+    step = step if half is not None else replace(step, difference=difference(mean, None, seeds=2))
+    figures = of_task(replace(task, steps=[step]), replace(comparison, worth=worth))
+    return drawn(figures["differences"].chart, "id")
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "ticks"),
+    [
+        (0.00575, 0.00475, ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]),
+        *((mean, None, ["−1", "−0.5", "0", "+0.5", "+1"]) for mean in (0.0, 0.003, -0.003)),
+    ],
+)
+def test_an_axis_of_differences_has_the_digits_of_its_step_and_is_symmetric_where_they_are_hardly_any(
+    comparison: Comparison, mean: float, half: float | None, ticks: list[str]
+) -> None:
+    assert ticks_of(steps(comparison, mean, half, "descriptive")) == ticks
+
+
+@pytest.mark.parametrize(("worth", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
+def test_the_smallest_gain_worth_having_is_a_line_to_both_sides_where_the_axis_reaches_it(
+    comparison: Comparison, worth: float, lines: int
+) -> None:
+    assert steps(comparison, 0.02, 0.025, "gain", worth).count('class="worth"') == lines
+
+
+def test_a_band_is_drawn_for_questions_with_a_verdict_alone(comparison: Comparison) -> None:
+    for p, is_drawn in ((0.4, True), (None, False)):
+        assert ('class="unseen"' in steps(comparison, 0.02, 0.03, "undecided", p=p)) == is_drawn
+
+
+def test_nothing_but_a_gain_has_the_colour_of_one(comparison: Comparison) -> None:
+    for verdict in get_args(Verdict):
+        chart = steps(comparison, 0.02, 0.01, verdict)
+        assert f"whisker verdict-{verdict}" in chart
+        assert f"mean verdict-{verdict}" in chart
+    css = chart_style() + files("adaptbert.report").joinpath("page.css").read_text("utf-8")
+    coloured: dict[str, set[str]] = {"--good": set(), "--bad": set()}
+    for names, style in re.findall(r"([^{}]+){([^{}]*)}", css):
+        for colour, verdicts in coloured.items():
+            if colour in style:
+                verdicts.update(re.findall(r"verdict-(\w+)", names))
+    assert coloured == {"--good": set(GAINS), "--bad": {"loss"}}
+
+
+def test_no_two_ticks_of_an_axis_are_written_alike(comparison: Comparison) -> None:
+    """Text that a short run hardly changed: the axis is a ten-thousandth of a bit long."""
+    first = comparison.checkpoints[1]
+    curve = [(0, {"general": 10.43210}), (800_000, {"general": 10.43201})]
+    short = replace(first, replicates=[replace(first.first, curve=curve)])
+    (figure,) = bits_per_char(replace(comparison, checkpoints=[short], heldout=["general"]))
+    ticks = ticks_of(figure.__html__())
+    assert len(ticks) == len(set(ticks)) > 4
+
+
+def test_a_curve_runs_from_corner_to_corner_with_a_band() -> None:
+    line = Line("role-task", [Point(0.0, 0.0, "a", 0.0, 0.5), Point(1.0, 1.0, "b", 0.5, 1.0)])
+    chart = drawn(Lines([line], (0.0, 1.0), {0.0: "0", 1.0: "1"}, {0.0: "0", 1.0: "1"}, height=100), "id")
+    assert 'class="curve role-task" points="0.00,100.00 100.00,0.00"' in chart
+    assert 'class="band role-task" points="0.00,100.00 100.00,50.00 100.00,0.00 0.00,50.00"' in chart
+    assert re.findall(r"<title>(\w)</title>", chart) == ["a", "b"]
+
+
+def test_labels_that_double_are_equally_far_apart_and_one_seed_has_no_band(comparison: Comparison) -> None:
+    for half in (0.1, None):
+        ends = [(None, None) if half is None else (mean - half, mean + half) for mean in (0.2, 0.4, 0.6)]
+        intervals = [Interval(mean, *each, None, 1) for mean, each in zip((0.2, 0.4, 0.6), ends, strict=True)]
+        curve = [LearningPoint(100 * 2**place, {1: each.mean}, each) for place, each in enumerate(intervals)]
+        task = comparison.tasks[0]
+        task = replace(task, arms=[replace(task.arms[0], learning_curve=curve), *task.arms[1:]])
+        chart = of_task(task, comparison)["learning"].__html__()
+        (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', chart)
+        (x1, y1), (x2, y2), (x3, y3) = (tuple(map(float, place.split(","))) for place in path.split())
+        assert x2 - x1 == pytest.approx(x3 - x2, abs=0.02)
+        assert y1 > y2 > y3, "y grows downward"
+        assert chart.count("<polygon") == (half is not None)
+
+
+def test_a_caption_mentions_only_what_its_figure_shows(comparison: Comparison, several: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert of_task(task, comparison)["arms"].caption.en == (
+        "Mean over seeds, a dot for each seed. Whisker: 95 % interval. Dashed: baselines without pre-training. ✓: best "
+        "on dev."
+    )
+    assert "Dashed" not in of_task(replace(task, baselines={}), comparison)["arms"].caption.en
+    both = of_task(several.tasks[0], several)["arms"].caption.en
+    assert both.startswith("Mean; a dot for each seed, a line of dots for each replicate.")
+    step = answered(task, "task_transfer_after_domain", -0.004, 0.02, "undecided", 0.4)
+    for changes, caption in (
+        (
+            {},
+            "Difference in points. Whisker: its interval. Dotted: ±1.0, the smallest gain worth having. Grey: effects",
+        ),
+        (
+            {"p_holm": None},
+            "Difference in points. Whisker: its interval. Dotted: ±1.0, the smallest gain worth having.",
+        ),
+        ({"difference": None}, "Difference in points."),
+    ):
+        shown = of_task(replace(task, steps=[replace(step, **changes)]), comparison)["differences"].caption.en
+        assert shown.startswith(caption) if not changes else shown == caption
+
+
+def test_of_several_replicates_every_run_is_a_dot_and_every_replicate_a_line(several: Comparison) -> None:
+    for task in several.tasks:
+        chart = of_task(task, several)["arms"].__html__()
+        assert chart.count('<circle class="dot"') == sum(len(arm.runs) for arm in task.arms)
+        heights = set(re.findall(r'<circle class="dot" cx="[^"]*" cy="([^"]*)"', chart))
+        assert len(heights) == sum(len(arm.by_replicate) for arm in task.arms)
+    curves = {figure.name: figure for figure in bits_per_char(several)}
+    assert curves["curve-base-domain"].__html__().count("<polyline") == 1 + 2 * 6
+    assert len(curves["curve-base-section"].legend) == 1 + 2 + 2, "not those of the other task"
+
+
+@pytest.fixture(scope="module")
+def folder(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reports") / "figures"
+    write_figures(all_figures(comparison), folder)
+    return folder
+
+
+def test_every_figure_of_the_page_has_its_files(comparison: Comparison, folder: Path) -> None:
+    page = render(comparison)
+    shown = [name for name in re.findall(r'<figure[^>]* aria-labelledby="([^"]+)"', page) if "confusion" not in name]
+    assert len(shown) == len(set(shown)) > 10
+    assert set(re.findall(r'<svg class="chart" role="img" aria-labelledby="([^"]+)"', page)) == set(shown)
+    assert {path.name for path in folder.iterdir()} == {f"{name}{end}" for name in shown for end in (".svg", ".zh.svg")}
+    assert set(re.findall(r'href="figures/([^"]+)"', page)) == {path.name for path in folder.iterdir()}
+
+
+def test_a_file_needs_nothing_but_itself(folder: Path) -> None:
+    for path in folder.glob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        root = ElementTree.fromstring(text)
+        assert root.tag == f"{SVG}svg"
+        assert "var(" not in text, "variables are not known outside of browsers"
+        assert not re.search(r"(?:href|src|url\()", text)
+        written = " ".join(each.text or "" for each in root.iter() if each.tag in (f"{SVG}text", f"{SVG}tspan"))
+        assert bool(CHINESE.search(written)) is path.name.endswith(".zh.svg"), path.name
+        assert (known(root.find(f"{SVG}title")).text or "") in written
+
+
+def test_the_colours_of_a_file_are_those_of_the_light_page() -> None:
+    assert "svg .bar.role-domain { fill: #0f8478; }" in plain_style()
+    assert plain_style().count("svg .bar.role-") == chart_style().count(" --role: ")
+
+
+def test_long_captions_and_legends_wrap() -> None:
+    legend = {f"domain_transfer/corpus_{place}": "role-domain" for place in range(8)}
+    figure = Figure("a", same("b"), Text("word " * 60, "字" * 150), Rows([bar("a", 0.5)]), legend=legend)
+    for language in ("en", "zh"):
+        root = ElementTree.fromstring(standalone(figure, language))  # type: ignore[arg-type]
+        notes = [each for each in root.iter(f"{SVG}text") if each.attrib["class"] == "note"]
+        assert len(notes) == 3 + len(legend)
+        assert all(float(each.attrib["x"]) < WIDTH for each in notes)
+        assert len({each.attrib["y"] for each in notes[3:]}) > 1
+
+
+def test_plots_have_every_run_and_every_point(several: Comparison, tmp_path: Path) -> None:
+    task = several.tasks[0]
+    confusion = Confusion(["O", "=1+1"], {"O": {"O": 5.0}, "=1+1": {"O": 1.6, "=1+1": 2.0}})
+    spoilt = replace(task, inspection=replace(known(task.inspection), confusion=confusion))
+    write_plots(replace(several, tasks=[spoilt, *several.tasks[1:]]), tmp_path / "plots")
+
+    def rows(name: str) -> list[list[str]]:
+        with (tmp_path / "plots" / name).open(newline="") as file:
+            return list(csv.reader(file))
+
+    header, *runs = rows("scores/section.csv")
+    assert header == ["task", "start", "arm", "draw", "seed", "score"]
+    tasks = [each for each in several.tasks if each.task == "section"]
+    assert runs == [
+        ["section", each.base, arm.name, str(run.replicate), str(run.seed), str(run.score)]
+        for each in tasks
+        for arm in each.arms
+        for run in arm.runs
+    ]
+    header, *learned = rows("learning_curve/section.csv")
+    assert header == ["start", "arm", "labels", "seed", "score"]
+    assert len(learned) == sum(len(arm.scores) for each in tasks for arm in each.arms), "one point an arm"
+    header, *bits = rows("bits_per_char/domain.csv")
+    assert header == ["start", "draw", "rung", "tokens", "bits_per_char"]
+    assert ["small", "2", "domain_transfer/domain-small", "2800000", "2.47"] in bits
+    answers = rows(f"confusion/{task.anchor}.csv")
+    assert answers == [["actual", "predicted"], *[["'=1+1", "O"]] * 2, *[["'=1+1", "'=1+1"]] * 2]
