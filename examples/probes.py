@@ -34,7 +34,7 @@ from adaptbert.data import labelled_set
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.tasks.metrics.scores import classification_metrics
+from adaptbert.tasks.metrics.scoring import classification_metrics
 from examples import command, run
 
 Floats = NDArray[np.floating]

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.commands.errors import user_errors
+from adaptbert.config.schema.task_types import TARGETS_OF
 from adaptbert.data.readers.spec import FORMATS
 
 # The options, each with its help.

@@ -7,10 +7,10 @@ makes. It has every planned cell, even a missing one, and every seed.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.evaluation.inspection import Inspection
 from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.rungs import Cost, Rung
+from adaptbert.config.schema.task_types import Target, TaskType
 from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.spread import Runs

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from adaptbert.base.task_types import CellType
+from adaptbert.config.schema.task_types import CellType
 
 if TYPE_CHECKING:
     import pyarrow as pa

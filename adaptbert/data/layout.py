@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptbert.base.task_types import TARGETS, TASK_TYPES, CellType, Target, TargetSpec, TaskType, TaskTypeSpec
 from adaptbert.codes import Code
+from adaptbert.config.schema.task_types import TARGETS, TASK_TYPES, CellType, Target, TargetSpec, TaskType, TaskTypeSpec
 from adaptbert.data.cells import arrow_type
 from adaptbert.errors import BadData, nearest
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_CORPUS = TaskTypeSpec((), {"text": "text"})
+_CORPUS = TASK_TYPES["single_sentence"]
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ConfigDict, Field
 
-from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.sources import Limits, Scheme
+from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.accounts import TOO_LONG, Account, table
 from adaptbert.data.cells import as_text
@@ -72,8 +72,7 @@ class TaskRules(Section):
         """
         cell = self.layout.output.cell
         return TaskDescription(
-            task_type=self.shape,
-            target=self.target,
+            type=spec_of(self.shape, self.target).name,
             labels=list(labels),
             rows=dict(rows),
             range=[min(numbers, default=None), max(numbers, default=None)] if cell == "number" else None,

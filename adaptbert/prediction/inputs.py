@@ -10,9 +10,9 @@ from io import BufferedReader
 from pathlib import Path
 from shlex import quote
 
-from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
+from adaptbert.config.schema.task_types import TaskType
 from adaptbert.data.layout import Layout
 from adaptbert.data.readers import encodings, parquet_files
 from adaptbert.data.readers.lines import check_name, check_regular

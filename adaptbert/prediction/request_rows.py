@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
+from adaptbert.config.schema.task_types import TaskType
 from adaptbert.data.cleaning import clean
 from adaptbert.data.layout import CORPUS, Layout, missing_columns
 from adaptbert.data.readers.character_spans import words

@@ -37,7 +37,7 @@ from adaptbert.data.readers.spec import FORMATS
 from adaptbert.data.source_config import labelling_of, layout_of
 from adaptbert.data.user_files import MOST_FILES, Files
 from adaptbert.errors import BadData, BadParams, UserError
-from adaptbert.tasks.options import class_weights
+from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
 Finding = UserError | str
@@ -354,7 +354,7 @@ class _Labelled:
         weights = values.class_weights
         if labels is None or weights is None:
             return
-        if problem := class_weights.problem(weights, self.task.target, labels):
+        if problem := class_weights.problem(weights, labels):
             remedy = "give `balanced`, or each label its weight"
             yield BadParams(Code.CONTRADICTION, key("class_weights"), problem, remedy)
 

@@ -21,8 +21,8 @@ from adaptbert.comparison.questions import (
 from adaptbert.config.plan import key_of
 from adaptbert.config.recipe import KINDS, Recipe, errors
 from adaptbert.config.schema.bases import FOLDERS, GENERAL, Climb
-from adaptbert.config.schema.finetuning import ONLY_SOME
 from adaptbert.config.schema.section import Contradiction
+from adaptbert.config.schema.task_types import ONLY_SOME
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
 from adaptbert.report.sentences.advice import would_show
@@ -37,13 +37,6 @@ OF_GENERAL_PRETRAINING = {"pretrain", "climb"}
 MOST_OF_KEY = 200
 """Characters, all ASCII, of the key of a checkpoint: the name of a file may have 255 bytes, and temporary names are
 longer."""
-OPTIONS = {
-    "single_sentence": {"long_text", "stride"},
-    "sentence_pair": {"long_text"},
-    "extractive_answer": {"stride", "max_question", "max_answer"},
-    "sequence_labelling": {"stride", "decoder"},
-}
-"""Shape of the rows of a task -> its options in `finetune`."""
 
 
 def check(recipe: Recipe) -> None:
@@ -291,17 +284,18 @@ def _options(recipe: Recipe) -> Iterator[UserError]:
     for cell in recipe.cells():
         task = recipe.tasks[cell["task"]]
         try:
-            recipe.values("finetune", cell).check_target(task.shape, task.target)
+            task.spec.check(recipe.values("finetune", cell))
         except Contradiction as error:
-            key = next((key for key in (*ONLY_SOME, "class_weights", "r_drop") if key in str(error).split()[0]), None)
+            key = next((key for key in (*ONLY_SOME, "class_weights") if key in str(error).split()[0]), None)
             place = recipe.place("finetune", cell, *([key] if key else []))
             yield _error(recipe, place, error)
     for name, task in recipe.tasks.items():
         for key in (written.get(name) or {}).get("finetune") or {}:
-            if key in ONLY_SOME and key not in OPTIONS[task.shape]:
+            own = task.spec.rows.options.model_fields
+            if key in ONLY_SOME and key not in own:
                 place = f"{recipe.file}: overrides.{name}.finetune.{key}"
                 problem = f"type '{task.type}' has no {key}"
-                remedy = f"remove it; its options are {', '.join(sorted(OPTIONS[task.shape]))}"
+                remedy = f"remove it; its options are {', '.join(sorted(own))}"
                 yield BadParams(Code.CONTRADICTION, place, problem, remedy)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from adaptbert.base.task_types import Target, TaskType
+from adaptbert.config.schema.task_types import Target, TaskType
 from adaptbert.report.language import Text, same, t
 from adaptbert.statistics.verdicts import Verdict
 

@@ -12,7 +12,7 @@ from adaptbert.comparison.task_studies import ResampledRows
 from adaptbert.data.labelled_set import split
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.rows import RESAMPLES
-from adaptbert.tasks.metrics.scores import classification_metrics
+from adaptbert.tasks.metrics.scoring import classification_metrics
 from tests.support import tiny_tasks
 
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.base.task_types import TARGETS
 from adaptbert.config import load as params
-from adaptbert.config.schema.sources import Limits, Task, named_type
+from adaptbert.config.schema.sources import Limits, Task
+from adaptbert.config.schema.task_types import TARGETS, spec_of
 from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from stages.collect_task import collect_task
@@ -75,7 +75,7 @@ def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix:
     paths = {split: str(folder / f"{split}.{suffix}") for split in SPLITS}
     raw, kept, rejected = folder / "raw", folder / "kept", folder / "rejected.parquet"
     try:
-        of_type = named_type(values["shape"], values["target"])
+        of_type = spec_of(values["shape"], values["target"]).written
         rest = {key: value for key, value in values.items() if key not in ("shape", "target")}
         section = params.parse(Task, {**paths, **of_type, **rest}, "tasks.x", Path("p"))
         collect_task(section, task="x", out=raw, run=tiny.no_record())

@@ -148,7 +148,7 @@ def test_a_tagged_set(tmp_path: Path) -> None:
     assert passed.errors == []
     assert passed.held_out == ["Bob", "Rome fell"]
     task = read_json(tmp_path / "kept/task.json")
-    assert (task["shape"], task["labels"]) == ("sequence_labelling", ["LOC", "PER"])
+    assert (task["type"], task["labels"]) == ("token-classification", ["LOC", "PER"])
     assert rows(tmp_path / "kept/test.parquet") == [
         {"id": "test.csv-1", "tokens": ["Rome", "fell"], "tags": ["B-LOC", "O"]}
     ]

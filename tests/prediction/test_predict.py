@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptbert.base.task_types import TARGETS
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.core.files import read_json, write_json
 from adaptbert.prediction import Predictor
 from adaptbert.tasks.examples import Examples

@@ -320,8 +320,8 @@ def test_allowed(changes: dict[str, Any]) -> None:
         ),
         pytest.param(
             {"overrides.mention.finetune.class_weights": "balanced"},
-            "AB-111 params.yaml: overrides.mention.finetune.class_weights: class_weights and target 'spans': only "
-            "texts and pairs with labels have them\n  change one of them",
+            "AB-111 params.yaml: overrides.mention.finetune.class_weights: class_weights and type "
+            "'token-classification': only texts and pairs with labels have them\n  change one of them",
             id="spans have no weights of classes",
         ),
         pytest.param(
@@ -343,8 +343,9 @@ def test_allowed(changes: dict[str, Any]) -> None:
             id="pairs have no windows",
         ),
         pytest.param(
-            {"tasks.section": {**FILES, "type": "regression"}, "finetune.r_drop": {"weight": 1.0}},
-            "AB-111 params.yaml: finetune.r_drop: r_drop and a number: regression has no classes\n  remove the key",
+            {"tasks.section": {**FILES, "type": "regression"}, "overrides.section.finetune.class_weights": "balanced"},
+            "AB-111 params.yaml: overrides.section.finetune.class_weights: class_weights and type 'regression': only texts and pairs "
+            "with labels have them\n  change one of them",
             id="a number has no classes",
         ),
         # ---- questions

@@ -15,14 +15,13 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from transformers import BertForMaskedLM, BertForPreTraining
 
-from adaptbert.config.schema.finetuning import RDrop
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import attention
 from adaptbert.model.to_device import HostCopy
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tasks import shapes
+from adaptbert.tasks import heads
 from adaptbert.tasks.module import FineTuning
 from adaptbert.training import loop
 from adaptbert.training.arguments import TrainingArguments
@@ -39,7 +38,6 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "usual": ({}, {}),
     "crf": ({"decoder": "crf"}, {}),
     "windows": ({"long_text": "windows", "stride": 20}, {}),
-    "r_drop": ({}, {"r_drop": RDrop(weight=1.0)}),
     "class_weights": ({}, {"weights": [1.0, 2.0]}),
 }
 """Of the shape, and of the run."""
@@ -49,7 +47,6 @@ def takes(kind: str, target: str, option: str) -> bool:
     return {
         "crf": kind == "sequence_labelling",
         "windows": kind == "single_sentence",
-        "r_drop": target != "number",
         "class_weights": target in ("class", "labels"),
     }.get(option, True)
 
@@ -70,10 +67,10 @@ def there() -> Iterator[Apart]:
 def fine_tuned(kind: str, target: str, option: str) -> dict[str, int]:
     of_shape, of_run = OPTIONS[option]
     described, options = tiny_tasks.described(kind, target), tiny_tasks.options(kind, **of_shape)
-    shape = shapes.shape_of(described, options, of_run.get("weights"))
+    shape = heads.head_of(described, options, of_run.get("weights"))
     model = model_of(shape)
     trained = shape.extend(model)
-    module = FineTuning(model, trained, tiny_params.optim(), STEPS, of_run.get("r_drop"))
+    module = FineTuning(model, trained, tiny_params.optim(), STEPS)
     return dict(pretended.step(module, first_batch(trained, kind, target=target)))
 
 
@@ -222,7 +219,7 @@ class Forgets(FineTuning):
 
 
 def sabotaged(kind: type[FineTuning]) -> None:
-    shape = tiny_tasks.shape_of("single_sentence")
+    shape = tiny_tasks.head_of("single_sentence")
     module = kind(model_of(shape), shape, tiny_params.optim(), STEPS)
     pretended.step(module, first_batch(shape, "single_sentence"))
 

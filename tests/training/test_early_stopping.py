@@ -9,24 +9,21 @@ import numpy as np
 import pytest
 import torch
 
-from adaptbert.config.schema.finetuning import GradualUnfreezing, RDrop
-from adaptbert.tasks.module import UnfreezingBatches
 from adaptbert.training.arguments import Fitted
 from adaptbert.training.early_stopping import Best, KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny
-from tests.support.short_runs import EPOCH, Stop, changed, made, plan, until, weights
+from tests.support.short_runs import Stop, changed, made, plan, until, weights
 
 SCORES = {2: 0.3, 4: 0.6, 6: 0.5, 8: 0.6, 10: 0.4, 12: 0.9}
 
 
 def stopped(
-    folder: Path, patience: int | None, stop_at: int | None = None, thawing: bool = False, **options: Any
+    folder: Path, patience: int | None, stop_at: int | None = None, **options: Any
 ) -> tuple[Fitted, dict[str, torch.Tensor]]:
     """Dev scores are given: the third measurement in a row that is not better is the fifth."""
-    module, stream = made(**options)
-    batches = UnfreezingBatches(stream, GradualUnfreezing(layers_per_epoch=1), 2, EPOCH, 2) if thawing else stream
+    module, batches = made(**options)
     rule = None if patience is None else KeepBest("dev/score", patience)
     measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
     how = replace(plan(12), keep_best=rule)
@@ -49,12 +46,11 @@ def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path: Path) -> 
 
 
 def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rank 0 alone measures; the other hears of it. With two passes, layers that thaw and rates of their own."""
+    """Rank 0 alone measures; the other hears of it. With rates of their own for the layers."""
 
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
-        options = {"r_drop": RDrop(weight=1.0), "layer_decay": 0.8}
-        return stopped(tmp_path / str(devices), 3, thawing=True, **options)
+        return stopped(tmp_path / str(devices), 3, layer_decay=0.8)
 
     (alone, one), (together, two) = run(1), run(2)
     assert (together.step, together.curve[-1]["step"]) == (alone.step, alone.curve[-1]["step"]) == (4, 10)

@@ -16,7 +16,6 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.task_types import TARGETS, Target, TaskType
 from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.evaluation.linear_models import (
     Answers,
@@ -27,6 +26,7 @@ from adaptbert.comparison.evaluation.linear_models import (
     ridge,
     windows,
 )
+from adaptbert.config.schema.task_types import TARGETS, Target, TaskType
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adaptbert.base.task_types import Target
 from adaptbert.comparison.evaluation.predictions import Answer
+from adaptbert.config.schema.task_types import Target
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.tasks.metrics.scoring import SCORING
 

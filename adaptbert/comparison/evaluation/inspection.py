@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.comparison.evaluation.class_scores import ClassScores, Confusion, class_table, confusion
 from adaptbert.comparison.evaluation.predictions import Answer, read_predictions
+from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.statistics.calibration import (
     BINS,
     Bin,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, Target
 
 
 @dataclass(frozen=True)

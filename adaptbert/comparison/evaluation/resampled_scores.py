@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.task_types import Target
+from adaptbert.config.schema.task_types import Target
 from adaptbert.data import tag_schemes
 from adaptbert.tasks.metrics import answer_overlap
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from adaptbert.base.task_types import TaskType
+from adaptbert.config.schema.task_types import TaskType
 from adaptbert.data.readers import conll, doccano, json_files, label_studio, parquet_files, squad, tables
 from adaptbert.data.readers.records import Row, SourceFile
 

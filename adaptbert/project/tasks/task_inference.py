@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from adaptbert.base.task_types import TARGETS, TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Format, named_type
+from adaptbert.config.schema.sources import Format
+from adaptbert.config.schema.task_types import TARGETS, TARGETS_OF, Target, TaskType, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.readers import encodings
 from adaptbert.data.readers.spec import FORMATS
@@ -134,7 +134,7 @@ def of_files(splits: Splits, said: Said) -> Inferred:
     labels = labels_of(train, shape, column, said.target or of_field, said.separator)
     named = {(TARGETS[labels.target].column if field == "label" else field): name for field, name in fields.items()}
     mapped = {field: name for field, name in named.items() if field != name or field in _OPTIONAL}
-    values: dict[str, Any] = {**named_type(shape, labels.target), **labels.keys}
+    values: dict[str, Any] = {**spec_of(shape, labels.target).written, **labels.keys}
     if not all(each.is_named for each in previews.values()):
         values["format"] = train.format
     values |= {"encoding": said.encoding} if said.encoding else {}

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from adaptbert.base.task_types import TARGETS
 from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Task
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.report.language import EMPTY, Text, listed, same, t
 from adaptbert.report.terms import RIGHT, baseline_name
 from adaptbert.statistics.intervals import Difference

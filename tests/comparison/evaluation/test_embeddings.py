@@ -17,8 +17,8 @@ from tests.support.bases import write_base
 from tests.support.simulated import compared, simulate
 from tests.support.tiny_tasks import baseline_scores
 
-SENTENCES = TaskDescription(task_type="single_sentence", target="class", labels=[])
-PAIRS = SENTENCES.model_copy(update={"task_type": "sentence_pair"})
+SENTENCES = TaskDescription(type="text-classification", labels=[])
+PAIRS = SENTENCES.model_copy(update={"type": "text-pair-classification"})
 ALIKE = {"glad": ["joyful", "merry", "happy", "cheerful"], "grim": ["bleak", "dreary", "gloomy", "sombre"]}
 
 

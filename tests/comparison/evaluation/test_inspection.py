@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.comparison.evaluation.inspection import Inspection, inspect_cells
-from adaptbert.tasks.metrics.scores import classification_metrics, label_metrics, span_metrics, tag_metrics
+from adaptbert.tasks.metrics.scoring import classification_metrics, label_metrics, span_metrics, tag_metrics
 from tests.support.known import known
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.base.task_types import Target
 from adaptbert.comparison.evaluation.resampled_scores import scorer
+from adaptbert.config.schema.task_types import Target
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
