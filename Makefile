@@ -46,6 +46,7 @@ install: $(installed)
 # Without git (an unpacked archive) DVC needs core.no_scm.
 recipe: $(installed)
 	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
+	@$(PYTHON) -m examples.docstrings
 	@$(PYTHON) -m flows.recipe --jobs $(JOBS)
 	@$(PYTHON) -m adaptbert.report.text_table metrics/comparison.json
 	@echo 'Report: reports/index.html'

@@ -2,7 +2,8 @@
 
     adaptbert use weibo --data ~/text    write params.yaml from a preset, copy your files into data/own
     adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
-    adaptbert import MODEL               bring a public checkpoint into the project as a start
+    adaptbert import MODEL               bring a public checkpoint into the project as a base
+    adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
     adaptbert add-task FILE...           add a labelled set as a task
     adaptbert plan                       write plan.json: all that would run
     adaptbert check                      validate params.yaml and the files that it names
@@ -20,13 +21,10 @@ from typing import Annotated
 
 import typer
 
-from adaptbert.commands.checkpoint import import_
-from adaptbert.commands.machine import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.preset import use
 from adaptbert.commands.price import price
-from adaptbert.commands.tasks import add_task
+from adaptbert.commands.project import add_task, doctor, download, import_, use
 from adaptbert.runtime.garbage import collect_seldom
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -52,6 +50,7 @@ def about(
 
 app.command()(use)
 app.command("import")(import_)
+app.command()(download)
 app.command()(plan)
 app.command("add-task")(add_task)
 app.command()(check)

@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.comparison.cells import cells_of
-from adaptbert.comparison.task_studies import ResampledRows, task_study
+from adaptbert.comparison.arms import StageOutputs, TaskResults
+from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
 from adaptbert.config.schema.mlm import BUDGET
-from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.spread import Spread
-from adaptbert.statistics.study import ArmRuns, TaskStudy, of_arms
+from adaptbert.statistics.study import ArmRuns, of_arms
 from adaptbert.statistics.verdicts import GAINS, verdicts
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
+from adaptbert.tasks.metrics.scoring import limits
 from benchmarks.machine import keep
 
 CONFIDENCE, WORTH = 0.95, 0.01
@@ -32,14 +31,15 @@ def measure(project: Path, arm: str) -> dict[str, Any]:
     """By task, of the first base."""
     plan = planning.read(project / "plan.json")
     base = next(iter(plan.pretrain))
-    results = {}
+    data, results = project / "data/validated/tasks", {}
+    outputs = StageOutputs(
+        data, project / "data/raw", project / "metrics", project / "predictions", project / "models/pretrain"
+    )
     for task in dict.fromkeys(cell.task for cell in plan.finetune.values()):
-        data = project / "data/validated/tasks" / task
-        rows = ResampledRows(TaskDescription.read(data), data, {})
-        metric = COMPARED_BY[rows.target]
-        cells = cells_of(plan, project / "metrics", task, base)
-        study = task_study(cells, metric, rows, project / "predictions", CONFIDENCE)
-        results[task] = {"metric": metric, **spreads(study, arm), **equal_arms(study, arm, metric)}
+        rows = ResampledRows(data / task, {})
+        own = TaskResults(plan, outputs, task, base, rows, CONFIDENCE)
+        of_arm = own.arms[arm]
+        results[task] = {"metric": own.metric, **spreads(of_arm), **equal_arms(of_arm, rows.groups, own.metric)}
     return results
 
 
@@ -51,11 +51,11 @@ def budget(project: Path, arm: str) -> dict[str, Any]:
     return {unit: length for unit in BUDGET if (length := getattr(values, unit)) is not None}
 
 
-def spreads(study: TaskStudy, arm: str) -> dict[str, Any]:
+def spreads(arm: ArmRuns) -> dict[str, Any]:
     """Standard deviations in points, and all scores."""
-    runs = study.arms[arm].runs
+    runs = arm.runs
     scores = 100 * np.array([list(seeds.values()) for seeds in runs.values()])
-    spread = Spread({arm: runs}, list(next(iter(runs.values()))))
+    spread = Spread({"arm": runs}, list(next(iter(runs.values()))))
     assert spread.rest is not None
     rest = 10_000 * spread.rest.value
     draws, seeds = scores.shape
@@ -71,9 +71,12 @@ def spreads(study: TaskStudy, arm: str) -> dict[str, Any]:
     }
 
 
-def equal_arms(study: TaskStudy, arm: str, metric: str) -> dict[str, Any]:
-    """Two arms of half of the draws each, in all ways; two of one draw each by the rule of the first version."""
-    own = study.arms[arm]
+def equal_arms(own: ArmRuns, groups: int, metric: str) -> dict[str, Any]:
+    """Two arms of half of the draws each, in all ways; two of one draw each by the rule of the first version.
+
+    Args:
+        groups: of the test rows.
+    """
     assert own.resampled is not None
     cells = dict(zip(own.runs, own.resampled, strict=True))
     draws = list(cells)
@@ -85,10 +88,10 @@ def equal_arms(study: TaskStudy, arm: str, metric: str) -> dict[str, Any]:
                 side: ArmRuns({draw: own.runs[draw] for draw in part}, [cells[draw] for draw in part])
                 for side, part in (("one", half), ("other", others))
             }
-            difference = of_arms(sides, study.groups, CONFIDENCE, limits(metric)).difference("one", "other")
+            difference = of_arms(sides, groups, CONFIDENCE, limits(metric)).difference("one", "other")
             assert difference is not None
             assert difference.variance is not None
-            of_rows.append(difference.variance.parts["rows"])
+            of_rows.append(difference.variance["rows"])
             (verdict,) = verdicts([difference], WORTH, CONFIDENCE)
             shown += verdict in (*GAINS, "loss")
             ways += 1

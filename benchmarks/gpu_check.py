@@ -1,6 +1,6 @@
 """All that a GPU has to show, in one command: what is right, where the time goes, how fast it is beside the peer.
 
-    python -m benchmarks.gpu_check --out DIR              # where there is a CUDA device; some 50 minutes
+    python -m benchmarks.gpu_check --out DIR              # where there is a CUDA device; some 40 minutes
     python -m benchmarks.gpu_check --out DIR --minutes 9  # as many parts as fit; the same command goes on from there
     python -m benchmarks.gpu_check --out DIR --smoke      # every part, tiny, on a processor
 

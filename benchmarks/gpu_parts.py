@@ -22,7 +22,6 @@ from adaptbert.model.precision import BF16, chosen
 from adaptbert.model.to_device import to
 from adaptbert.runtime.libraries import DETERMINISTIC
 from benchmarks import finetuning, masked_lm
-from benchmarks.gpu_compiled import fine_tuning_in_each_mode, masked_lm_in_each_mode
 from benchmarks.gpu_runs import Scale, Values, batches_of, documents_of, same_bits, trained
 from benchmarks.peak_flops import matmul_peak
 from benchmarks.peer import peers
@@ -85,7 +84,7 @@ def attention(scale: Scale) -> Values:
                 projected = torch.randn(positions, 3 * heads * size, device=device, dtype=dtype, requires_grad=True)
 
                 def pass_(made: Attention = made, projected: torch.Tensor = projected, rate: float = rate) -> None:
-                    torch.autograd.backward(made.attend(projected, heads, rate).sum())
+                    torch.autograd.backward(made.attend(projected, rate).sum())
 
                 figures[f"{kind}, {length} tokens, dropout {rate}"] = round(1e3 * _seconds(pass_, scale.repeats), 3)
     return {"milliseconds": figures}
@@ -147,12 +146,10 @@ PARTS = {
     "finetune": Part("fine-tuning beside the peer", short_fine_tuning, 3, ("at least 4 times the stock trainer",)),
     "attention": Part("kernels", attention, 1),
     "host": Part("where the time goes", host, 1),
-    "graphs": Part("fine-tuning by ADAPTBERT_COMPILE", fine_tuning_in_each_mode, 4),
-    "compiled": Part("masked LM by ADAPTBERT_COMPILE", masked_lm_in_each_mode, 9),
     "peers": Part("masked LM beside the peer", beside_peers, 9, ("1.2 to 1.7 times the peer compiled",)),
     "peers0": Part("masked LM beside the peer, dropout 0", partial(beside_peers, dropout=0.0), 9),
 }
-RIGHT = ("tests", "right", "compiled")
+RIGHT = ("tests", "right")
 """Parts that say whether something is right."""
 
 

@@ -36,7 +36,7 @@ NAME = "real_sets"
 DATA = "../shared/data"
 """Where the params files look for the sets, seen from the project."""
 NEEDED = (
-    *("adaptbert", "stages", "data/sources", "dvc.yaml", "constraints.txt", ".dvc/config"),
+    *("adaptbert", "stages", "examples", "data/sources", "dvc.yaml", "constraints.txt", ".dvc/config"),
     *(f"metrics/{kind}/.gitignore" for kind in ("domain_transfer", "task_transfer", "finetune")),
     "predictions/.gitignore",
 )
@@ -138,6 +138,7 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
         plan_file.write(plan, project / "plan.json")
         (project / DATA).parent.resolve().mkdir()
         (project / DATA).resolve().symlink_to(data.resolve())
+        python(project, "examples.docstrings")
         dvc(project, "config", "--local", "core.no_scm", "true")
         dvc(project, "repro", "validate", "pretrain")
         began = time.monotonic()
@@ -165,11 +166,16 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
 
 
 def dvc(project: Path, *arguments: str) -> None:
-    """A command of DVC in the scratch project; what it prints is shown where it fails."""
+    """A command of DVC."""
+    python(project, "dvc", *arguments)
+
+
+def python(project: Path, *arguments: str) -> None:
+    """`python -m` in the scratch project; what it prints is shown where it fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env = {**os.environ, **QUIET, "PATH": path, "PYTHONPATH": str(project)}
     done = subprocess.run(
-        [sys.executable, "-m", "dvc", *arguments],
+        [sys.executable, "-m", *arguments],
         cwd=project,
         env=env,
         stdout=subprocess.PIPE,
@@ -177,7 +183,7 @@ def dvc(project: Path, *arguments: str) -> None:
         text=True,
     )
     if done.returncode:
-        sys.exit(f"{done.stdout}\ndvc {' '.join(arguments)} ended with {done.returncode}")
+        sys.exit(f"{done.stdout}\npython -m {' '.join(arguments)} ended with {done.returncode}")
 
 
 def mean(result: Mapping[str, Any], metric: str) -> float:

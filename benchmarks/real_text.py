@@ -5,19 +5,15 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from adaptbert.config.schema.sources import Source
+from adaptbert.config.schema.sources import Corpus
 from adaptbert.config.schema.text import Measure, Vocabulary
-from adaptbert.data.installed_docs import InstalledDocs
-from adaptbert.data.layout import CORPUS
-from adaptbert.data.user_files import Files
+from adaptbert.data.files import Files
 from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.documents import is_heldout
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus, is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.workload import ROW
+from examples.docstrings import SETS, corpus, sentences
 
-LISTING = Path(__file__).parents[1] / "data/sources/domain.txt"
 MAX_LENGTH = 64
 HELDOUT = 0.05
 """Share of the texts."""
@@ -36,8 +32,10 @@ def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
     """Ids and texts; of a file one document a line (or row: any format that `collect` reads), the first `most`."""
 
     def rows() -> Iterator[tuple[str, str]]:
-        source = Files(path, CORPUS, Source(source="files")) if path else InstalledDocs(LISTING)
-        for row in source.rows():
+        if path is None:
+            yield from ((row["id"], row["text"]) for row in corpus(sentences(SETS["demo"].domain)))
+            return
+        for row in Files(path, Corpus(path=str(path))).rows():
             if row.problem is None and row.values["text"].strip():
                 yield row.id, row.values["text"]
 

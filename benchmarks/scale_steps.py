@@ -12,9 +12,7 @@ from pathlib import Path
 
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.documents import is_heldout
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus, is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 

@@ -81,7 +81,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
             tokens = sum(len(flat.ids) for flat in flats)
             began = time.perf_counter()
             for batch, flat in zip(numbers, flats, strict=True):
-                masker.mask(flat.ids, flat.word_starts, flat.lengths, batch, passes)
+                masker.mask(flat, batch, passes)
             speeds["ours"].append(tokens / (time.perf_counter() - began))
             batches = [examples(flat.ids, flat.word_starts, flat.lengths, unit == "word") for flat in flats]
             began = time.perf_counter()

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.mean_squares import MeanSquares
 from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.power import Power
+from adaptbert.statistics.spread import Variance
 from adaptbert.statistics.study import Study
 from adaptbert.statistics.verdicts import verdicts
 from benchmarks.machine import keep
@@ -182,7 +184,9 @@ def called_equal(differences: Sequence[Difference]) -> dict[str, float]:
 def _lifted(difference: Difference | None, effect: float) -> Difference:
     """As if the arm were better by so much: a true effect moves the scores of an arm alike, and no spread."""
     assert difference is not None
-    return replace(difference, mean=difference.mean + effect)
+    variance = Variance({"spread": difference.se**2}, [(difference.se**2, difference.df)])
+    mean, seeds, replicates = difference.mean + effect, difference.seeds, difference.replicates
+    return intervals.difference(mean, variance, seeds, replicates, CONFIDENCE)
 
 
 def worlds() -> Iterator[tuple[str, World]]:

@@ -22,9 +22,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from adaptbert import Checkpoint
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from adaptbert.model.checkpoint import Checkpoint
 from examples import command, lines, run
 from examples.probes import Floats, layer_vectors
 

@@ -27,13 +27,12 @@ from rich.table import Table
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from transformers import BertModel
 
+from adaptbert import Checkpoint
 from adaptbert.codes import Code
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.tasks.metrics.scoring import classification_metrics
 from examples import command, run
 
@@ -49,7 +48,7 @@ MOST_ROWS = 1_000
 
 def layer_vectors(checkpoint: Checkpoint, texts: Sequence[str]) -> dict[str, Floats]:
     """Layer -> one vector a text, (rows, hidden): means over its tokens, [CLS] and [SEP] left out."""
-    model = checkpoint.model(BertModel, seed=1).eval()
+    model = checkpoint.encoder()
     tokenizer, most = checkpoint.tokenizer, model.config.max_position_embeddings - 2
     batches = [
         _means(model, [[tokenizer.cls, *text.ids[:most], tokenizer.sep] for text in tokenizer.encode(some)])

@@ -23,14 +23,12 @@ from adaptbert.config.schema.mlm import Masking
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
-from adaptbert.mlm.masking import Masker
-from adaptbert.mlm.masking_audit import CLASSES, token_classes
+from adaptbert.mlm.masking import CLASSES, Masker, token_classes
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
@@ -77,8 +75,8 @@ def answers(model: Any, batch: MaskedBatch) -> NDArray[np.int64]:
     """The most probable token at each masked position, (chosen,)."""
     with evaluating(model, "32-true"):
         on_device = batch.to(model.device)
-        hidden = encode(model.bert, on_device.rows, Tokens(on_device.ids), on_device.chosen)
-        return np.asarray(token_scores(model.cls.predictions, hidden).argmax(-1).cpu())
+        hidden = encode(model.base_model, on_device.rows, Tokens(on_device.ids), on_device.chosen)
+        return np.asarray(token_scores(model, hidden).argmax(-1).cpu())
 
 
 def accuracies(answered: NDArray[np.int64], batch: MaskedBatch, classes: Classes) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Collect: read a corpus of unlabelled text into data/raw.
 
-installed packages | the user's files | a data set of the hub -> text.parquet, unreadable.parquet, manifest.json
+a file or a folder -> text.parquet, unreadable.parquet, manifest.json
 
     dvc repro collect@domain
 """
@@ -10,34 +10,17 @@ from pathlib import Path
 
 from adaptbert.config.schema.sources import Corpus
 from adaptbert.core.files import atomic_write
-from adaptbert.data.layout import CORPUS
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
 
 def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:
     """Read a corpus of unlabelled text into data/raw."""
-    from adaptbert.data.hub import HubDataset
-    from adaptbert.data.installed_docs import InstalledDocs
-    from adaptbert.data.raw_writer import RawWriter
-    from adaptbert.data.user_files import Files
-
-    path = Path(params.path)
-    if params.source == "installed_docs":
-        source: InstalledDocs | Files | HubDataset = InstalledDocs(path)
-    elif params.source == "files":
-        source = Files(path, CORPUS, params)
-    else:
-        source = HubDataset(path, CORPUS, params)
+    from adaptbert.data.collect import collect_corpus
 
     with atomic_write(out) as folder:
         folder.mkdir()
-        with RawWriter(folder, CORPUS) as writer:
-            writer.write(source.rows(), "text", path)
-            demonstration = params.source == "installed_docs"
-            about = {"source": params.source, "demonstration": demonstration, **source.provenance()}
-            manifest = writer.finish(about, source.warnings)
-
+        manifest = collect_corpus(params, folder)
     logging.info(f"{corpus}: {manifest['rows']:,} documents, {manifest['characters']:,} characters")
     for what, count in manifest["warnings"].items():
         logging.info(f"{corpus}: {what}: {count:,}")

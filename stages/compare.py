@@ -1,9 +1,9 @@
-"""Compare: cells, rungs, predictions, labelled sets -> metrics/metrics.json, the report and its data.
+"""Compare: metrics, predictions, labelled sets -> metrics/comparison.json, metrics/metrics.json and the report.
 
 reports/index.html is the report, reports/index.md its answers as text, reports/figures has its figures as files and
-reports/plots the data of `dvc plots`. metrics/comparison.json has all results, metrics/metrics.json the few that
-compare two recipes (adaptbert.report.metrics_json). Prints the table as well; `python -m
-adaptbert.report.text_table metrics/comparison.json` prints it again.
+reports/plots the data of `dvc plots`. metrics/comparison.json has all results (adaptbert.comparison.records),
+metrics/metrics.json the few that compare two recipes. Prints the table as well; `python -m adaptbert.report.text_table
+metrics/comparison.json` prints it again.
 """
 
 from pathlib import Path
@@ -31,39 +31,30 @@ def compare(
     metrics: Path,
     run: Run,
 ) -> None:
-    """Compare all cells and rungs: one table, one report, one sentence per step."""
-    from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
+    """Compare all arms and checkpoints: one table, one report, one sentence for each step."""
+    from adaptbert.comparison.arms import StageOutputs
+    from adaptbert.comparison.assemble import compare_all
     from adaptbert.config import plan as planning
     from adaptbert.config.load import flatten
     from adaptbert.report.charts.figure import write_figures
     from adaptbert.report.markdown import in_markdown
-    from adaptbert.report.metrics_json import headlines, summary
+    from adaptbert.report.metrics_json import headlines
     from adaptbert.report.page import figures_of, render
     from adaptbert.report.plot_data import write_plots
     from adaptbert.report.text_table import comparison_table
 
-    outputs = StageOutputs(data, manifests, cells, predictions, bases)
-    planned = planning.read(plan)
-    options = Options(
-        params.confidence,
-        params.min_gain / 100,
-        params.primary,
-        params.questions,
-        params.baseline_seed,
-        planned.compare.get("again", {}),
-    )
-    compared = compare_all(planned, outputs, options)
-    values, page = summary(compared), render(compared)
+    compared = compare_all(planning.read(plan), StageOutputs(data, manifests, cells, predictions, bases), params)
+    page = render(compared)
     write_plots(compared, plots)
     write_figures(figures_of(compared), figures)
     for target, text in ((report, page), (markdown, in_markdown(compared))):
         with atomic_write(target) as path:
             path.write_text(text, encoding="utf-8")
-    write_json(comparison, values)
-    write_json(metrics, headlines(values))
+    write_json(comparison, compared.as_json())
+    write_json(metrics, headlines(compared))
 
-    print(comparison_table(values))
-    numbers = {name.replace(".", "/"): value for name, value in flatten(headlines(values)).items()}
+    print(comparison_table(compared))
+    numbers = {name.replace(".", "/"): value for name, value in flatten(headlines(compared)).items()}
     run.log_metrics(numbers)
     run.conclude_recipe(numbers)
     for path in (report, markdown, figures, plots, comparison, metrics):

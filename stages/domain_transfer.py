@@ -5,51 +5,23 @@ control: as much further training, without the domain.
 """
 
 from pathlib import Path
+from typing import Unpack
 
-from adaptbert.config.plan import seed_of_replicate
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.mlm import DomainTransfer
-from adaptbert.config.schema.text import Measure
+from adaptbert.mlm.arguments import StepArguments
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
-from adaptbert.training.resume import Work
 
 
 def domain_transfer(
-    params: DomainTransfer,
-    *,
-    corpus: str,
-    base: str,
-    replicate: str,
-    seed: int,
-    measure: Measure,
-    init: Path,
-    text: Path,
-    replay: Path,
-    heldout: Path,
-    out: Path,
-    metrics: Path,
-    work: Work,
-    run: Run,
+    params: DomainTransfer, *, corpus: str, replicate: str, init: Path, replay: Path, **common: Unpack[StepArguments]
 ) -> None:
-    """Train the rung of a corpus from the rung below."""
-    from adaptbert.mlm.rung import make_rung
+    """Train the checkpoint of a corpus from the one before."""
+    from adaptbert.mlm.step import take_step
     from adaptbert.model.checkpoint import Checkpoint
 
-    make_rung(
-        "domain_transfer",
-        Checkpoint.load(init),
-        params,
-        seed=seed_of_replicate(seed, int(replicate)),
-        measure=measure,
-        text=text,
-        replay=(replay, params.replay_fraction),
-        heldout=[heldout / name for name in dict.fromkeys([GENERAL, corpus])],
-        out=out,
-        metrics=metrics,
-        work=work,
-        run=run,
-    )
+    texts, share = list(dict.fromkeys([GENERAL, corpus])), params.replay_fraction
+    take_step("domain_transfer", Checkpoint.load(init), params, texts, int(replicate), (replay, share), **common)
 
 
 STAGE = Stage(domain_transfer)

@@ -1,7 +1,7 @@
-"""Measuring: a rung + all held-out text -> the measures of its weights on each, with the same masks for every rung.
+"""Measuring: a checkpoint + all held-out text -> its measures on each, with the same masks for every checkpoint.
 
-A rung is measured on its own text while it is trained; this is on all text, and a stage of its own, so that another
-task or corpus trains no rung again.
+A checkpoint is measured on its own text while it is trained; this is on all text, and a stage of its own, so that
+another task or corpus trains no checkpoint again.
 """
 
 from pathlib import Path
@@ -24,15 +24,15 @@ def measure(
     metrics: Path,
     run: Run,
 ) -> None:
-    """Measure a rung on all held-out text of its start."""
-    from adaptbert.mlm.heldout_evaluation import measure_rung, sets_in
+    """Measure a checkpoint on all held-out text of its base."""
+    from adaptbert.mlm.heldout_evaluation import measure_checkpoint
     from adaptbert.model.checkpoint import Checkpoint
 
-    measures = measure_rung(Checkpoint.load(init), sets_in(heldout), params, seed)
+    measures = measure_checkpoint(Checkpoint.load(init), heldout, params, seed)
     write_json(metrics, measures.as_json())
-    run.log_metrics({f"{name}/bits_per_char": values.bits_per_char for name, values in measures.texts.items()})
-    bits = ", ".join(f"{name} {values.bits_per_char:.3f}" for name, values in measures.texts.items())
-    print(f"{checkpoint}: bits per character: {bits}")
+    bits = {name: values.bits_per_char for name, values in measures.texts.items()}
+    run.log_metrics({f"{name}/bits_per_char": value for name, value in bits.items()})
+    print(f"{checkpoint}: bits per character: {', '.join(f'{name} {value:.3f}' for name, value in bits.items())}")
 
 
 STAGE = Stage(measure)

@@ -1,51 +1,25 @@
-"""General pre-training: random weights or a public checkpoint + general text -> the `pretrain` rung, and `scratch`.
+"""General pre-training: random weights or a public checkpoint + general text -> checkpoint of a base, and `scratch`.
 
-`scratch` is the same architecture and tokenizer without weights: the rung of an arm that skips pre-training.
+`scratch` is the same architecture and tokenizer without weights, for an arm that skips pre-training.
 """
 
 from pathlib import Path
+from typing import Unpack
 
 from adaptbert.config.schema.bases import GENERAL, Base
 from adaptbert.config.schema.mlm import Pretrain
-from adaptbert.config.schema.text import Measure
+from adaptbert.mlm.arguments import StepArguments
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
-from adaptbert.training.resume import Work
 
 
 def pretrain(
-    params: Pretrain,
-    *,
-    base: str,
-    weights: Base,
-    seed: int,
-    measure: Measure,
-    tokenizer: Path,
-    text: Path,
-    heldout: Path,
-    scratch: Path,
-    out: Path,
-    metrics: Path,
-    work: Work,
-    run: Run,
+    params: Pretrain, *, weights: Base, tokenizer: Path, scratch: Path, **common: Unpack[StepArguments]
 ) -> None:
-    """Train the general rung of a start, or use a public checkpoint without training."""
-    from adaptbert.mlm.rung import make_rung, opened_base
+    """Train the general checkpoint of a base, or use a public checkpoint without training."""
+    from adaptbert.mlm.step import opened_base, take_step
 
-    with opened_base(weights, tokenizer, scratch) as first:  # written together with the rung that starts from it
-        make_rung(
-            "pretrain",
-            first,
-            params,
-            seed=seed,
-            measure=measure,
-            text=text,
-            heldout=[heldout / GENERAL],
-            out=out,
-            metrics=metrics,
-            work=work,
-            run=run,
-        )
+    with opened_base(weights, tokenizer, scratch) as init:  # written together with the checkpoint that begins from it
+        take_step("pretrain", init, params, [GENERAL], **common)
 
 
 STAGE = Stage(pretrain)

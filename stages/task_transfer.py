@@ -4,49 +4,22 @@ Masked-language modelling on the task's own text, many passes with fresh masks (
 """
 
 from pathlib import Path
+from typing import Unpack
 
-from adaptbert.config.plan import seed_of_replicate
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.mlm import TaskTransfer
-from adaptbert.config.schema.text import Measure
+from adaptbert.mlm.arguments import StepArguments
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
-from adaptbert.training.resume import Work
 
 
 def task_transfer(
-    params: TaskTransfer,
-    *,
-    task: str,
-    base: str,
-    replicate: str,
-    seed: int,
-    measure: Measure,
-    init: Path,
-    text: Path,
-    heldout: Path,
-    out: Path,
-    metrics: Path,
-    work: Work,
-    run: Run,
+    params: TaskTransfer, *, task: str, replicate: str, init: Path, **common: Unpack[StepArguments]
 ) -> None:
-    """Train the rung of a task from a general or domain rung."""
-    from adaptbert.mlm.rung import make_rung
+    """Train the checkpoint of a task from a general or domain checkpoint."""
+    from adaptbert.mlm.step import take_step
     from adaptbert.model.checkpoint import Checkpoint
 
-    make_rung(
-        "task_transfer",
-        Checkpoint.load(init),
-        params,
-        seed=seed_of_replicate(seed, int(replicate)),
-        measure=measure,
-        text=text,
-        heldout=[heldout / GENERAL, heldout / task],
-        out=out,
-        metrics=metrics,
-        work=work,
-        run=run,
-    )
+    take_step("task_transfer", Checkpoint.load(init), params, [GENERAL, task], int(replicate), **common)
 
 
 STAGE = Stage(task_transfer)

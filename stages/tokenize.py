@@ -18,8 +18,7 @@ from adaptbert.data.parquet import texts
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.documents import is_heldout
+from adaptbert.text.token_store import is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 

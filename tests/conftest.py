@@ -5,7 +5,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +14,6 @@ from adaptbert.runtime.libraries import QUIET
 
 if TYPE_CHECKING:
     from adaptbert.comparison.records import Comparison
-    from tests.support.rungs import Ladder
     from tests.support.simulated import Simulated
 
 settings.register_profile("any machine", deadline=None)  # other work beside it makes a test slow, not wrong
@@ -67,31 +65,6 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("tables") / "mlflow.db"
     MlflowClient(f"sqlite:///{path}").search_experiments()
     return path.read_bytes()
-
-
-@pytest.fixture(scope="session")
-def trained_ladder(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
-    """All rungs; the tests only look."""
-    from tests.support.rungs import Ladder
-
-    ladder = Ladder(tmp_path_factory.mktemp("ladder"))
-    more = 8_000
-    ladder.pretrain(tokens=4_000)
-    ladder.domain_transfer("domain", tokens=more)
-    ladder.domain_transfer("general", tokens=more)
-    ladder.task_transfer()
-    return ladder
-
-
-@pytest.fixture
-def ladder(trained_ladder: "Ladder", tmp_path: Path) -> "Ladder":
-    """The data and the first rung alone, to be trained_ladder or spoilt."""
-    shutil.copytree(trained_ladder.root / "data", tmp_path / "data")
-    for rung in ("scratch", "pretrain"):
-        shutil.copytree(trained_ladder.root / "models" / rung, tmp_path / "models" / rung)
-    copy = type(trained_ladder).__new__(type(trained_ladder))
-    copy.root = tmp_path
-    return copy
 
 
 @pytest.fixture(scope="session")

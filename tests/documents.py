@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from adaptbert.codes import Code
-from adaptbert.core.files import read_json
+from adaptbert.comparison.records import Comparison
 from adaptbert.report.text_table import comparison_table
 from benchmarks.table import tables
 from tests.parameters_page import page, parameters
@@ -31,14 +31,14 @@ _RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOT
 
 def written() -> dict[str, str]:
     """Each of these documents as it should be; run in the project's folder."""
-    summary = read_json(Path("metrics/comparison.json"))
-    table = comparison_table(summary) + "\n"
+    comparison = Comparison.read(Path("metrics/comparison.json"))
+    table = comparison_table(comparison) + "\n"
     texts = {name: Path(name).read_text(encoding="utf-8") for name in READMES}
     for name, text in texts.items():
         assert len(_TABLE.findall(text)) == 1, f"{name}: no <!-- table -->"
     return {
         **{name: _TABLE.sub(lambda _: table, text) for name, text in texts.items()},
-        PICTURE: picture(summary, CAPTION),
+        PICTURE: picture(comparison, CAPTION),
         PARAMETERS: page(parameters()),
         ERRORS: _CODES.sub(lambda _: f"\n{codes()}\n", Path(ERRORS).read_text(encoding="utf-8")),
         BENCHMARKS: _RESULTS.sub(lambda _: f"\n{tables()}\n", Path(BENCHMARKS).read_text(encoding="utf-8")),

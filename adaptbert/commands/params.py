@@ -13,12 +13,12 @@ def plan() -> None:
     """
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
-    from adaptbert.project.editing import replacing
+    from adaptbert.project import editing
     from adaptbert.runtime.stage import checked
 
     with user_errors():
         planned = plan_file.plan(checked())
-        replacing.write(PLAN, plan_file.text(planned).encode())
+        editing.write(PLAN, plan_file.text(planned).encode())
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
     print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells; `dvc status` lists what will run")
 

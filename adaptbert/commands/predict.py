@@ -1,112 +1,186 @@
-"""`adaptbert predict`."""
+"""`adaptbert predict`: reads the file twice, first to validate and count its rows, then to predict.
+
+So an error that stops the run is raised before the first forward pass, and the time left is known. Stdin is read once.
+"""
 
 import os
 import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
 from adaptbert.core.full_disk import full_disk
-from adaptbert.data.readers.spec import FORMATS
-from adaptbert.errors import BAD_DATA, IO_ERROR
+from adaptbert.data.formats import FORMATS
+from adaptbert.errors import BAD_DATA, IO_ERROR, BadData, BadParams
 
 if TYPE_CHECKING:
-    from adaptbert.prediction.command import Request
+    from adaptbert.prediction.inputs import RequestRow
 
-BROKEN_PIPE = 128 + 13  # exit code of a program that SIGPIPE ends
-
-# The options of `predict`, each with its help.
-_Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL",
-        help="A fine-tuned checkpoint: models/finetune/<task>-<arm>-<base>-<replicate>; the last if the arm has any.",
-    ),
-]
-_Source = Annotated[
-    Path,
-    typer.Argument(
-        metavar="INPUT",
-        help=f"{', '.join(FORMATS)}; text also .gz; - for stdin.",
-    ),
-]
-_Output = Annotated[
-    Path, typer.Option("-o", "--output", help="A file .jsonl, .csv or .parquet; - for JSON lines to stdout.")
-]
-_Columns = Annotated[
-    list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of an input in the file; repeatable.")
-]
-_Kind = Annotated[str | None, typer.Option("--format", help="Format of INPUT, if its name does not show it.")]
-_Encoding = Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")]
-_Probabilities = Annotated[
-    bool,
-    typer.Option(
-        "--probabilities",
-        help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
-    ),
-]
-_Top = Annotated[int | None, typer.Option(help="Add the probabilities of that many classes, the highest first.")]
-_Precision = Annotated[str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")]
-_BatchTokens = Annotated[
-    int | None,
-    typer.Option(help="Tokens per forward pass; default: batches as in evaluation, with bit-identical results."),
-]
-_Strict = Annotated[bool, typer.Option("--strict", help="Write nothing if a row cannot be predicted.")]
-_Bom = Annotated[bool, typer.Option("--bom", help="Start a .csv with a byte-order mark, for Excel.")]
+BROKEN_PIPE = 128 + 13
+"""Exit code of a program that SIGPIPE ends."""
+SHOWN = 20
+"""Rows without an answer that are reported one by one; the others are only counted."""
 
 
 def predict(
-    model: _Model,
-    source: _Source,
-    output: _Output = Path("-"),
-    columns: _Columns = None,
-    kind: _Kind = None,
-    encoding: _Encoding = None,
-    probabilities: _Probabilities = False,
-    top: _Top = None,
-    precision: _Precision = None,
-    batch_tokens: _BatchTokens = None,
-    strict: _Strict = False,
-    bom: _Bom = False,
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="A fine-tuned checkpoint: models/finetune/<task>-<arm>-<base>-<replicate>; the last if the arm has "
+            "any.",
+        ),
+    ],
+    source: Annotated[Path, typer.Argument(metavar="INPUT", help=f"{', '.join(FORMATS)}; text also .gz; - for stdin.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="A file .jsonl, .csv or .parquet; - for JSON lines to stdout.")
+    ] = Path("-"),
+    columns: Annotated[
+        list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of an input in the file; repeatable.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--format", help="Format of INPUT, if its name does not show it.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
+        ),
+    ] = False,
+    top: Annotated[
+        int | None, typer.Option(help="Add the probabilities of that many classes, the highest first.")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")
+    ] = None,
+    batch_tokens: Annotated[
+        int | None,
+        typer.Option(help="Tokens per forward pass; default: batches as in evaluation, with bit-identical results."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Write nothing if a row cannot be predicted.")] = False,
+    bom: Annotated[bool, typer.Option("--bom", help="Start a .csv with a byte-order mark, for Excel.")] = False,
 ) -> None:
     """Predict on the rows of a file.
 
     The exit code is 65 if some rows could not be predicted.
     """
-    from adaptbert.prediction.command import Request, parse_columns
+    from adaptbert.prediction import outputs
+    from adaptbert.prediction.inputs import STDIN, Input
+    from adaptbert.prediction.predictor import Predictor
 
-    with user_errors():
-        request = Request(
-            model,
-            source,
-            output,
-            columns=parse_columns(columns or []),
-            kind=kind,
-            encoding=encoding,
-            probabilities=probabilities,
-            top=top,
-            precision=precision,
-            batch_tokens=batch_tokens,
-            strict=strict,
-            bom=bom,
-        )
-        if _answer(request):
+    with user_errors(), _ended(output):
+        mapped = pairs(columns or [])
+        outputs.check(output, source, bom=bom)
+        predictor = Predictor.load(model, precision, batch_tokens)
+        predictor.check_top(top)
+        rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding)
+        faults = _Faults(rows.shown, strict=strict)
+        total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
+        pending = faults.passing(rows.rows()) if total is None else rows.rows()
+        written: Counter[str] = Counter()
+        details = probabilities or top is not None
+        with (
+            _progress(total) as advance,
+            outputs.open_output(output, predictor.target, written, details=details, bom=bom) as write,
+        ):
+            for answer in predictor.answered(pending, probabilities=probabilities, top=top):
+                write(answer)
+                advance()
+        for place, warnings in ((rows.shown, rows.warnings), (output, written)):
+            for warning, count in sorted(warnings.items()):
+                print(f"{place}: {warning} ({count:,})", file=sys.stderr)
+        faults.sum_up()
+        if faults.count:
             raise typer.Exit(BAD_DATA)
 
 
-def _answer(request: "Request") -> int:
-    """Run the command; returns the number of rows without an answer. A closed pipe ends the program silently."""
-    from adaptbert.prediction import command
+def pairs(columns: list[str]) -> dict[str, str]:
+    """`--columns`: a list of OURS=YOURS -> our name: its name in the file."""
+    mapped: dict[str, str] = {}
+    for pair in columns:
+        ours, _, yours = pair.partition("=")
+        if not ours or not yours or mapped.setdefault(ours, yours) != yours:
+            problem = f"'{ours}' twice" if ours and yours else f"'{pair}' is no pair"
+            remedy = "write --columns OURS=YOURS once for each, e.g. text=content"
+            raise BadParams(Code.CONTRADICTION, "--columns", problem, remedy)
+    return mapped
 
+
+@contextmanager
+def _ended(output: Path) -> Iterator[None]:
+    """A closed pipe ends the program silently, another error of the system with one line."""
     try:
-        return command.predict(request)
+        yield
     except BrokenPipeError:  # the reader, e.g. `head`, has ended; the final flush of Python must not fail as well
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(BROKEN_PIPE) from None
     except OSError as error:
         if full_disk(error):
             raise
-        print(f"error: {error.filename or request.output}: {error.strerror}", file=sys.stderr)
+        print(f"error: {error.filename or output}: {error.strerror}", file=sys.stderr)
         raise typer.Exit(IO_ERROR) from None
+
+
+class _Faults:
+    """Reports and counts the rows that cannot be answered, or stops at the first (`strict`)."""
+
+    def __init__(self, shown: str, *, strict: bool) -> None:
+        self._shown, self._strict, self.count, self._undecodable = shown, strict, 0, 0
+
+    def passing(self, rows: Iterator["RequestRow"]) -> Iterator["RequestRow"]:
+        """The same rows, unchanged."""
+        for row in rows:
+            if row.problem is not None:
+                place, (code, reason) = f"{self._shown}:{row.line}", row.problem
+                if self._strict:
+                    raise BadData(code, place, reason, "mend the row, or leave out --strict")
+                self.count += 1
+                self._undecodable += code == Code.ENCODING
+                if self.count <= SHOWN:
+                    print(f"{code.shown} {place}: {reason}; the row stays without an answer", file=sys.stderr)
+            yield row
+
+    def sum_up(self) -> None:
+        if self.count > SHOWN:
+            print(f"{self._shown}: {self.count:,} rows stay without an answer, see `error`", file=sys.stderr)
+        if self._undecodable:
+            rows = f"{self._undecodable:,} row{'s' * (self._undecodable > 1)}"
+            remedy = "if the file is in another encoding, name it, e.g. --encoding gb18030"
+            print(f"{self._shown}: {rows} could not be decoded; {remedy}", file=sys.stderr)
+
+
+@contextmanager
+def _progress(total: int | None) -> Iterator[Callable[[], None]]:
+    """A function that counts a row; rows, speed and time left are on stderr, at the end the total.
+
+    Args:
+        total: number of rows; None where it is unknown.
+    """
+    from adaptbert.runtime.progress import StatusLine
+
+    line, began, done = StatusLine(sys.stderr, total), time.monotonic(), 0
+
+    def show() -> None:
+        seconds = max(1e-9, time.monotonic() - began)
+        rows, speed, left = f"{done:,}", f"{done / seconds:,.0f} rows/s", ""
+        if total is not None:
+            rest = int((total - done) * seconds / max(1, done))
+            rows, left = f"{rows}/{total:,}", f"  {rest // 60}:{rest % 60:02d} left"
+        line.show(done, f"{rows} rows  {speed}{left}")
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if line.is_due():
+            show()
+
+    with line.closing():
+        yield advance
+        show()

@@ -1,221 +1,160 @@
-"""Metrics, predictions, labelled sets and manifests -> the `Comparison`, built from the outputs of all stages."""
+"""The outputs of all stages -> the `Comparison`."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptbert.comparison.cells import Cells, cells_of, read_arm
-from adaptbert.comparison.evaluation.baselines import on_the_labels_of
-from adaptbert.comparison.evaluation.embeddings import Embeddings
-from adaptbert.comparison.evaluation.inspection import inspect_cells
-from adaptbert.comparison.judging import Studies, judged, on_several, steps_of
-from adaptbert.comparison.questions import (
-    Arms,
-    advice_of,
-    again_pairs,
-    named_pairs,
-    pairs,
-    role,
-    without_variants,
-)
-from adaptbert.comparison.read_rungs import on_checkpoints, public_checkpoints, read_rungs
-from adaptbert.comparison.records import Comparison, Ranking, Source, Task
-from adaptbert.comparison.rungs import Cost, Rung
-from adaptbert.comparison.starts import ranking, study_key
-from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
+from adaptbert.comparison.arms import StageOutputs, TaskResults
+from adaptbert.comparison.baselines import Embeddings, baselines_of
+from adaptbert.comparison.checkpoints import began_from, published, read_checkpoints, together
+from adaptbert.comparison.inspection import inspect_runs
+from adaptbert.comparison.judging import Results, judged, ranking, replicated, steps_of, study_key
+from adaptbert.comparison.questions import Arms, advice_of, named_pairs, pairs, role, without_variants
+from adaptbert.comparison.records import Checkpoint, Comparison, Cost, Ranking, Source, Task
+from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
+from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
-from adaptbert.data.task_description import TaskDescription
-from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.study import Study, TaskStudy, of_arms
+from adaptbert.statistics.study import of_arms
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
+from adaptbert.tasks.metrics.scoring import limits
 
 
-@dataclass(frozen=True)
-class StageOutputs:
-    """The folders that the stages wrote.
-
-    Attributes:
-        data: data/validated/tasks.
-        manifests: data/raw.
-        cells: the metrics of rungs and cells.
-        predictions: of the cells.
-        bases: models/pretrain: for each start the checkpoint that all its arms begin with.
-    """
-
-    data: Path
-    manifests: Path
-    cells: Path
-    predictions: Path
-    bases: Path
-
-
-@dataclass(frozen=True)
-class Options:
-    """The section `compare` of params.yaml.
-
-    Attributes:
-        worth: the smallest gain worth having, as a difference of scores.
-        primary: questions for which verdicts are given.
-        pairs: further questions -> the arm and the other.
-        baseline_seed: of the linear models.
-        again: A/A arm -> the arm whose rungs it trains once more; of the section `ladder`.
-    """
-
-    confidence: float
-    worth: float
-    primary: Collection[str]
-    pairs: Mapping[str, Sequence[str]]
-    baseline_seed: int
-    again: Mapping[str, str] = field(default_factory=dict)
-
-
-def compare_all(plan: Plan, outputs: StageOutputs, options: Options) -> Comparison:
-    """Read the outputs of every planned rung and cell, and compare the arms of each task within each start."""
-    cells, rungs = outputs.cells, read_rungs(plan, outputs.cells)
+def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Comparison:
+    """Read the results of every planned arm and checkpoint, and compare the arms of each task within each base."""
+    checkpoints, worth = read_checkpoints(plan, outputs.metrics), params.min_gain / 100
     several = len(plan.pretrain) > 1
-    arms = {cell.arm: rungs[cell.checkpoint].climb for cell in plan.finetune.values() if cell.arm not in options.again}
-    tasks, studies, trained = [], dict[tuple[str, str], TaskStudy](), dict[str, CellMetrics]()
+    climbs = {entry.arm: checkpoints[entry.checkpoint].climb for entry in plan.finetune.values()}
     rows: dict[str, ResampledRows] = {}
-    for task, start in dict.fromkeys((cell.task, cell.base) for cell in plan.finetune.values()):
-        own = cells_of(plan, outputs.cells, task, start)
-        trained |= own.trained
+    results: dict[tuple[str, str], TaskResults] = {}
+    tasks = []
+    for task, base in dict.fromkeys((entry.task, entry.base) for entry in plan.finetune.values()):
         if task not in rows:
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
-            rows[task] = ResampledRows(TaskDescription.read(outputs.data / task), outputs.data / task, mapped)
-        studies[task, start] = task_study(
-            own, COMPARED_BY[rows[task].target], rows[task], outputs.predictions, options.confidence
-        )
-        name = f"{task}/{start}" if several else task
-        tasks.append(_task(name, own, studies[task, start], rows[task], arms, outputs, rungs, options))
-    first_draw = _first_draw(plan, rungs, trained)
-    tasks = judged(tasks, studies, options.worth, options.confidence, first_draw)
-    sources = _sources(outputs.manifests, read_json(cells / "validate.json"))
-    measured = {name for rung in rungs.values() for name in rung.after}
+            rows[task] = ResampledRows(outputs.data / task, mapped)
+        own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
+        name = f"{task}/{base}" if several else task
+        tasks.append(_task(name, task, base, own, rows[task], climbs, checkpoints, outputs, params))
+    one_more = _one_more_replicate(plan, checkpoints, results)
+    tasks = judged(tasks, results, worth, params.confidence, one_more)
+    sources = _sources(outputs.manifests, read_json(outputs.metrics / "validate.json"))
     corpora = [source.name for source in sources if source.kind == "corpus"]
+    measured = {name for each in checkpoints.values() for name in each.after}
     return Comparison(
-        confidence=options.confidence,
-        worth=options.worth,
+        confidence=params.confidence,
+        worth=worth,
         tasks=tasks,
-        rungs=list(rungs.values()),
+        checkpoints=together(checkpoints.values()),
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
-        began_from=public_checkpoints(plan, cells),
-        rankings=_rankings(tasks, studies, on_checkpoints(plan, rungs, cells), options),
-        spent=_spent(rungs.values(), trained.values()),
-        one_more_draw=first_draw,
-        on_several=on_several(tasks, 1 - options.confidence),
+        began_from=began_from(checkpoints),
+        rankings=_rankings(tasks, results, rows, published(checkpoints), worth),
+        spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
+        one_more_replicate=one_more,
+        replicated=replicated(tasks, 1 - params.confidence),
     )
-
-
-def _rankings(tasks: Sequence[Task], studies: Studies, published: Collection[str], options: Options) -> list[Ranking]:
-    rankings = []
-    for name in dict.fromkeys(task.task for task in tasks):
-        own = [task for task in tasks if task.task == name]
-        starts = {task.start: {arm.name: arm for arm in task.arms if not arm.again_of} for task in own}
-        of_starts = {task.start: studies[name, task.start] for task in own}
-        runs = {study_key(arm, start): each for start, one in of_starts.items() for arm, each in one.arms.items()}
-        groups = of_starts[own[0].start].groups
-        together = of_arms(runs, groups, options.confidence, limits(own[0].metric))
-        rankings.append(ranking(name, own[0].metric, starts, published, together, options.worth))
-    return [each for each in rankings if each is not None]
-
-
-def _spent(rungs: Collection[Rung], cells: Collection[CellMetrics]) -> Cost:
-    """What all of these took."""
-    costs = [cell.cost for cell in cells]
-    tokens = sum(rung.tokens for rung in rungs) + sum(cost.tokens for cost in costs)
-    return Cost(tokens, sum(rung.tflop for rung in rungs) + sum(cost.tflop for cost in costs))
-
-
-def _first_draw(plan: Plan, rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost | None:
-    """What the first draw of every arm cost: the rungs above general pre-training and the fine-tuning of their cells.
-
-    An A/A arm begins with a later draw of a rung than the arm that it repeats.
-    """
-    of_arms: dict[tuple[str, str, str], int] = {}
-    for cell in plan.finetune.values():
-        of_arms.setdefault((cell.task, cell.base, cell.arm), cell.replicate)
-    firsts = set(of_arms.values()) - {0} or {1}
-    cells = [key for key, cell in plan.finetune.items() if cell.replicate in firsts]
-    first = [rung for rung in rungs.values() if rung.draw in firsts]
-    if not first or any(rung.missing for rung in first) or any(key not in trained for key in cells):
-        return None
-    return _spent(first, [trained[key] for key in cells])
 
 
 def _task(
     name: str,
-    cells: Cells,
-    of_task: TaskStudy,
+    task: str,
+    base: str,
+    results: TaskResults,
     rows: ResampledRows,
-    ladder: Arms,
+    every: Arms,
+    checkpoints: Mapping[str, Checkpoint],
     outputs: StageOutputs,
-    rungs: Mapping[str, Rung],
-    options: Options,
+    params: Compare,
 ) -> Task:
-    """The arms of a task from one start; its steps have no verdict yet.
+    """The arms of a task from one base; its steps have no verdict yet.
 
     Args:
-        name: in tables; with the start where there are several.
-        ladder: the arms of all tasks and starts.
+        name: in tables; with the base where there are several.
+        every: the arms of all tasks and bases.
     """
-    data, trained = outputs.data / cells.task, cells.trained
-    described = TaskDescription.read(data)
-    metric = COMPARED_BY[described.target]
-    labels = next((cell.labels for cell in trained.values()), 0) or described.rows["train"]
-    climbs = {cell.arm: rungs[cell.checkpoint].climb for cell in cells.planned.values()}
-    arms = [replace(read_arm(arm, cells, rungs, metric, of_task), again_of=options.again.get(arm)) for arm in climbs]
+    described, study = rows.task, results.study
+    labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
+    arms = [results.arm(arm, checkpoints) for arm in results.arms]
+    dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
+    chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
+    predicted = results.predictions(chosen) if chosen is not None else []
+    baselines = baselines_of(
+        rows, outputs.data / task, labels, results.seeds or [0], params.baseline_seed, Embeddings(outputs.bases / base)
+    )
+    beside = {
+        each: difference
+        for each, own in baselines.items()
+        if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
+    }
+    climbs = {arm: every[arm] for arm in results.arms}
     variants = {arm.name for arm in arms if arm.has_own_values}
-    compared = without_variants(climbs, variants, options.again)
-    tried = [arm for arm in arms if arm.dev and arm.again_of is None]
-    chosen = max(tried, key=lambda arm: sum(arm.dev.values()) / len(arm.dev)).name if tried else None
-    of_chosen = {draw: key for draw, key in cells.of(chosen).items() if key in trained} if chosen is not None else {}
-    predicted = [outputs.predictions / f"{key}.parquet" for key in of_chosen.values()]
-    seeds = sorted({seed.seed for cell in trained.values() for seed in cell.seeds}) or [0]
-    embeddings = Embeddings(outputs.bases / cells.start)
-    fitted = on_the_labels_of(described, data, labels, seeds, options.baseline_seed, embeddings)
-    baselines = rows.of_baselines(fitted)
-    named = named_pairs(climbs, options.pairs)
-    every = [*pairs(compared), *again_pairs(climbs, options.again), *named]
-    steps = steps_of(every, climbs, arms, of_task, options.primary)
+    compared, named = without_variants(climbs, variants), named_pairs(climbs, params.questions)
     return Task(
         name=name,
-        task=cells.task,
-        start=cells.start,
+        task=task,
+        base=base,
         task_type=described.task_type,
         target=described.target,
-        metric=metric,
+        metric=results.metric,
         labels=labels,
         rows=described.rows,
-        test_groups=of_task.groups if rows.are_grouped else None,
-        test_texts=of_task.groups if not rows.are_grouped and of_task.groups < described.rows["test"] else None,
+        test_groups=rows.groups if rows.are_grouped else None,
+        test_texts=rows.groups if not rows.are_grouped and rows.groups < described.rows["test"] else None,
         arms=arms,
-        baselines={each: of_task.study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
-        beside_baselines=_beside_baselines(chosen, baselines, of_task.study),
-        baseline_rows=fitted.rows,
-        steps=steps,
+        baselines={each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
+        beside_baselines=beside,
+        baseline_rows=next(iter(baselines.values())).rows,
+        steps=steps_of([*pairs(compared), *named], climbs, arms, study, params.primary),
         chosen=chosen,
-        inspection=inspect_cells(predicted, described.target)
-        if predicted and all(path.is_file() for path in predicted)
-        else None,
-        scattered=[arm for arm in climbs if arm in of_task.study.scattered],
-        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, ladder),
+        inspection=inspect_runs(predicted, described.target) if predicted else None,
+        scattered=[arm for arm in climbs if arm in study.scattered],
+        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, every),
     )
 
 
-def _beside_baselines(
-    chosen: str | None, baselines: Mapping[str, BaselineRuns], of_task: Study
-) -> dict[str, Difference]:
-    if chosen is None:
-        return {}
-    differences = {name: of_task.beside_baseline(chosen, own.scores, own.resampled) for name, own in baselines.items()}
-    return {name: difference for name, difference in differences.items() if difference is not None}
+def _rankings(
+    tasks: Sequence[Task],
+    results: Results,
+    rows: Mapping[str, ResampledRows],
+    published: Collection[str],
+    worth: float,
+) -> list[Ranking]:
+    found = []
+    for name in dict.fromkeys(task.task for task in tasks):
+        own = [task for task in tasks if task.task == name]
+        bases = {task.base: {arm.name: arm for arm in task.arms} for task in own}
+        runs = {study_key(arm, base): each for base in bases for arm, each in results[name, base].arms.items()}
+        confidence = results[name, own[0].base].study.confidence
+        study = of_arms(runs, rows[name].groups, confidence, limits(own[0].metric))
+        found.append(ranking(name, own[0].metric, bases, published, study, worth))
+    return [each for each in found if each is not None]
+
+
+# ---- costs
+
+
+def _spent(checkpoints: Iterable[Checkpoint], trained: Iterable[CellMetrics]) -> Cost:
+    """What all of these took."""
+    steps = [each.first.cost for each in checkpoints if each.first.cost is not None]
+    arms = [each.cost for each in trained]
+    tokens = sum(cost.tokens for cost in steps) + sum(cost.tokens for cost in arms)
+    return Cost(tokens, sum((cost.tflop for cost in steps), 0.0) + sum(cost.tflop for cost in arms))
+
+
+def _one_more_replicate(plan: Plan, checkpoints: Mapping[str, Checkpoint], results: Results) -> Cost | None:
+    """What the first replicate of every arm cost: the steps above general pre-training, and fine-tuning on them."""
+    first = [each for each in checkpoints.values() if each.first.number == 1]
+    keys = [key for key, entry in plan.finetune.items() if entry.replicate == 1]
+    trained = {key: each for own in results.values() for key, each in own.trained.items()}
+    if not first or any(each.missing for each in first) or any(key not in trained for key in keys):
+        return None
+    return _spent(first, [trained[key] for key in keys])
+
+
+# ---- sources
 
 
 def _sources(manifests: Path, validation: dict[str, Any]) -> list[Source]:

@@ -1,101 +1,112 @@
-"""The differences of all tasks -> verdicts on the primary questions, detectable differences, what would settle them."""
+"""Differences -> verdicts: which comparisons are tested together, what they show, and what would settle them."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import mean
 
-from adaptbert.comparison.questions import Arms, Pair
-from adaptbert.comparison.records import Arm, Detectable, Needed, OnSeveralTasks, Step, Task
-from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.arms import TaskResults
+from adaptbert.comparison.questions import Pair
+from adaptbert.comparison.records import (
+    Arm,
+    ArmOfBases,
+    Cost,
+    Detectable,
+    Needed,
+    Ranking,
+    Replicated,
+    Standing,
+    Step,
+    Task,
+)
 from adaptbert.config.schema.bases import Climb
 from adaptbert.statistics.designs import Prices, QuestionSpread, cheapest
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.multiplicity import adjusted_p, tasks_with_effect
 from adaptbert.statistics.power import spread_range
-from adaptbert.statistics.study import TaskStudy
+from adaptbert.statistics.study import Study
 from adaptbert.statistics.verdicts import Verdict, verdicts
 
-Studies = Mapping[tuple[str, str], TaskStudy]
-"""Task and start -> its runs."""
+Results = Mapping[tuple[str, str], TaskResults]
+"""Task and base -> its runs."""
+
+
+# ---- the questions of a task
 
 
 def steps_of(
-    pairs: Iterable[Pair], climbs: Arms, arms: Iterable[Arm], study: TaskStudy, primary: Collection[str]
+    pairs: Iterable[Pair],
+    climbs: Mapping[str, Climb],
+    arms: Iterable[Arm],
+    study: Study,
+    primary: Collection[str],
 ) -> list[Step]:
     """The questions of one task with their differences; verdicts need all tasks.
 
     Args:
+        climbs: arm -> what its checkpoint was trained on.
         primary: a question counts for the arm that is called by its role (`domain_text`: the arm `domain`); where there
             is none, for all arms that it is about. `domain_text/news` is the one of the arm `news`.
     """
     steps, pairs, by_name = [], list(pairs), {arm.name: arm for arm in arms}
-    names = {pair.step for pair in pairs}
+    names = {pair.name for pair in pairs}
     for pair in pairs:
-        difference = study.study.difference(pair.arm, pair.other)
+        arm, other = by_name[pair.arm], by_name[pair.other]
+        difference = study.difference(pair.arm, pair.other)
+        replicates = None
+        if arm.checkpoint != other.checkpoint:
+            of_weights = climbs[pair.arm].is_random != climbs[pair.other].is_random
+            replicates = 1 if of_weights or difference is None else max(1, difference.replicates)
         steps.append(
             Step(
-                name=pair.step,
+                name=pair.name,
                 question=pair.question,
+                variant=pair.variant,
                 arm=pair.arm,
                 other=pair.other,
                 difference=difference,
-                draws=None
-                if _on_the_same_rungs(by_name[pair.arm], by_name[pair.other])
-                else _draws(climbs[pair.arm], climbs[pair.other], difference),
-                own_values=[name for name in (pair.arm, pair.other) if by_name[name].has_own_values],
-                primary=pair.step in primary or (pair.question in primary and pair.question not in names),
+                replicates=replicates,
+                own_values=[each.name for each in (arm, other) if each.has_own_values],
+                primary=pair.name in primary or (pair.question in primary and pair.question not in names),
             )
         )
     return steps
 
 
-def _on_the_same_rungs(arm: Arm, other: Arm) -> bool:
-    """Whether all that was trained before fine-tuning is the same; an A/A arm has other draws."""
-    return (arm.rung, arm.planned) == (other.rung, other.planned)
-
-
-def _draws(climb: Climb, other: Climb, difference: Difference | None) -> int:
-    if climb.is_random != other.is_random or difference is None:
-        return 1
-    return max(1, difference.draws)
+def tested(tasks: Iterable[Task]) -> list[Step]:
+    """The comparisons that are tested together, in this order: the primary ones, but those of what was trained once."""
+    return [step for task in tasks for step in task.steps if step.primary and step.replicates != 1]
 
 
 def judged(
-    tasks: Sequence[Task], studies: Studies, worth: float, confidence: float, one_more_draw: Cost | None
+    tasks: Sequence[Task], results: Results, worth: float, confidence: float, one_more: Cost | None
 ) -> list[Task]:
     """The tasks with a verdict on every step.
 
     Args:
-        one_more_draw: what one more draw of all rungs would cost.
+        one_more: what one more replicate of all steps would cost.
     """
-    primary = [step for task in tasks for step in task.steps if step.primary and step.draws != 1]
-    judged_differences = verdicts([step.difference for step in primary], worth, confidence)
-    judgements = dict(zip(map(id, primary), judged_differences, strict=True))
-    adjusted = dict(zip(map(id, primary), adjusted_p([_p(step) for step in primary]), strict=True))
+    primary = tested(tasks)
+    # A question that cannot be tested has p = 1: a run that failed makes no other question easier to answer.
+    p_values = [1.0 if step.difference is None or step.difference.p is None else step.difference.p for step in primary]
+    found = zip(verdicts([step.difference for step in primary], worth, confidence), adjusted_p(p_values), strict=True)
+    judgements = dict(zip(map(id, primary), found, strict=True))
 
     def of_step(step: Step, task: Task) -> Step:
-        difference = step.difference
-        if difference is None or not difference.testable:
-            return replace(step, verdict=judgements.get(id(step), "untested"))
-        judged = id(step) in judgements
-        level = (1 - confidence) / (len(primary) if judged else 1)
-        verdict: Verdict = judgements.get(id(step), "one_draw" if step.primary else "descriptive")
-        study = studies[task.task, task.start]
-        question = study.study.question(step.arm, step.other, level)
-        more = None
-        # Where the two arms have no draws, more of them would change nothing.
-        if verdict in ("undecided", "no_worse") and one_more_draw is not None and step.draws is not None:
-            more = _needed(question, task, worth, Prices(one_more_draw.tflop, study.tflop_of_run))
-        smallest = _detectable(difference, question)
-        return replace(step, verdict=verdict, p_holm=adjusted.get(id(step)), detectable=smallest, needed=more)
+        verdict: Verdict
+        verdict, p_holm = judgements.get(id(step), ("one_draw" if step.primary else "descriptive", None))
+        if step.difference is None or not step.difference.testable:
+            return replace(step, verdict=verdict if id(step) in judgements else "untested")
+        own = results[task.task, task.base]
+        level = (1 - confidence) / (len(primary) if id(step) in judgements else 1)
+        question, needed = own.study.question(step.arm, step.other, level), None
+        # Where the two arms have no replicates, more of them would change nothing.
+        if verdict in ("undecided", "no_worse") and one_more is not None and step.replicates is not None:
+            needed = _needed(question, task, worth, Prices(one_more.tflop, own.tflop_of_run))
+        least = _detectable(step.difference, question)
+        return replace(step, verdict=verdict, p_holm=p_holm, detectable=least, needed=needed)
 
     return [replace(task, steps=[of_step(step, task) for step in task.steps]) for task in tasks]
-
-
-def _p(step: Step) -> float:
-    """1 where it cannot be tested: a cell that failed makes no other question easier to answer."""
-    p = None if step.difference is None else step.difference.p
-    return 1.0 if p is None else p
 
 
 def _detectable(difference: Difference, question: QuestionSpread) -> Detectable | None:
@@ -112,28 +123,125 @@ def _needed(question: QuestionSpread, task: Task, worth: float, prices: Prices) 
     return Needed(cheapest(question, worth, prices), None)
 
 
-def on_several(tasks: Sequence[Task], level: float) -> list[OnSeveralTasks]:
-    """Every primary question that several tasks of a start ask and answer with draws."""
-    by_question: dict[tuple[str, str], list[Difference]] = {}
+# ---- a question over several tasks
+
+
+def replicated(tasks: Sequence[Task], level: float) -> list[Replicated]:
+    """Every primary question that several tasks of a base ask and answer with replicates."""
+    asked: dict[tuple[str, str], list[tuple[Step, Difference]]] = {}
     for task in tasks:
         for step in task.steps:
-            if step.primary and (step.draws or 0) > 1 and step.difference is not None and step.difference.testable:
-                by_question.setdefault((step.name, task.start), []).append(step.difference)
-    several = {key: differences for key, differences in by_question.items() if len(differences) > 1}
+            if step.primary and (step.replicates or 0) > 1 and step.difference is not None and step.difference.testable:
+                asked.setdefault((step.name, task.base), []).append((step, step.difference))
+    several = {key: answers for key, answers in asked.items() if len(answers) > 1}
     each = level / (2 * max(1, len(several)))  # two directions of every question
-    return [
-        OnSeveralTasks(
-            question=question,
-            start=start,
-            tasks=len(differences),
-            gains=tasks_with_effect([_one_sided(own, up=True) for own in differences], each),
-            losses=tasks_with_effect([_one_sided(own, up=False) for own in differences], each),
+    found = []
+    for (name, base), answers in several.items():
+        step, differences = answers[0][0], [difference for _, difference in answers]
+        gains, losses = (
+            tasks_with_effect([_one_sided(own, up=up) for own in differences], each) for up in (True, False)
         )
-        for (question, start), differences in several.items()
-    ]
+        found.append(Replicated(name, step.question, step.variant, base, len(differences), gains, losses))
+    return found
 
 
 def _one_sided(difference: Difference, *, up: bool) -> float:
     p = difference.p
     assert p is not None
     return p / 2 if (difference.mean > 0) == up else 1 - p / 2
+
+
+# ---- the bases of a task, side by side
+
+
+def ranking(
+    task: str,
+    metric: str,
+    bases: Mapping[str, Mapping[str, Arm]],
+    published: Collection[str],
+    study: Study,
+    worth: float,
+) -> Ranking | None:
+    """The bases of a task, compared in each arm that several of them have; None where no arm has two results.
+
+    The order is chosen on the dev split. What is compared are the bases as they are: checkpoints, or weights that were
+    trained once. Their general pre-training is not repeated, so nothing here speaks of another run of it, and only
+    published checkpoints have verdicts.
+
+    Args:
+        bases: base -> its arms by name.
+        published: names of checkpoints that are public or stand on them. All other weights were made here, general
+            pre-training once for each base.
+        study: the runs of all arms from all bases, by `study_key`.
+        worth: the smallest difference worth having.
+    """
+    dev = {
+        name: {base: dev for base, arms in bases.items() if name in arms and (dev := arms[name].dev) is not None}
+        for name in dict.fromkeys(name for arms in bases.values() for name in arms)
+    }
+    shared = {name: scores for name, scores in dev.items() if len(scores) > 1}
+    if not shared:
+        return None
+    # An arm that fewer bases have may not leave a base out of the order.
+    chosen = max(shared, key=lambda name: (len(shared[name]), mean(shared[name].values())))
+    order = sorted(bases, key=lambda base: -shared[chosen].get(base, float("-inf")))
+    compared = [chosen, *(name for name in shared if name != chosen)]
+    arms = {name: {base: bases[base][name] for base in order if name in bases[base]} for name in compared}
+    once = {(name, base) for name, own in arms.items() for base in own if own[base].checkpoint not in published}
+    trained = [sum(number > 0 for number in arm.by_replicate) for own in arms.values() for arm in own.values()]
+    counts = [count for count in trained if count]
+    return Ranking(
+        task=task,
+        metric=metric,
+        arm=chosen,
+        order=order,
+        dev=shared[chosen],
+        arms=_standings(arms, order[0], once, study, worth),
+        replicates=(min(counts, default=0), max(counts, default=0)),
+        made_here=[base for base in order if any((name, base) in once for name in compared)],
+    )
+
+
+def study_key(arm: str, base: str) -> str:
+    """The name of an arm from a base, in a study of all bases."""
+    return f"{base}/{arm}"
+
+
+def _standings(
+    arms: Mapping[str, Mapping[str, Arm]], first: str, once: Collection[tuple[str, str]], study: Study, worth: float
+) -> list[ArmOfBases]:
+    """What was trained once from a base has no verdict, and is none of those that p is adjusted for.
+
+    Args:
+        arms: arm -> base -> its arm.
+        once: arm and base, where the weights below the arm were made here.
+    """
+    differences = {
+        (name, base): study.difference(study_key(name, base), study_key(name, first))
+        for name, own in arms.items()
+        for base in own
+        if base != first
+    }
+
+    def is_repeated(name: str, base: str, difference: Difference) -> bool:
+        """Whether both sides are published checkpoints, or stand on them and were trained several times."""
+        return difference.replicates != 1 and not {(name, base), (name, first)} & set(once)
+
+    repeated = [each if each is not None and is_repeated(*key, each) else None for key, each in differences.items()]
+    adjusted = iter(adjusted_p([each.p for each in repeated if each is not None and each.p is not None]))
+    judgements: dict[tuple[str, str], tuple[float | None, Verdict]] = {}
+    found = zip(differences.items(), repeated, verdicts(repeated, worth, study.confidence), strict=True)
+    for (key, difference), tested, verdict in found:
+        p_holm = next(adjusted) if tested is not None and tested.testable else None
+        is_once = tested is None and difference is not None and difference.testable
+        judgements[key] = p_holm, "one_draw" if is_once else verdict
+    return [
+        ArmOfBases(
+            name,
+            [
+                Standing(base, arm.interval, arm.cost, differences.get((name, base)), *judgements.get((name, base), ()))
+                for base, arm in own.items()
+            ],
+        )
+        for name, own in arms.items()
+    ]

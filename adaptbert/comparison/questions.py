@@ -37,12 +37,6 @@ QUESTIONS = {
 }
 """Question -> the role with the step and the role without it. `domain_transfer` = `more_training` + `domain_text`."""
 
-AGAIN = "aa"
-"""The question of an A/A arm: the same recipe, trained with other seeds, against itself. No step differs."""
-
-PRIMARY = ("domain_text", "task_transfer_after_domain")
-"""The primary questions unless params.yaml names others: each costs the others power, and sums of them add nothing."""
-
 Arms = Mapping[str, Climb]
 """The arms of a task from one start: name -> climb."""
 
@@ -52,15 +46,19 @@ class Pair:
     """A question about two arms of a task.
 
     Attributes:
-        step: the question; with the arm behind it where the arm is not called by its role (`domain_transfer/news`), so
-            that several domain corpora are several steps.
         arm, other: with the step and without it.
+        variant: the arm, where it is not called by its role, so that several domain corpora are several steps.
     """
 
-    step: str
     question: str
     arm: str
     other: str
+    variant: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The question; with its variant behind it: `domain_transfer/news`."""
+        return f"{self.question}/{self.variant}" if self.variant else self.question
 
 
 @dataclass(frozen=True)
@@ -104,13 +102,13 @@ def question(climb: Climb, other: Climb) -> str | None:
     return next((name for name, pair in QUESTIONS.items() if pair == roles), None)
 
 
-def without_variants(arms: Arms, with_options: Collection[str], again: Collection[str] = ()) -> Arms:
+def without_variants(arms: Arms, with_options: Collection[str]) -> Arms:
     """The arms that questions about steps compare.
 
     A variant has options of its own in `finetune`, e.g. a frozen encoder. Beside an arm without them, more than a step
-    differs. An A/A arm repeats another one, and would ask each question of it twice.
+    differs.
     """
-    return {name: climb for name, climb in arms.items() if name not in with_options and name not in again}
+    return {name: climb for name, climb in arms.items() if name not in with_options}
 
 
 def named_pairs(arms: Collection[str], named: Mapping[str, Sequence[str]]) -> list[Pair]:
@@ -119,16 +117,7 @@ def named_pairs(arms: Collection[str], named: Mapping[str, Sequence[str]]) -> li
     Args:
         named: question -> the arm and the other.
     """
-    return [Pair(name, name, arm, other) for name, (arm, other) in named.items() if arm in arms and other in arms]
-
-
-def again_pairs(arms: Collection[str], again: Mapping[str, str]) -> list[Pair]:
-    """The A/A arms of this task, each with the arm that it repeats.
-
-    Args:
-        again: A/A arm -> the arm whose rungs it trains once more.
-    """
-    return [Pair(f"{AGAIN}/{arm}", AGAIN, arm, other) for arm, other in again.items() if {arm, other} <= set(arms)]
+    return [Pair(name, arm, other) for name, (arm, other) in named.items() if arm in arms and other in arms]
 
 
 def pairs(arms: Arms) -> list[Pair]:
@@ -140,9 +129,7 @@ def pairs(arms: Arms) -> list[Pair]:
         if (name := question(climb, below)) is not None
     ]
     answered.sort(key=lambda each: list(QUESTIONS).index(each[0]))
-    return [
-        Pair(name if arm == QUESTIONS[name][0] else f"{name}/{arm}", name, arm, other) for name, arm, other in answered
-    ]
+    return [Pair(name, arm, other, None if arm == QUESTIONS[name][0] else arm) for name, arm, other in answered]
 
 
 def uncompared(arms: Arms) -> list[str]:

@@ -1,21 +1,175 @@
-"""Records of all cells and rungs: the difference and cost of each step, and what is not testable.
+"""metrics/comparison.json: all results as one tree, written and read by `Comparison`.
 
-The table, the report, the plots and metrics.json are views of the `Comparison`, which adaptbert.comparison.assemble
-makes. It has every planned cell, even a missing one, and every seed.
+The table, the page, the plots and metrics.json are views of it; nothing in it is rounded. It has every planned arm and
+checkpoint, even one without a result, and every run. adaptbert.comparison.assemble makes it.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from statistics import mean
+from typing import Any, ClassVar, Literal, TypeVar
 
-from adaptbert.comparison.evaluation.inspection import Inspection
-from adaptbert.comparison.questions import Advice
-from adaptbert.comparison.rungs import Cost, Rung
+from pydantic import TypeAdapter
+
+from adaptbert.comparison.questions import Advice, role
+from adaptbert.config.schema.bases import Climb
 from adaptbert.config.schema.task_types import Target, TaskType
+from adaptbert.core.record import Number, Record, read_record
 from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
-from adaptbert.tasks.metrics.cell_metrics import TrialMetrics
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What training took, e.g. weights before fine-tuning, summed over a checkpoint and all those below it."""
+
+    tokens: int
+    tflop: float
+
+
+Key = TypeVar("Key")
+
+
+def means(measured: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
+    """Of each key over those that have it, in the order in which keys come up."""
+    keys = dict.fromkeys(key for each in measured for key in each)
+    return {key: mean(each[key] for each in measured if key in each) for key in keys}
+
+
+# ---- checkpoints
+
+
+@dataclass(frozen=True)
+class Masks:
+    """The configured masking of a checkpoint, and the audit of its actual masks.
+
+    Attributes:
+        audit: `adaptbert.mlm.masking.audit_metrics`.
+    """
+
+    unit: str
+    probability: float
+    audit: dict[str, Number]
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """A step, trained once.
+
+    Attributes:
+        name: of the checkpoint, with the number where there are several.
+        number: from 1; 0: the step is trained once for each base.
+        cost: of this step alone; None without a result.
+        total: with those below; None where one of them has no result.
+        before, after: held-out set -> bits per character.
+        curve: (tokens trained in this step, held-out set -> bits per character), the beginning and the end included.
+        masks: None where nothing was trained.
+        random_head: whether the head that these figures were measured with was never trained.
+    """
+
+    name: str
+    number: int
+    cost: Cost | None = None
+    total: Cost | None = None
+    before: dict[str, float] = field(default_factory=dict)
+    after: dict[str, float] = field(default_factory=dict)
+    curve: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    masks: Masks | None = None
+    random_head: bool = False
+
+    @property
+    def missing(self) -> bool:
+        return self.cost is None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The weights after a step, in all replicates; its own figures are means over those that were measured.
+
+    Attributes:
+        name: in tables and on the page; with the base where there are several.
+        path: the same without the base: how it was trained.
+        base: what its weights began with.
+        task: whose text it was trained on; None below task transfer.
+        below: the name of the checkpoint that it began with, or a public one; None for random weights.
+        climb: what its weights have been trained on.
+    """
+
+    name: str
+    path: str
+    base: str
+    task: str | None
+    below: str | None
+    climb: Climb
+    replicates: list[Replicate]
+
+    @property
+    def role(self) -> str:
+        """One of `adaptbert.comparison.questions.ROLES`, or `other`."""
+        return role(self.climb) or "other"
+
+    @property
+    def first(self) -> Replicate:
+        """The first that was measured; where none was, the first."""
+        return next((each for each in self.replicates if not each.missing), self.replicates[0])
+
+    @property
+    def missing(self) -> bool:
+        """Whether no replicate was measured."""
+        return self.first.missing
+
+    @property
+    def before(self) -> dict[str, float]:
+        return means([each.before for each in self.replicates])
+
+    @property
+    def after(self) -> dict[str, float]:
+        return means([each.after for each in self.replicates])
+
+    def each(self, heldout: str) -> list[float]:
+        """Bits per character of every replicate that was measured on this text."""
+        return [each.after[heldout] for each in self.replicates if heldout in each.after]
+
+    @property
+    def masks(self) -> Masks | None:
+        """Rates as means; masked special tokens are added up."""
+        masks = [each.masks for each in self.replicates if each.masks is not None]
+        if not masks:
+            return None
+        specials = sum(each.audit["specials"] for each in masks)
+        audit = means([each.audit for each in masks]) | {"specials": specials}
+        return Masks(masks[0].unit, masks[0].probability, audit)
+
+
+# ---- the arms of a task
+
+
+@dataclass(frozen=True)
+class Run:
+    """An arm, fine-tuned once.
+
+    Attributes:
+        replicate: of its checkpoint; 0 where that is trained once for each base.
+        score, dev: on the test split and on the dev split.
+        degenerate: whether it predicts one class only; it counts like all others.
+    """
+
+    replicate: int
+    seed: int
+    score: float
+    dev: float
+    degenerate: bool = False
+
+
+def by_replicate(runs: Iterable[Run]) -> dict[int, dict[int, float]]:
+    """Replicate -> seed -> score."""
+    scores: dict[int, dict[int, float]] = {}
+    for run in runs:
+        scores.setdefault(run.replicate, {})[run.seed] = run.score
+    return scores
 
 
 @dataclass(frozen=True)
@@ -23,7 +177,7 @@ class LearningPoint:
     """An arm trained on so many labels.
 
     Attributes:
-        scores: seed -> score on test, the mean over draws.
+        scores: seed -> score on test, the mean over replicates.
         interval: over seeds.
     """
 
@@ -34,61 +188,72 @@ class LearningPoint:
 
 @dataclass(frozen=True)
 class Search:
-    """What the search of an arm chose on the dev split, and what all its trials cost."""
+    """What the search of an arm chose on the dev split for a replicate, and what all its trials cost."""
 
+    replicate: int
     trials: int
-    chosen: TrialMetrics
+    learning_rate: float
+    global_batch_size: int
+    epochs: float
     cost: Cost
 
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm of a task from one start: one cell for each draw of its rung.
+    """An arm of a task from one base.
 
     Attributes:
-        rung: the `group` of its rung, which all draws have; `role` is what that makes it.
-        scores, dev: seed -> score, the mean over draws. Empty for a planned arm that has no metrics.
-        planned: its draws; 0 alone where the rung is made once for each start.
-        by_draw: draw -> seed -> score; only draws with metrics.
-        interval: over draws, seeds and test rows, as far as they were repeated.
-        degenerate: (draw, seed) of runs that predict one class only; they are counted in the mean like all others.
-        cost: of one draw of the rungs that lead to it.
+        checkpoint: the name of the one that it fine-tunes; `role` is what that makes it.
+        planned: the replicates of that; 0 alone where it is trained once for each base.
+        runs: of all replicates with metrics; empty for a planned arm that has none.
+        interval: over replicates, seeds and test rows, as far as they were repeated.
+        cost: of one replicate of the steps that lead to it.
         learning_curve: by number of labels, all of them last; empty without `label_counts`.
-        searches: draw -> what its search chose; empty where the values are those of params.yaml.
-        again_of: of an A/A arm the arm whose recipe it repeats with other seeds.
-        has_own_values: whether it is fine-tuned with values of its own, those of its block in params.yaml.
-        run_tflop: what fine-tuning it once took, as a mean over draws and seeds.
+        searches: empty where the values are those of params.yaml.
+        has_own_values: whether it is fine-tuned with values of its own, those of its `overrides` in params.yaml.
+        run_tflop: what fine-tuning it once took, as a mean over replicates and seeds.
     """
 
     name: str
-    rung: str
+    checkpoint: str
     role: str
-    scores: dict[int, float]
-    dev: dict[int, float]
     planned: list[int]
-    by_draw: Runs
+    runs: list[Run]
     interval: Interval | None
-    degenerate: list[tuple[int, int]]
     cost: Cost | None
     learning_curve: list[LearningPoint] = field(default_factory=list)
-    searches: dict[int, Search] = field(default_factory=dict)
-    again_of: str | None = None
+    searches: list[Search] = field(default_factory=list)
     has_own_values: bool = False
     run_tflop: float | None = None
 
     @property
     def missing(self) -> bool:
-        return not self.scores
+        return not self.runs
 
     @property
-    def runs(self) -> int:
-        """How often it was fine-tuned: draws times seeds."""
-        return sum(len(scores) for scores in self.by_draw.values())
+    def by_replicate(self) -> Runs:
+        return by_replicate(self.runs)
+
+    @property
+    def scores(self) -> dict[int, float]:
+        """Seed -> score, the mean over replicates."""
+        seeds = sorted({run.seed for run in self.runs})
+        return {seed: mean(run.score for run in self.runs if run.seed == seed) for seed in seeds}
+
+    @property
+    def dev(self) -> float | None:
+        """The mean over seeds, of which each has the mean over replicates; None without a result."""
+        seeds = sorted({run.seed for run in self.runs})
+        return mean(mean(run.dev for run in self.runs if run.seed == seed) for seed in seeds) if seeds else None
+
+    @property
+    def degenerate(self) -> list[Run]:
+        return [run for run in self.runs if run.degenerate]
 
 
 @dataclass(frozen=True)
 class Detectable:
-    """The true difference that a question, with its draws, seeds and test rows, shows in four of five studies.
+    """The true difference that a question, with its replicates, seeds and test rows, shows in four of five studies.
 
     Attributes:
         low, high: where it lies with a chance of 90 %, because its spread is itself an estimate.
@@ -104,7 +269,7 @@ class Needed:
     """What would settle an undecided question: show a gain that is just worth having, in four of five studies.
 
     Attributes:
-        design: None where no number of draws and seeds within reason would.
+        design: None where no number of replicates and seeds within reason would.
         rows: test rows that would be needed besides; None where those that are there suffice.
     """
 
@@ -117,22 +282,23 @@ class Step:
     """One question of `adaptbert.comparison.questions`, answered for one task.
 
     Attributes:
-        name: of the question, with the arm behind it where that is not called by its role.
-        draws: how often the steps by which the two arms differ were trained; None where they differ in none that comes
-            before fine-tuning. General pre-training is done once.
+        name: of the question, with the arm behind it where that is not called by its role, which is then `variant`.
+        replicates: how often the steps by which the two arms differ were trained; None where they differ in none that
+            comes before fine-tuning. General pre-training is done once.
         primary: whether it is one of the questions of params.yaml for which there are verdicts.
         p_holm: p-value adjusted for the primary questions of all tasks that have a verdict; None for others.
         detectable: under Holm's rule for a primary question; None without an interval.
-        needed: of an undecided question whose draws were repeated.
+        needed: of an undecided question whose replicates were repeated.
         own_values: which of the two arms is fine-tuned with values of its own; then fine-tuning differs as well.
     """
 
     name: str
     question: str
+    variant: str | None
     arm: str
     other: str
     difference: Difference | None
-    draws: int | None
+    replicates: int | None
     primary: bool = False
     p_holm: float | None = None
     verdict: Verdict = "untested"
@@ -141,19 +307,130 @@ class Step:
     own_values: list[str] = field(default_factory=list)
 
 
+# ---- a look at the answers of one arm; row ids and labels, never text
+
+
 @dataclass(frozen=True)
-class Task:
-    """One task with all its arms from one start.
+class ClassScores:
+    """One class of an arm; for spans a type, and a span counts when both ends and the type agree.
 
     Attributes:
-        name: in tables and on the page: the task; with its start, `section/small`, where there are several.
-        task, start: their names in params.yaml.
+        precision, recall, f1: of each run.
+        support: how often the class is the right answer; runs have it in common.
+    """
+
+    label: str
+    precision: list[float]
+    recall: list[float]
+    f1: list[float]
+    support: int
+
+    @property
+    def means(self) -> tuple[float, float, float]:
+        """Precision, recall and F1 as means over runs."""
+        precision, recall, f1 = (sum(scores) / len(scores) for scores in (self.precision, self.recall, self.f1))
+        return precision, recall, f1
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """The confusion matrix of one arm.
+
+    Attributes:
+        labels: rows and columns; for spans the types of the single words, `O` first.
+        counts: gold label -> predicted label -> rows (words) a run, as a mean over runs; what never occurred is left
+            out.
+    """
+
+    labels: list[str]
+    counts: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Statements of about equal confidence.
+
+    Attributes:
+        confidence, accuracy: mean confidence and share of true statements, from 0 to 1.
+        spread: standard deviation of `accuracy` for perfectly calibrated confidence.
+    """
+
+    count: int
+    confidence: float
+    accuracy: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Calibration of the confidence that an answer is right as a whole, over all rows and runs.
+
+    Attributes:
+        confidence, accuracy: mean confidence, share of right answers.
+        ece, ece_width: expected calibration error in bins of equal mass, and of equal width; means over runs.
+        ece_by_chance: the expected `ece` of a perfectly calibrated model on so many rows.
+        brier: mean squared distance of the confidence from 1 (right) or 0 (wrong).
+        curve: of all runs together, in bins of equal mass; fewer bins where rows are few.
+    """
+
+    confidence: float
+    accuracy: float
+    ece: float
+    ece_width: float
+    ece_by_chance: float
+    brier: float
+    curve: list[Bin]
+
+
+@dataclass(frozen=True)
+class Error:
+    """A row that is answered wrongly.
+
+    Attributes:
+        runs: how many answer it wrongly.
+        confidence: mean of these runs.
+        gold, predicted: the right and the most frequent wrong answer; None where these are not labels of a whole row.
+    """
+
+    id: str
+    runs: int
+    confidence: float
+    gold: str | None
+    predicted: str | None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Details of one arm.
+
+    Attributes:
+        runs: how often the arm was fine-tuned.
+        classes: empty for answers and numbers, which have no classes.
+        confusion: None where a row has no single label.
+        calibration: None for numbers, which are never simply right.
+        errors: rows with the most confidence in wrong answers, summed over the runs.
+    """
+
+    runs: int
+    classes: list[ClassScores]
+    confusion: Confusion | None
+    calibration: Calibration | None
+    errors: list[Error]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task with all its arms from one base.
+
+    Attributes:
+        name: in tables and on the page: the task; with its base, `section/small`, where there are several.
+        task, base: their names in params.yaml.
         labels: training rows used by each seed and, except for very large sets, by the baselines.
         baselines: name -> its score, with an interval.
         beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row.
         baseline_rows: the first of these rows, on which the baselines were fitted.
         chosen: the arm with the best mean score on the dev split; the test split is not considered.
-        inspection: of the chosen arm, all its draws; None without its predictions.
+        inspection: of the chosen arm, all its replicates; None without its predictions.
         scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
             spread.
         advice: which further arms would be compared with those that are in no step.
@@ -165,7 +442,7 @@ class Task:
 
     name: str
     task: str
-    start: str
+    base: str
     task_type: TaskType
     target: Target
     metric: str
@@ -188,9 +465,9 @@ class Task:
         """The name as part of an id on the page and of the name of a file; names of params.yaml have no `-`."""
         return self.name.replace("/", "-")
 
-    def cell(self, arm: str) -> str:
-        """What the cell of an arm is called in messages."""
-        return "-".join([self.task, arm, *([self.start] if self.name != self.task else [])])
+    def shown(self, arm: str) -> str:
+        """What an arm of this task is called in messages."""
+        return "-".join([self.task, arm, *([self.base] if self.name != self.task else [])])
 
     @property
     def has_subsets(self) -> bool:
@@ -198,75 +475,78 @@ class Task:
         return self.labels < self.rows["train"]
 
     @property
-    def draws(self) -> int:
-        """The most draws that an arm has or should have."""
+    def replicates(self) -> int:
+        """The most that an arm has or should have."""
         return max((len(arm.planned) for arm in self.arms), default=1)
 
-    def arm(self, name: str) -> Arm | None:
+    def arm(self, name: str | None) -> Arm | None:
         return next((arm for arm in self.arms if arm.name == name), None)
 
     @property
     def best_on_dev(self) -> list[str]:
         """`chosen` and the arms that equal it on the dev split; none where there was nothing to choose from."""
-        means = {arm.name: sum(arm.dev.values()) / len(arm.dev) for arm in self.arms if arm.dev}
+        means = {arm.name: dev for arm in self.arms if (dev := arm.dev) is not None}
         return [name for name, mean in means.items() if len(means) > 1 and mean == max(means.values())]
 
     def step(self, name: str) -> Step | None:
         return next((step for step in self.steps if step.name == name), None)
 
 
+# ---- several bases, several tasks
+
+
 @dataclass(frozen=True)
 class Standing:
-    """One start in one arm.
+    """One base in one arm.
 
     Attributes:
-        difference: this start minus the first of the ranking, paired by seed and test row; None for the first itself,
+        difference: this base minus the first of the ranking, paired by seed and test row; None for the first itself,
             and where the two have no seed in common.
         p_holm: adjusted for all differences of the ranking that could be tested.
         verdict: None for the first.
     """
 
-    start: str
+    base: str
     interval: Interval | None
     cost: Cost | None
     difference: Difference | None
-    p_holm: float | None
-    verdict: Verdict | None
+    p_holm: float | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
-class ArmFromStarts:
-    """One arm from every start that has it, in the order of the ranking."""
+class ArmOfBases:
+    """One arm from every base that has it, in the order of the ranking."""
 
     arm: str
     standings: list[Standing]
 
     @property
-    def by_start(self) -> dict[str, Standing]:
-        return {standing.start: standing for standing in self.standings}
+    def by_base(self) -> dict[str, Standing]:
+        return {standing.base: standing for standing in self.standings}
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """Start -> what its climb cost, where that is known."""
-        return {standing.start: standing.cost for standing in self.standings if standing.cost is not None}
+        """Base -> what its checkpoint cost, where that is known."""
+        return {standing.base: standing.cost for standing in self.standings if standing.cost is not None}
 
     @property
     def same_tokens(self) -> bool:
-        """Whether all starts were trained on the same number of tokens."""
+        """Whether all bases were trained on the same number of tokens."""
         return len({cost.tokens for cost in self.costs.values()}) <= 1
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The starts of one task.
+    """The bases of one task.
 
     Attributes:
-        arm: whose dev scores order the starts: the arm with the best of them, as a mean over starts.
-        order: the starts, the best first; those without that arm last.
-        dev: start -> mean dev score in that arm.
+        arm: whose dev scores order the bases: the arm with the best of them, as a mean over bases.
+        order: the bases, the best first; those without that arm last.
+        dev: base -> mean dev score in that arm.
         arms: `arm` first.
-        draws: the fewest and the most draws of a trained rung; (0, 0) where none was trained.
-        made_here: starts whose weights were made here, and once: differences from them have no verdict.
+        replicates: the fewest and the most of a trained checkpoint; (0, 0) where none was trained.
+        made_here: bases whose weights were made here, and once: differences from them have no verdict.
     """
 
     task: str
@@ -274,13 +554,13 @@ class Ranking:
     arm: str
     order: list[str]
     dev: dict[str, float]
-    arms: list[ArmFromStarts]
-    draws: tuple[int, int]
+    arms: list[ArmOfBases]
+    replicates: tuple[int, int]
     made_here: list[str]
 
     @property
     def is_tied(self) -> bool:
-        """Whether the first start is no better on dev than the second."""
+        """Whether the first base is no better on dev than the second."""
         first, second, *_ = self.order
         return self.dev[first] == self.dev.get(second)
 
@@ -303,15 +583,18 @@ class Source:
 
 
 @dataclass(frozen=True)
-class OnSeveralTasks:
-    """One primary question over the tasks that ask it, from one start.
+class Replicated:
+    """One primary question over the tasks that ask it, from one base.
 
     Attributes:
+        name, question, variant: as of its steps.
         gains, losses: in at least so many of `tasks` (partial conjunction), each at half the level.
     """
 
+    name: str
     question: str
-    start: str
+    variant: str | None
+    base: str
     tasks: int
     gains: int
     losses: int
@@ -319,49 +602,64 @@ class OnSeveralTasks:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The results of all tasks and rungs.
+    """The results of all tasks and checkpoints.
 
     Attributes:
         worth: the smallest gain worth having, as a difference of scores.
-        tasks: each task from each start.
-        rungs: every draw of every rung.
+        tasks: each task from each base.
         heldout: the held-out sets, general text first.
-        began_from: start -> its public checkpoint; starts with random weights are left out.
-        rankings: of the starts, for each task that has several.
-        spent: what all rungs and cells that have results took.
-        one_more_draw: what one more draw of all rungs above general pre-training and of their cells would cost; None
-            where there is no such rung, or metrics are missing.
-        on_several: primary question -> in how many tasks, at least, it shows an effect; only questions that several
-            tasks ask, with draws.
+        began_from: base -> its public checkpoint; bases with random weights are left out.
+        rankings: of the bases, for each task that has several.
+        spent: what all checkpoints and runs that have results took.
+        one_more_replicate: what one more replicate of all steps above general pre-training and of the runs on it would
+            cost; None where there is no such step, or metrics are missing.
+        replicated: only questions that several tasks ask, with replicates.
     """
 
     confidence: float
     worth: float
     tasks: list[Task]
-    rungs: list[Rung]
+    checkpoints: list[Checkpoint]
     heldout: list[str]
     sources: list[Source]
     began_from: dict[str, str]
-    rankings: list[Ranking] = field(default_factory=list)
-    spent: Cost = field(default_factory=lambda: Cost(0, 0.0))
-    one_more_draw: Cost | None = None
-    on_several: list[OnSeveralTasks] = field(default_factory=list)
+    rankings: list[Ranking]
+    spent: Cost
+    one_more_replicate: Cost | None
+    replicated: list[Replicated]
+
+    __pydantic_config__: ClassVar = Record.model_config
+
+    @classmethod
+    def read(cls, path: Path) -> "Comparison":
+        """metrics/comparison.json.
+
+        Raises:
+            BadData: it is no JSON, or not what this class writes.
+        """
+        return read_record(cls, path)
+
+    def as_json(self) -> dict[str, Any]:
+        """What stands in the file."""
+        values: dict[str, Any] = TypeAdapter(Comparison).dump_python(self, mode="json")
+        return values
 
     @property
     def demonstration(self) -> bool:
         return any(source.demonstration for source in self.sources)
 
     @property
-    def starts(self) -> list[str]:
-        """All starts, in the order of params.yaml."""
-        return list(dict.fromkeys(rung.start for rung in self.rungs))
+    def bases(self) -> list[str]:
+        """All bases, in the order of params.yaml."""
+        return list(dict.fromkeys(checkpoint.base for checkpoint in self.checkpoints))
 
     @property
-    def draws(self) -> int:
-        """How often an arm's rungs above general pre-training are trained; 1 where there are none."""
-        return max([1, *(task.draws for task in self.tasks)])
+    def replicates(self) -> int:
+        """How often steps above general pre-training are trained; 1 where there are none."""
+        return max([1, *(task.replicates for task in self.tasks)])
 
-    @property
-    def draws_of_a_rung(self) -> int:
-        """How often a rung is trained: more than `draws` where an A/A arm repeats it."""
-        return max([1, *(rung.draw for rung in self.rungs)])
+    def trained(self) -> Iterator[tuple[Checkpoint, Replicate]]:
+        """Every replicate, with its checkpoint."""
+        for checkpoint in self.checkpoints:
+            for replicate in checkpoint.replicates:
+                yield checkpoint, replicate

@@ -16,20 +16,20 @@ from pydantic import (
     Field,
     PlainValidator,
     SerializerFunctionWrapHandler,
+    TypeAdapter,
     ValidationError,
     model_serializer,
 )
 from pydantic_core import PydanticCustomError
 
 from adaptbert.codes import Code
-from adaptbert.core.files import read_json
 from adaptbert.errors import BadData, raise_all
 
 _RUN_AGAIN = "restore the file with `dvc checkout --force`, or run its stage again"
 _SHOWN = 40
 """Characters of a value that a message shows."""
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M")
 
 
 def _number(value: object) -> int | float:
@@ -60,11 +60,7 @@ class Record(BaseModel):
         Raises:
             BadData: it is no JSON, a field is missing or of another type, or there is one that is unknown.
         """
-        try:
-            values = read_json(path)
-        except ValueError:
-            raise BadData(Code.DAMAGED_CHECKPOINT, path, "not JSON", _RUN_AGAIN) from None
-        return validated(cls, values, path, _RUN_AGAIN)
+        return read_record(cls, path)
 
     def as_json(self) -> dict[str, Any]:
         """What stands in the file."""
@@ -103,17 +99,36 @@ class CurvePoint(MeasuredRecord):
     tokens: int
 
 
-def validated(cls: type[M], values: Mapping[str, Any], place: str | Path, remedy: str) -> M:
+def read_record(cls: type[M], path: Path) -> M:
+    """What stands in a file that this project wrote.
+
+    Args:
+        cls: a `Record`, or a dataclass.
+
+    Raises:
+        BadData: as of `Record.read`.
+    """
+    return validated(cls, path.read_bytes(), path, _RUN_AGAIN)
+
+
+def validated(cls: type[M], values: Mapping[str, Any] | bytes, place: str | Path, remedy: str) -> M:
     """The typed values of a file.
+
+    Args:
+        values: of the file, or its bytes; only there may keys of a mapping be numbers.
 
     Raises:
         BadData: with all that does not fit.
     """
+    adapter = TypeAdapter(cls)
     try:
-        return cls.model_validate(values)
+        return adapter.validate_json(values) if isinstance(values, bytes) else adapter.validate_python(values)
     except ValidationError as error:
         failures = []
         for detail in error.errors():
+            if detail["type"] == "json_invalid":
+                failures.append(BadData(Code.DAMAGED_CHECKPOINT, place, "not JSON", remedy))
+                continue
             key = ".".join(map(str, detail["loc"]))
             problem = detail["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
             if detail["type"] not in ("missing", "value_error"):

@@ -5,7 +5,7 @@ ids, places and reasons, never the text, and are readable by their owner only.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
-from adaptbert.data.layout import Layout
-from adaptbert.data.parquet import COMPRESSION, Table
+from adaptbert.data.parquet import Table
 from adaptbert.data.schema import Reason
 from adaptbert.errors import BadData, UserError
 
@@ -81,17 +80,27 @@ class Account:
     warnings: Counter[str] = field(default_factory=Counter)
     invalid: list[Reject] = field(default_factory=list)
 
-    def keep(self, texts: Iterable[str]) -> None:
+    def keep(self, texts: Collection[str]) -> None:
         """Count kept rows."""
-        for text in texts:
-            self.kept += 1
-            self.characters += len(text)
+        self.kept += len(texts)
+        self.characters += sum(map(len, texts))
 
-    def reject(self, name: str, reject: Reject, *, invalid: bool) -> None:
-        """Count a rejected row under `name`."""
-        self.rejected[name] += 1
-        if invalid:
-            self.invalid.append(reject)
+    def reject(
+        self, frame: "pd.DataFrame", reasons: Mapping[int, Reason], invalid: Collection[int], split: str = ""
+    ) -> Iterator[Reject]:
+        """Count the rejected rows of a frame.
+
+        Args:
+            reasons: position in the frame -> why.
+            invalid: those of the positions whose rows are invalid; the others are duplicates, copies or out of limits.
+        """
+        ids, files, lines = (frame[column].tolist() for column in ("id", "file", "line"))
+        for row, reason in sorted(reasons.items()):
+            reject = Reject(ids[row], split, files[row], lines[row], reason.code, reason.text)
+            self.rejected[reason.name] += 1
+            if row in invalid:
+                self.invalid.append(reject)
+            yield reject
 
     def balance(self) -> None:
         """Assert rows in = rows kept + rows rejected; a difference is a bug."""
@@ -121,45 +130,25 @@ class Account:
 
     def __str__(self) -> str:
         """One line for the log."""
-        notes = {**_sorted(self.rejected), **_sorted(self.warnings)}
+        notes = {**dict(sorted(self.rejected.items())), **dict(sorted(self.warnings.items()))}
         details = "".join(f", {name.replace('_', ' ')} {count:,}" for name, count in notes.items())
         return f"{self.kept:,} of {self.rows_in:,} rows kept{details}"
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers, sorted, for metrics/validate.json."""
-        counts = {name: _sorted(getattr(self, name)) for name in ("rejected", "cleaned", "warnings")}
+        counts = {name: dict(sorted(getattr(self, name).items())) for name in ("rejected", "cleaned", "warnings")}
         return {"rows_in": self.rows_in, "kept": self.kept, "characters": self.characters, **counts}
-
-
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: counts[name] for name in sorted(counts)}
 
 
 def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
     """Rows that `collect` could not read, added to the row counts, so that these cover the source."""
     path = raw / "unreadable.parquet"
     for row in pq.read_table(path).to_pylist() if path.is_file() else []:
-        split = row.get("split", "")
-        reject = Reject(row["id"] or "", split, row["file"], row["line"], row["code"], row["reason"])
-        accounts[split].rows_in += 1
-        accounts[split].reject("unreadable", reject, invalid=True)
-        yield reject
-
-
-def rejects(
-    frame: "pd.DataFrame", reasons: Mapping[int, Reason], invalid: Collection[int], split: str, account: Account
-) -> Iterator[Reject]:
-    """The rejected rows of a frame, added to the row counts.
-
-    Args:
-        reasons: position in the frame -> why.
-        invalid: those of the positions whose rows are invalid; the others are duplicates, copies or out of limits.
-    """
-    ids, files, lines = (frame[column].tolist() for column in ("id", "file", "line"))
-    for row, reason in sorted(reasons.items()):
-        row_id = ids[row] if isinstance(ids[row], str) else ""
-        reject = Reject(row_id, split, files[row], lines[row], reason.code, reason.text)
-        account.reject(reason.name, reject, invalid=row in invalid)
+        account = accounts[row.get("split", "")]
+        reject = Reject(row["id"], row.get("split", ""), row["file"], row["line"], row["code"], row["reason"])
+        account.rows_in += 1
+        account.rejected["unreadable"] += 1
+        account.invalid.append(reject)
         yield reject
 
 
@@ -175,15 +164,3 @@ def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
         BadData(Code.BAD_ID, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
         for row_id, (first, second, *_) in places.items()
     ]
-
-
-def writer(path: Path, layout: Layout) -> pq.ParquetWriter:
-    """A Parquet writer for kept rows."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
-
-
-def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> pa.Table:
-    """The table that `writer` writes, from one sequence for each column of the layout."""
-    schema = layout.arrow()
-    return pa.Table.from_arrays([pa.array(*column) for column in zip(cells, schema.types, strict=True)], schema=schema)

@@ -8,7 +8,7 @@ The keys ignore more: `key` case, compatibility forms and white space, `letters`
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -107,16 +107,18 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-class _LettersTable(dict[int, int | None]):
-    """For str.translate: keeps letters, marks and digits. Filled on demand: text has few distinct characters."""
+class _Table(dict[int, int | None]):
+    """For str.translate: keeps some characters. Filled on demand: text has few distinct ones."""
+
+    def __init__(self, keeps: Callable[[str], bool]) -> None:
+        self._keeps = keeps
 
     def __missing__(self, code: int) -> int | None:
-        mapped = code if unicodedata.category(chr(code))[0] in "LMN" else None
-        self[code] = mapped
-        return mapped
+        self[code] = code if self._keeps(chr(code)) else None
+        return self[code]
 
 
-_LETTERS = _LettersTable()
+_LETTERS = _Table(lambda character: unicodedata.category(character)[0] in "LMN")
 
 
 def _is_plain(character: str, *, is_composed: bool) -> bool:
@@ -137,18 +139,16 @@ def _escaped(character: str) -> str:
     return f"\\u{ord(character):04x}" if ord(character) <= 0xFFFF else f"\\U{ord(character):08x}"
 
 
-class _VisibleTable(dict[int, int | None]):
-    """For str.translate: removes invisible characters that are not white space. Filled on demand."""
-
-    def __missing__(self, code: int) -> int | None:
-        character = chr(code)
-        hidden = unicodedata.category(character) in ("Cf", "Cc") and not character.isspace()
-        self[code] = None if hidden or _IGNORABLE.match(character) else code
-        return self[code]
-
-
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 """Fillers, joiners and variation selectors, whose Unicode category is not `Cf` (format)."""
-_VISIBLE = _VisibleTable()
+
+
+def _is_visible(character: str) -> bool:
+    """Or white space."""
+    hidden = unicodedata.category(character) in ("Cf", "Cc") and not character.isspace()
+    return not (hidden or _IGNORABLE.match(character))
+
+
+_VISIBLE = _Table(_is_visible)

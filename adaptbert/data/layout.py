@@ -4,21 +4,34 @@ A row of a corpus is a text. A row of a labelled set has the inputs of its task 
 disk `id` stands before them (and, in data/raw, `file` and `line` after).
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import TARGETS, TASK_TYPES, CellType, Target, TargetSpec, TaskType, TaskTypeSpec
-from adaptbert.data.cells import arrow_type
-from adaptbert.errors import BadData, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 _CORPUS = TASK_TYPES["single_sentence"]
+
+
+def arrow_type(kind: CellType) -> "pa.DataType":
+    """The Parquet type of a column. Offsets of answers count Unicode code points of the context."""
+    import pyarrow as pa
+
+    types = {
+        "text": pa.string(),
+        "texts": pa.list_(pa.string()),
+        "number": pa.float64(),
+        "answers": pa.list_(pa.struct([("text", pa.string()), ("start", pa.int64())])),
+    }
+    return types[kind]
+
+
+def as_text(cell: str | list[str]) -> str:
+    """A text unchanged; the words of a tagged sentence joined by spaces."""
+    return cell if isinstance(cell, str) else " ".join(cell)
 
 
 @dataclass(frozen=True)
@@ -98,22 +111,3 @@ class Layout:
 
 
 CORPUS = Layout(None)
-
-
-MAPPED = "rename it or map it in `columns`"
-"""Remedy for a column that is missing from a file named in params.yaml."""
-
-
-def missing_columns(
-    required: Iterable[str],
-    columns: Sequence[str],
-    place: str | Path,
-    remedy: str = MAPPED,
-) -> list[BadData]:
-    """An error for each required column that is missing."""
-    errors = []
-    for name in required:
-        if name not in columns:
-            problem = f"column '{name}' missing; found {', '.join(columns) or 'none'}{nearest(name, columns)}"
-            errors.append(BadData(Code.COLUMNS, place, problem, remedy))
-    return errors

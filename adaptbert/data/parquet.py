@@ -1,16 +1,16 @@
 """Parquet tables between stages, read and written in batches, in constant memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from adaptbert.config.schema.task_types import TASK_TYPES
-from adaptbert.data.cells import as_text
-from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.layout import CORPUS, Layout, as_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 LAYOUTS = [CORPUS, *map(Layout, TASK_TYPES)]
 COMPRESSION = "zstd"
@@ -76,3 +76,19 @@ class Table:
         if kind is None and self._rows:
             self._flush()
         self._writer.close()
+
+
+def writer(path: Path, layout: Layout) -> "pq.ParquetWriter":
+    """A Parquet writer for kept rows."""
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
+
+
+def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> "pa.Table":
+    """The table that `writer` writes, from one sequence for each column of the layout."""
+    import pyarrow as pa
+
+    schema = layout.arrow()
+    return pa.Table.from_arrays([pa.array(*column) for column in zip(cells, schema.types, strict=True)], schema=schema)

@@ -4,15 +4,11 @@ from collections.abc import Iterator
 
 from adaptbert.config.schema.section import Contradiction, contradiction
 from adaptbert.config.schema.sources import Source, Task
+from adaptbert.data.fields import pattern_problem
+from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.readers import encodings, replacing
-from adaptbert.data.readers.fields import Labelling
-from adaptbert.data.readers.spec import FORMATS
+from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 
-NOT_OF = {"installed_docs": ("columns", "encoding", "format", "replace"), "hub": ("columns", "encoding", "format")}
-"""Source -> keys that it does not take."""
-DEMONSTRATIONS = (("single_sentence", "class"), ("sequence_labelling", "spans"))
-"""Shapes and targets of the sets that are made from a list of installed packages."""
 OF_SOME_TARGETS = ("tag_scheme", "repair_tags", "no_answer", "range", "positive", "separator", "labels", "map_labels")
 """Keys that belong to some targets; `TargetSpec.takes` says to which."""
 
@@ -35,27 +31,17 @@ def layout_of(source: Source) -> Layout:
     return Layout(source.shape, source.target) if isinstance(source, Task) else CORPUS
 
 
-def labelling_of(task: Task) -> Labelling:
-    """How labels stand in the files."""
-    return Labelling(task.separator, task.map_labels or {}, task.labels)
-
-
 def contradictions(source: Source) -> Iterator[Contradiction]:
     """Fields that a row of this kind does not have, and keys that do not apply to it or to where it comes from."""
     layout = layout_of(source)
-    for key in NOT_OF.get(source.source, ()):
-        if getattr(source, key) is not None:
-            is_elsewhere = key == "columns" and source.source == "hub"
-            remedy = "name them in the YAML file at `path`" if is_elsewhere else "leave it out"
-            yield contradiction(f"source '{source.source}' takes no '{key}'", remedy)
-    if source.encoding is not None and (problem := encodings.problem(source.encoding)):
-        yield contradiction(problem, encodings.remedy())
-    if problem := replacing.problem(source.replace):
+    if source.encoding is not None and (problem := encoding_problem(source.encoding)):
+        yield contradiction(problem, OTHER_ENCODING)
+    if problem := pattern_problem(source.replace):
         yield contradiction(problem, "mend the regular expression")
     yield from _fields(source, layout)
     if isinstance(source, Task):
         yield from _of_target(source, layout)
-        yield from _demonstration(source) if source.source == "installed_docs" else _splits(source)
+        yield from _splits(source)
 
 
 def _fields(source: Source, layout: Layout) -> Iterator[Contradiction]:
@@ -87,26 +73,8 @@ def _of_target(task: Task, layout: Layout) -> Iterator[Contradiction]:
         yield contradiction(problem, "leave tag_scheme out")
 
 
-def _demonstration(task: Task) -> Iterator[Contradiction]:
-    source = f"source '{task.source}'"
-    if not task.train == task.dev == task.test:
-        yield contradiction(f"{source} makes its splits from one list", "name it for train, dev and test")
-    if (task.shape, task.target) not in DEMONSTRATIONS:
-        problem = f"{source} has no set of type '{task.type}'"
-        yield contradiction(problem, "it has text-classification, and token-classification with spans")
-    if task.rows is None:
-        yield contradiction(f"{source} needs 'rows'", "add {train: ..., dev: ..., test: ...}")
-    for key in ("labels", "map_labels", "split"):
-        if getattr(task, key) is not None:
-            yield contradiction(f"{source} has {key} of its own", f"leave '{key}' out")
-
-
 def _splits(task: Task) -> Iterator[Contradiction]:
     """DVC needs a path for every split; that of train means that the split is cut off it."""
-    if task.rows is not None:
-        yield contradiction(f"source '{task.source}' takes no 'rows'", "see `labels` of finetune for fewer rows")
-    if task.source != "files":
-        return
     cut = task.split.shares() if task.split is not None else {}
     for name in ("dev", "test"):
         same = getattr(task, name) == task.train

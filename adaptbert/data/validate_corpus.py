@@ -8,19 +8,19 @@ the ids.
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Limits
-from adaptbert.data.accounts import TOO_LONG, Account, RejectFile, rejects, repeated_ids, table, unreadable, writer
+from adaptbert.data.accounts import TOO_LONG, Account, RejectFile, repeated_ids, unreadable
 from adaptbert.data.cleaning import clean, digest, key
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
+from adaptbert.data.parquet import table, writer
 from adaptbert.data.schema import EMPTY, Reason, faulty
 from adaptbert.errors import BadData, UserError
 from adaptbert.runtime.worker_pool import in_order
@@ -34,11 +34,9 @@ LEAK = Reason(Code.LEAK, "dev_or_test_text", "equals or contains a dev or test t
 
 _BATCH = 1_000
 _MIN_DISTINCT = 0.01
-_MAX_NUL = 0.01
 
 
-@dataclass
-class Corpus:
+class Corpus(NamedTuple):
     """A validated corpus."""
 
     account: Account
@@ -70,20 +68,26 @@ def validate_corpus(
         reject_file.write(unreadable(raw, {"": account}))
         look = partial(_look, source=source, forbidden=forbidden, limits=limits)
         looks = in_order(look, _batches(source, unjudged), workers)
-        for seen_rows in stack.enter_context(closing(looks)):
+        for looked, cleaned in stack.enter_context(closing(looks)):
             batch = unjudged.popleft()
             account.rows_in += len(batch)
-            account.cleaned.update(seen_rows.cleaned)
-            row_ids = batch.column("id").to_pylist()
-            for row in seen_rows.texts:
-                (repeated if row_ids[row] in ids else ids).add(row_ids[row])
-            unwanted = seen_rows.unwanted(seen)
+            account.cleaned.update(cleaned)
             frame = batch.select(["id", "file", "line"]).to_pandas()
-            reject_file.write(rejects(frame, seen_rows.invalid | unwanted, seen_rows.invalid, "", account))
-
-            left = {row: text for row, text in seen_rows.texts.items() if row not in unwanted}
-            account.keep(left.values())
-            output_file.write_table(table(CORPUS, [[row_ids[row] for row in left], list(left.values())]))
+            reasons: dict[int, Reason] = {}
+            for row, (row_id, (text, reason, name)) in enumerate(zip(frame["id"].tolist(), looked, strict=True)):
+                if text is not None:
+                    (repeated if row_id in ids else ids).add(row_id)
+                if name is not None:
+                    reason = DUPLICATE if name in seen else reason
+                    seen.add(name)
+                if reason is not None:
+                    reasons[row] = reason
+            rows = [row for row in range(len(batch)) if row not in reasons]
+            invalid = {row for row, (text, *_) in enumerate(looked) if text is None}
+            reject_file.write(account.reject(frame, reasons, invalid))
+            texts = [str(looked[row].text) for row in rows]
+            account.keep(texts)
+            output_file.write_table(table(CORPUS, [frame["id"].iloc[rows].tolist(), texts]))
     account.balance()
     errors = [
         *account.too_many_invalid(limits.max_bad_fraction, source),
@@ -101,54 +105,41 @@ def _batches(source: Path, unjudged: "deque[pa.RecordBatch]") -> "Iterator[pa.Re
             yield batch
 
 
-@dataclass(frozen=True)
-class Looked:
-    """What can be said of the rows of a batch without the others.
+class _Looked(NamedTuple):
+    """What can be said of a row without the others.
 
     Attributes:
-        invalid: row -> why it is invalid.
-        texts: valid row -> its text, cleaned.
-        cleaned: kind of hidden character -> characters removed.
-        wrong_length: valid row -> why its length is wrong.
-        digests: of the other valid rows.
-        leaks: those of them that equal or contain a dev or test text.
+        text: cleaned; None of an invalid row.
+        reason: why it is rejected, unless it is a duplicate.
+        digest: of the text; None of a row that is no candidate.
     """
 
-    invalid: dict[int, Reason]
-    texts: dict[int, str] = field(default_factory=dict)
-    cleaned: Counter[str] = field(default_factory=Counter)
-    wrong_length: dict[int, Reason] = field(default_factory=dict)
-    digests: dict[int, int] = field(default_factory=dict)
-    leaks: set[int] = field(default_factory=set)
-
-    def unwanted(self, seen: set[int]) -> dict[int, Reason]:
-        """Valid rows that must not be trained on; the digests of the others are added to `seen`, those of leaks too."""
-        reasons = dict(self.wrong_length)
-        for row, name in self.digests.items():
-            if name in seen:
-                reasons[row] = DUPLICATE
-            elif row in self.leaks:
-                reasons[row] = LEAK
-            seen.add(name)
-        return reasons
+    text: str | None
+    reason: Reason | None = None
+    digest: int | None = None
 
 
-def _look(batch: "pa.RecordBatch", source: Path, forbidden: ForbiddenText, limits: Limits) -> Looked:
-    """Look at a batch of rows by itself, in whichever process; `source` is the file, for messages."""
+def _look(
+    batch: "pa.RecordBatch", source: Path, forbidden: ForbiddenText, limits: Limits
+) -> tuple[list[_Looked], Counter[str]]:
+    """The rows of a batch, in whichever process, and the hidden characters; `source` is the file, for messages."""
     frame = batch.to_pandas()
-    looked = Looked(faulty(frame, CORPUS, source))
-    for row, text in enumerate(frame["text"].tolist()):
-        if row in looked.invalid:
+    invalid = faulty(frame, CORPUS, source)
+    looked, hidden = list[_Looked](), Counter[str]()
+    for row, raw in enumerate(frame["text"].tolist()):
+        if row in invalid:
+            looked.append(_Looked(None, invalid[row]))
             continue
-        looked.texts[row], hidden = clean(text)
-        looked.cleaned.update(hidden)
-        if (reason := _by_length(looked.texts[row], limits)) is not None:
-            looked.wrong_length[row] = reason
-        else:
-            looked.digests[row] = digest(key(looked.texts[row]))
-    matches = forbidden.matches([looked.texts[row] for row in looked.digests])
-    looked.leaks.update(row for row, leak in zip(looked.digests, matches, strict=True) if leak)
-    return looked
+        text, counts = clean(raw)
+        hidden.update(counts)
+        wrong = _by_length(text, limits)
+        looked.append(_Looked(text, wrong, None if wrong else digest(key(text))))
+    candidates = [row for row, (_, _, name) in enumerate(looked) if name is not None]
+    leaks = forbidden.matches([str(looked[row].text) for row in candidates])
+    for row, leak in zip(candidates, leaks, strict=True):
+        if leak:
+            looked[row] = looked[row]._replace(reason=LEAK)
+    return looked, hidden
 
 
 def _by_length(text: str, limits: Limits) -> Reason | None:
@@ -162,9 +153,6 @@ def _by_length(text: str, limits: Limits) -> Reason | None:
 def _useless(account: Account, distinct: int, source: Path) -> list[UserError]:
     """The error when no row, or too little distinct text, is kept."""
     candidates = distinct + account.rejected[DUPLICATE.name]
-    if account.cleaned["nul"] > _MAX_NUL * max(1, account.characters):
-        problem = f"{account.cleaned['nul']:,} NUL to {account.characters:,} other characters"
-        return [BadData(Code.BINARY_FILE, source, problem, "a binary file? give text")]
     if distinct < _MIN_DISTINCT * candidates:
         problem = f"{distinct} distinct of {candidates} documents"
         return [BadData(Code.REPEATED_TEXT, source, problem, "give text that does not repeat itself")]

@@ -1,36 +1,43 @@
-"""Evaluation of every rung on the same held-out text with the same masks."""
+"""Evaluation of every checkpoint on the same held-out text, with the same masks and the same pairs of sentences."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.mlm import Masking
+from adaptbert.config.schema.mlm import Masking, SentenceObjective
 from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
+from adaptbert.mlm.masked_lm import token_scores
 from adaptbert.mlm.masking import Masker
-from adaptbert.mlm.rung_metrics import HeldOutMeasures, RungMeasures
+from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures
+from adaptbert.mlm.sentence_pairs import SentencePairs, can_pair
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.packing import pack
+from adaptbert.model.to_device import to
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.stability import Diverged
 
-if TYPE_CHECKING:
-    from transformers import BertForMaskedLM
-
 BATCH_DOCUMENTS = 128
 ROW = 128
-"""Tokens of a packed row of a rung that is only measured; it affects only the speed."""
+"""Tokens of a packed row of a checkpoint that is only measured; it affects only the speed."""
+
+Measures = dict[str, dict[str, float]]
+"""Held-out text -> `mlm_loss` (nats a masked token), `bits_per_char` and `masked_accuracy`."""
 
 
 def sets_in(folder: Path) -> list[Path]:
-    """The folders of all held-out sets of a start."""
+    """The folders of all held-out sets of a base."""
     return sorted(path for path in folder.iterdir() if path.is_dir())
 
 
@@ -43,24 +50,17 @@ class HeldOut:
     """
 
     def __init__(self, folders: Iterable[Path], config: Measure, tokenizer: Tokenizer, block_size: int) -> None:
-        self.config, self.tokenizer, self.block_size = config, tokenizer, block_size
+        self.config, self.block_size = config, block_size
         self.sets = {path.name: TokenizedCorpus.load(path) for path in folders}
-        masking = Masking(
-            unit="token", probability=config.probability, mask_share=0.8, random_share=0.1, keep_share=0.1
-        )
-        self._masker = Masker(masking, config.seed, tokenizer)
+        self._masker = Masker(Masking(probability=config.probability), config.seed, tokenizer)
 
     @property
     def digests(self) -> dict[str, str]:
         """Of the text of each set."""
         return {name: str(corpus.texts[0]["digest"]) for name, corpus in self.sets.items()}
 
-    def measure(
-        self, model: "BertForMaskedLM", precision: str, known: Mapping[str, dict[str, float]] | None = None
-    ) -> dict[str, dict[str, float]]:
-        """Per set: `mlm_loss` (nats a masked token), `bits_per_char` and `masked_accuracy`.
-
-        The model's mode and the global random state are as before.
+    def measure(self, model: Any, precision: str, known: Mapping[str, dict[str, float]] | None = None) -> Measures:
+        """The measures of a model with the head `masked_lm` or `pretraining`, whose mode is as before.
 
         Args:
             known: measures that these weights have already, by set.
@@ -73,10 +73,6 @@ class HeldOut:
             return {name: (known or {}).get(name) or self._measure(model, name) for name in self.sets}
 
     def _measure(self, model: Any, name: str) -> dict[str, float]:
-        import torch
-
-        from adaptbert.model.encoder import Tokens, encode
-
         corpus = self.sets[name]
         batches = first_documents(corpus.lengths, self.config.max_tokens)
         taken = sum(map(len, batches))
@@ -84,16 +80,15 @@ class HeldOut:
         loss, text_tokens, chosen_tokens, right = 0.0, 0, 0, 0
         for documents in batches:
             flat = corpus.read(documents)
-            passes = np.zeros(len(documents), np.int64)
-            ids, chosen = self._masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
+            ids, chosen, _ = self._masker.mask(flat, documents, np.zeros_like(documents))
             text_tokens += len(ids) - 2 * len(flat.lengths)
             if len(chosen) == 0:
                 continue
             places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))
-            hidden = encode(model.bert, pack(flat.lengths, block), Tokens(hidden_ids), places)
-            logits = model.cls.predictions(hidden).float()
+            hidden = encode(model.base_model, pack(flat.lengths, block), Tokens(hidden_ids), places)
+            logits = token_scores(model, hidden).float()
             expected = torch.as_tensor(flat.ids[chosen], device=model.device)
-            loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
+            loss += float(cross_entropy(logits, expected, reduction="sum"))
             chosen_tokens += len(chosen)
             right += int((logits.argmax(-1) == expected).sum())
         if chosen_tokens == 0:
@@ -110,33 +105,69 @@ class HeldOut:
         }
 
 
+class HeldOutPairs:
+    """Unmasked pairs of the held-out sets whose documents are long enough to be cut; they never change."""
+
+    def __init__(self, heldout: HeldOut, objective: SentenceObjective, longest: int) -> None:
+        self._block_size, self._max_tokens = max(heldout.block_size, longest), heldout.config.max_tokens
+        self._sets = {
+            name: SentencePairs(corpus, objective, heldout.config.seed, longest)
+            for name, corpus in heldout.sets.items()
+            if can_pair(corpus.lengths)
+        }
+
+    def measure(self, model: Any, precision: str) -> dict[str, float]:
+        """`sentence_loss/<set>` (nats a pair) and `sentence_accuracy/<set>` of a model with the head `pretraining`."""
+        with evaluating(model, precision):
+            measured = {name: self._measure(model, pairs) for name, pairs in self._sets.items()}
+        return {f"{metric}/{name}": value for name, values in measured.items() for metric, value in values.items()}
+
+    def _measure(self, model: Any, of_set: SentencePairs) -> dict[str, float]:
+        scores, labels = [], []
+        for documents in first_documents(of_set.lengths, self._max_tokens):
+            flat, pairs = of_set.read(documents, np.zeros_like(documents))
+            rows = pack(flat.lengths, max(self._block_size, int(flat.lengths.max())))
+            there = to(pairs, model.device)
+            tokens = Tokens(torch.as_tensor(flat.ids, device=model.device), there.segments)
+            hidden = encode(model.base_model, rows, tokens, there.first)
+            scores.append(family_of(model.config).pair_scores(model, hidden).float().cpu())
+            labels.append(pairs.labels)
+        logits, expected = torch.cat(scores), torch.cat(labels)
+        if len(expected) == 0:  # long documents of a single word
+            return {}
+        right = (logits.argmax(-1) == expected).float().mean()
+        return {"sentence_loss": float(cross_entropy(logits, expected)), "sentence_accuracy": float(right)}
+
+
 def first_documents(lengths: NDArray[np.int64], tokens: int) -> list[NDArray[np.int64]]:
     """The numbers of the first documents, which have so many tokens at most, in batches."""
     taken = max(1, int(np.searchsorted(np.cumsum(lengths), tokens, side="right")))
     return np.split(np.arange(taken), range(BATCH_DOCUMENTS, taken, BATCH_DOCUMENTS))
 
 
-def measure_rung(rung: Checkpoint, folders: Sequence[Path], config: Measure, seed: int) -> RungMeasures:
-    """A trained rung on all held-out text, in the precision that it was trained in.
+def measure_checkpoint(checkpoint: Checkpoint, folder: Path, config: Measure, seed: int) -> CheckpointMeasures:
+    """A checkpoint on all held-out text, in the precision that it was trained in.
 
     What was measured while it was trained is not measured again.
 
     Args:
-        folders: of the held-out sets.
+        folder: of the held-out sets.
         seed: of random weights.
 
     Raises:
         BadData: a set was made with another tokenizer, or is too small for a single mask.
     """
-    from transformers import BertForMaskedLM
-
-    heldout = HeldOut(folders, config, rung.tokenizer, ROW)
+    heldout = HeldOut(sets_in(folder), config, checkpoint.tokenizer, ROW)
     for name, corpus in heldout.sets.items():
-        rung.check_tokenizer(corpus.fingerprint, f"heldout/{name}")
-    precision = str((rung.card.params if rung.card else {}).get("precision", "32-true"))
-    measured = heldout.measure(rung.model(BertForMaskedLM, seed), precision, known=rung.measured)
-    texts = {name: HeldOutMeasures.model_validate(values) for name, values in measured.items()}
-    return RungMeasures(rung=rung.name, texts=texts)
+        checkpoint.check_tokenizer(corpus.fingerprint, f"heldout/{name}")
+    precision = str((checkpoint.card.params if checkpoint.card else {}).get("precision", "32-true"))
+    measured = heldout.measure(checkpoint.model("masked_lm", seed), precision, known=checkpoint.measured)
+    return CheckpointMeasures(checkpoint=checkpoint.name, texts=as_records(measured))
+
+
+def as_records(measured: Measures) -> dict[str, HeldOutMeasures]:
+    """For a metrics file."""
+    return {name: HeldOutMeasures.model_validate(values) for name, values in measured.items()}
 
 
 def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
@@ -152,12 +183,12 @@ def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
     return mlm_loss * tokens / characters / math.log(2)
 
 
-def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def named(measured: Measures) -> dict[str, float]:
     """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
     return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}
 
 
-def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> dict[str, dict[str, float]]:
+def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> Measures:
     """The inverse of `named` for these texts; other values are left out."""
     return {
         text: {name.removeprefix(f"{text}/"): value for name, value in values.items() if name.startswith(f"{text}/")}

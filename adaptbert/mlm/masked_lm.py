@@ -1,33 +1,36 @@
-"""Masked-language modelling: the decoder runs at the masked positions only, on packed documents.
+"""Masked-language modelling: the batches of a step and their loss, on packed documents.
 
-The objective of pretrain, domain_transfer and task_transfer (Devlin et al. 2019, section 3.1, task 1). A sentence
-objective can be added; the loss is then the sum of both.
+The objective of pretrain, domain_transfer and task_transfer (Devlin et al. 2019, section 3.1, task 1); the decoder runs
+at the masked positions only. A sentence objective can be added; the loss is then the sum of both.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
+from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masking import Masker
-from adaptbert.mlm.masking_audit import MaskingAudit
-from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs, answers
+from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs
 from adaptbert.model.encoder import Tokens, encode
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.optimizer import adamw, rate
 from adaptbert.model.packing import Rows, pack
 from adaptbert.model.to_device import Movable
-from adaptbert.text.token_store import Documents, Flat
+from adaptbert.text.token_store import Documents
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 
 NO_ANSWER = -100
 CHOSEN_STEP = 16
 SIDE = 8
+LOSS_NAME = "train/mlm_loss"
+PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class MaskedBatch(Movable):
         ids: document after document, some tokens masked, (tokens,).
         chosen: tokens to predict, (chosen,).
         expected: the original ids, or NO_ANSWER where nothing is predicted, (chosen,).
-        counts: tokens, without padding, and the audit of the masks (`MaskingAudit.counts`).
+        counts: tokens, without padding, and the audit of the masks (`Masker.counts`).
         pairs: where a sentence objective is trained.
         head_only: whether the encoder is not trained.
     """
@@ -54,11 +57,11 @@ class MaskedBatch(Movable):
 
 
 class MaskedBatches:
-    """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
+    """Micro-batch k of a step: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
 
     Args:
-        classes: of tokens by id, for the audit (`token_classes`).
         pairs: reads the documents as pairs for a sentence objective; `stream` must then have its lengths.
+        head_count: so many micro-batches at the beginning train the head only.
     """
 
     def __init__(
@@ -67,66 +70,71 @@ class MaskedBatches:
         stream: DocumentStream,
         masker: Masker,
         block_size: int,
-        classes: NDArray[np.int64] | None = None,
         pairs: SentencePairs | None = None,
+        head_count: int = 0,
     ) -> None:
         self._corpus, self._stream, self._masker = corpus, stream, masker
-        self._block_size, self._pairs = block_size, pairs
-        self._audit = MaskingAudit(masker.config.probability, masker.maskable, classes)
+        self._block_size, self._pairs, self._head_count = block_size, pairs, head_count
+
+    @classmethod
+    def of(cls, params: MlmStep, corpus: Documents, tokenizer: Tokenizer, longest: int, seed: int) -> "MaskedBatches":
+        """Those that `params` define.
+
+        Args:
+            longest: most tokens of a sentence pair.
+
+        Raises:
+            BadData: too few documents are long enough for the sentence objective.
+        """
+        objective = params.sentence_objective
+        pairs = None if objective == "none" else SentencePairs(corpus, objective, seed, longest)
+        stream = DocumentStream((pairs or corpus).lengths, seed, params.micro_batch_tokens)
+        head_count = params.head_warmup_steps * (params.global_batch_tokens // params.micro_batch_tokens)
+        return cls(corpus, stream, Masker(params.masking, seed, tokenizer), params.block_size, pairs, head_count)
 
     def __call__(self, k: int) -> MaskedBatch:
         documents, passes = self._stream.batch(k)
+        pairs, of_pairs = None, {}
         if self._pairs is None:
-            return self._masked(self._corpus.read(documents), documents, passes)
-        flat, segments, labels = self._pairs.read(documents, passes)
-        batch = self._masked(flat, documents, passes)
-        labelled = labels >= 0
-        firsts = (np.cumsum(flat.lengths) - flat.lengths)[labelled]
-        pairs = PairLabels(*(torch.from_numpy(values) for values in (segments, firsts, labels[labelled])))
-        counts = {"pairs": int(labelled.sum()), "unpaired": int((~labelled).sum())}
-        return replace(batch, pairs=pairs, counts={**batch.counts, **counts})
-
-    def _masked(self, flat: Flat, documents: NDArray[np.int64], passes: NDArray[np.int64]) -> MaskedBatch:
-        read = (flat.ids, flat.word_starts, flat.lengths, documents, passes)
-        ids, chosen = self._masker.mask(*read)
-        rows = pack(flat.lengths, self._block_size)
+            flat = self._corpus.read(documents)
+        else:
+            flat, pairs = self._pairs.read(documents, passes)
+            of_pairs = {"pairs": len(pairs.labels), "unpaired": len(documents) - len(pairs.labels)}
+        ids, chosen, begins = self._masker.mask(flat, documents, passes)
         # Padded to few sizes, as `pack` has few row sizes: the loss ignores the outputs at the padding.
         spare = -len(chosen) % CHOSEN_STEP
         return MaskedBatch(
-            rows,
+            pack(flat.lengths, self._block_size),
             torch.from_numpy(ids),
             torch.from_numpy(np.pad(chosen, (0, spare))),
             torch.from_numpy(np.pad(flat.ids[chosen], (0, spare), constant_values=NO_ANSWER)),
-            {"tokens": len(ids), **self._audit.counts(flat.ids, flat.lengths, self._masker.units(*read), chosen)},
+            {"tokens": len(ids), **self._masker.counts(flat, chosen, begins), **of_pairs},
+            pairs,
+            head_only=k < self._head_count,
         )
 
 
-LOSS_NAME = "train/mlm_loss"
-PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
-
-
-def token_scores(head: Any, hidden: Tensor) -> Tensor:
-    """The masked-LM head of the stock model: scores of all tokens of the vocabulary, (positions, vocabulary).
+def token_scores(model: Any, hidden: Tensor) -> Tensor:
+    """Scores of all tokens of the vocabulary by the masked-LM head, (positions, vocabulary).
 
     A GPU multiplies matrices at full speed if their sides are multiples of 8, which the 30,522 tokens of BERT are not:
     there empty columns are computed and taken away.
     """
-    if hidden.device.type == "cpu" or head.decoder.out_features % SIDE == 0:
-        scores: Tensor = head(hidden)
-        return scores
-    return scores_with_spare_columns(head, hidden)
+    transform, decoder = family_of(model.config).token_head(model)
+    if hidden.device.type == "cpu" or decoder.out_features % SIDE == 0:
+        return functional.linear(transform(hidden), decoder.weight, decoder.bias)
+    return scores_with_spare_columns(decoder, transform(hidden))
 
 
-def scores_with_spare_columns(head: Any, hidden: Tensor) -> Tensor:
+def scores_with_spare_columns(decoder: nn.Linear, transformed: Tensor) -> Tensor:
     """The same scores by a product whose columns are a multiple of 8."""
-    tokens = head.decoder.out_features
-    spare = -tokens % SIDE
-    weight, bias = functional.pad(head.decoder.weight, (0, 0, 0, spare)), functional.pad(head.decoder.bias, (0, spare))
-    return functional.linear(head.transform(hidden), weight, bias)[:, :tokens]
+    spare = -decoder.out_features % SIDE
+    weight, bias = functional.pad(decoder.weight, (0, 0, 0, spare)), functional.pad(decoder.bias, (0, spare))
+    return functional.linear(transformed, weight, bias)[:, : decoder.out_features]
 
 
 class MaskedLM(pl.LightningModule):
-    """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`, or a `BertForPreTraining` for pairs.
+    """Loss, optimizer and schedule around a model with the head `masked_lm`, or `pretraining` for pairs.
 
     Args:
         steps: optimizer steps after the warm-up of the head.
@@ -137,18 +145,18 @@ class MaskedLM(pl.LightningModule):
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._optim, self._steps, self._head_steps = model, optim, steps, head_steps
-        self._frozen: list[torch.nn.Parameter] = []
+        self._frozen: list[nn.Parameter] = []
 
     def training_step(self, batch: MaskedBatch, k: int) -> Tensor | dict[str, Tensor]:
         """The loss; with pairs also its two parts and the accuracy, by the names in `PAIR_PARTS`."""
-        self._frozen = list(self.model.bert.parameters()) if batch.head_only else []
-        if batch.pairs is None:
-            return self._masked_loss(encode(self.model.bert, batch.rows, Tokens(batch.ids), batch.chosen), batch)
-        pairs = batch.pairs
+        encoder, pairs = self.model.base_model, batch.pairs
+        self._frozen = list(encoder.parameters()) if batch.head_only else []
+        if pairs is None:
+            return self._masked_loss(encode(encoder, batch.rows, Tokens(batch.ids), batch.chosen), batch)
         needed = torch.cat([batch.chosen, pairs.first])
-        hidden = encode(self.model.bert, batch.rows, Tokens(batch.ids, pairs.segments), needed)
+        hidden = encode(encoder, batch.rows, Tokens(batch.ids, pairs.segments), needed)
         hidden, first = hidden.tensor_split([len(batch.chosen)])
-        scores = answers(self.model, first).float()
+        scores = family_of(self.model.config).pair_scores(self.model, first).float()
         pair_count = max(1, len(pairs.labels))
         masked = self._masked_loss(hidden, batch)
         sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / pair_count
@@ -157,9 +165,9 @@ class MaskedLM(pl.LightningModule):
         return {"loss": masked + sentence, **dict(parts)}
 
     def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
-        logits = token_scores(self.model.cls.predictions, hidden)
+        logits = token_scores(self.model, hidden).float()
         # The mean, and 0 for a batch without a mask.
-        total = functional.cross_entropy(logits.float(), batch.expected, ignore_index=NO_ANSWER, reduction="sum")
+        total = functional.cross_entropy(logits, batch.expected, ignore_index=NO_ANSWER, reduction="sum")
         return total / (batch.expected != NO_ANSWER).sum().clamp(min=1)
 
     def on_after_backward(self) -> None:

@@ -5,46 +5,34 @@ functions of (seed, pass, document), as masks are. A document too short to be cu
 
 The objective is `nsp`: does the second segment follow the first (0), or does it come from another document (1; Devlin
 et al. 2019, section 3.1, task 2)? Or `sop`: do the segments stand in their order (0), or are they swapped (1; Lan et
-al. 2020, section 3.1)? Both use BERT's pooler and the `seq_relationship` head of BertForPreTraining.
+al. 2020, section 3.1)? Both use the head `pretraining` of a family.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.core.counter_rng import mix, uniforms
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadData
 from adaptbert.text.token_store import Documents, Flat
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 SHORTEST = 8  # tokens of a document that is cut, [CLS] and [SEP] included
 ENOUGH = 0.01  # least share of such documents in a corpus
 NEIGHBOURS = 1_000  # documents of about the same length among which a partner is drawn
 
 Int64 = NDArray[np.int64]
-SentenceObjective = Literal["none", "nsp", "sop"]
-
-
-def answers(model: Any, first: "Tensor") -> "Tensor":
-    """Scores of the labels 0 and 1, (pairs, 2).
-
-    Args:
-        model: a BertForPreTraining.
-        first: last hidden states of [CLS], (pairs, hidden).
-    """
-    scores: Tensor = model.cls.seq_relationship(model.bert.pooler(first[:, None]))
-    return scores
 
 
 @dataclass(frozen=True)
 class PairLabels:
-    """The pairs of a batch, for the encoder and the head.
+    """The pairs among some documents, for the encoder and the head.
 
     Attributes:
         segments: 0 or 1, (tokens,).
@@ -52,9 +40,9 @@ class PairLabels:
         labels: 0 or 1, (pairs,).
     """
 
-    segments: "Tensor"
-    first: "Tensor"
-    labels: "Tensor"
+    segments: Tensor
+    first: Tensor
+    labels: Tensor
 
 
 def can_pair(lengths: Int64) -> bool:
@@ -101,16 +89,12 @@ class SentencePairs:
         """For the processes of other devices: they build the same pairs."""
         return SentencePairs, self._arguments
 
-    def read(self, documents: Int64, passes: Int64) -> tuple[Flat, Int64, Int64]:
+    def read(self, documents: Int64, passes: Int64) -> tuple[Flat, PairLabels]:
         """Some documents as pairs, in the requested order.
 
         Args:
             documents: (documents,).
             passes: the pass in which each one is read, (documents,).
-
-        Returns:
-            The documents, the segment of each token, (tokens,), and the label of each document, -1 for none,
-            (documents,).
         """
         with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
             key = mix(mix(self._seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
@@ -134,7 +118,9 @@ class SentencePairs:
             segments.append(np.repeat([0, 1], [first.shape[1] + 2, second.shape[1] + 1]))
         ids, word_starts = np.concatenate(read, axis=1)
         lengths = np.array([document.shape[1] for document in read])
-        return Flat(ids, word_starts.astype(np.bool_), lengths), np.concatenate(segments), labels
+        first = (np.cumsum(lengths) - lengths)[labels >= 0]
+        pairs = PairLabels(*map(torch.from_numpy, (np.concatenate(segments), first, labels[labels >= 0])))
+        return Flat(ids, word_starts.astype(np.bool_), lengths), pairs
 
     def _foreign(self, documents: Int64, draws: NDArray[np.float64], labels: Int64) -> dict[int, Int64]:
         """For each document with label 1, by its index: the content of another document of about the same length."""

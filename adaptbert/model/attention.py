@@ -16,13 +16,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from adaptbert.model.dropout import keep_mask, keep_scale
-from adaptbert.model.packing import Rows, bucket, bucket_step
+from adaptbert.model.packing import Rows
 
 FAR = -1e4  # added to the scores between documents: their softmax weights are 0 in every type
 FLASH_TYPES = (torch.bfloat16, torch.float16)
 FLASH_CAPABILITY = (8, 0)
-FLASH_BLOCK = 128
-"""Tokens that the kernel works on at a time: a smaller bound of the lengths saves it nothing."""
 
 
 class Attention:
@@ -34,19 +32,13 @@ class Attention:
         heads: of every layer.
         size: of a head.
         dtype: of the products.
-        bucketed: flat tokens get one of a few sizes, by a document more that nobody reads, and so do their bounds.
     """
 
-    def __init__(
-        self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype, bucketed: bool = False
-    ) -> None:
-        self._device, self._tokens, self._spare = device, len(rows.place), 0
+    def __init__(self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype) -> None:
+        self._device, self._heads = device, heads
         self._is_flat = flash_fits(device, dtype, size)
-        # Everything is made here: what a layer made when it needs it would be a part of its compiled graph.
         if self._is_flat:
             self._bounds, self._longest = torch.as_tensor(rows.bounds, device=device), rows.longest
-            if bucketed:
-                self._enlarge()
             return
         self._place = torch.as_tensor(rows.place, device=device)
         documents = torch.as_tensor(rows.documents, device=device)
@@ -59,8 +51,6 @@ class Attention:
 
     def to_layout(self, values: Tensor) -> Tensor:
         """Values of the tokens, (tokens, ...), moved to their layout positions, (positions, ...); 0 at empty ones."""
-        if self._spare:
-            return torch.cat([values, values.new_zeros(self._spare, *values.shape[1:])])
         if self._is_flat:
             return values
         size = self._same.shape[0] * self._same.shape[1]
@@ -68,41 +58,30 @@ class Attention:
 
     def layout_positions(self, tokens: Tensor | None) -> Tensor | None:
         """The layout positions of these tokens, or of all; None where these are all positions in their order."""
-        if self._spare and tokens is None:
-            return torch.arange(self._tokens, device=self._device)
         if self._is_flat:
             return tokens
         return self._place if tokens is None else self._place[tokens]
 
-    def attend(self, projected: Tensor, heads: int, rate: float, selected: Tensor | None = None) -> Tensor:
+    def attend(self, projected: Tensor, rate: float, selected: Tensor | None = None) -> Tensor:
         """Attention outputs.
 
         Args:
             projected: queries, keys and values of all heads, (positions, 3 * heads * size).
-            heads: those of the constructor; from the layer, they are a constant of its compiled graph.
             rate: of dropout, of the weights.
             selected: the layout positions whose outputs are returned, (selected,); all if None.
 
         Returns:
             (selected or positions, heads * size).
         """
-        size = projected.shape[1] // (3 * heads)
+        size = projected.shape[1] // (3 * self._heads)
         if self._is_flat:
-            mixed = self._flat(projected.view(-1, 3, heads, size), rate)
+            mixed = self._flat(projected.view(-1, 3, self._heads, size), rate)
         else:
-            parts = projected.view(*self._same.shape[:2], 3, heads, size).permute(2, 0, 3, 1, 4)
+            parts = projected.view(*self._same.shape[:2], 3, self._heads, size).permute(2, 0, 3, 1, 4)
             operator = self._by_products if self._device.type == "cpu" else self._fused
             query, key, value = parts.unbind(0)
             mixed = operator(query, key, value, rate).transpose(1, 2).reshape(len(projected), -1)
         return mixed if selected is None else mixed.index_select(0, selected)
-
-    def _enlarge(self) -> None:
-        """To one of a few sizes; of the documents behind the others the first has all spare positions."""
-        documents, positions = len(self._bounds) - 1, bucket(self._tokens)
-        self._spare = positions - self._tokens
-        self._bounds = functional.pad(self._bounds, (0, bucket(documents + 1) - documents), value=positions)
-        longest = max(self._longest, bucket_step(self._tokens), FLASH_BLOCK)
-        self._longest = 1 << (longest - 1).bit_length()  # the kernel takes any upper bound
 
     def _flat(self, parts: Tensor, rate: float) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn

@@ -30,9 +30,10 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
+from adaptbert.model.families.family import Head
 from adaptbert.model.families.registry import family_of
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.vocabulary_growth import extends, grow
+from adaptbert.text.vocabulary_extension import extends, grow
 
 
 @dataclass(frozen=True)
@@ -44,22 +45,23 @@ class Checkpoint:
         revision: of a model on the hub.
         tokenizer: the one that belongs to the weights.
         card: None for a checkpoint that this project did not write.
-        base: the tokenizer that the stored weights belong to, where `tokenizer` extends it (`extended`).
+        unextended: the tokenizer that the stored weights belong to, where `tokenizer` extends it (`extended`).
     """
 
     source: str
     tokenizer: Tokenizer
     card: Card | None
     revision: str | None = None
-    base: Tokenizer | None = None
+    unextended: Tokenizer | None = None
 
     @classmethod
-    def load(cls, folder: Path) -> "Checkpoint":
+    def load(cls, folder: str | Path) -> "Checkpoint":
         """Check a folder, and refuse what would fail silently later.
 
         Raises:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
+        folder = Path(folder)
         if folder.is_file():
             problem = "is a file, and a checkpoint is a folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
@@ -147,7 +149,7 @@ class Checkpoint:
     @property
     def measured(self) -> dict[str, dict[str, float]]:
         """Measures of the weights on each held-out text; empty when the vocabulary has changed since."""
-        return dict(self.card.measured or {}) if self.card and not self.base else {}
+        return dict(self.card.measured or {}) if self.card and not self.unextended else {}
 
     @property
     def has_random_head(self) -> bool:
@@ -162,9 +164,15 @@ class Checkpoint:
     def config(self) -> Any:
         """The architecture as Hugging Face writes it."""
         config = self._config()
-        if self.base:
+        if self.unextended:
             config.vocab_size = max(config.vocab_size, self.tokenizer.size)
         return config
+
+    @property
+    def longest(self) -> int:
+        """The most tokens of a text."""
+        config = self.config()
+        return family_of(config).longest(config)
 
     def _config(self, **overrides: Any) -> Any:
         from transformers import AutoConfig
@@ -194,7 +202,7 @@ class Checkpoint:
         if not extends(tokenizer, self.tokenizer):
             self.check_tokenizer(tokenizer.fingerprint, place)
             return self
-        return replace(self, tokenizer=tokenizer, base=self.tokenizer)
+        return replace(self, tokenizer=tokenizer, unextended=self.tokenizer)
 
     def check_tokenizer(self, fingerprint: str, place: str | Path) -> None:
         """Refuse text that was made with another tokenizer: the most likely silent bug of a ladder."""
@@ -204,12 +212,19 @@ class Checkpoint:
             remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its start"
             raise BadData(Code.TOKENIZER, place, problem, remedy)
 
-    def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
-        """The weights with the head of `hugging_face_class`, see `model_and_drawn`."""
-        return self.model_and_drawn(hugging_face_class, seed, **overrides)[0]
+    def encoder(self) -> Any:
+        """The encoder as Hugging Face's `AutoModel`, without dropout, in float32; a pooler that it lacks is random."""
+        import torch
 
-    def model_and_drawn(self, hugging_face_class: Any, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
-        """The weights with the head of `hugging_face_class`; what the checkpoint lacks is drawn with `seed`.
+        with torch.random.fork_rng(devices=[]):
+            return self.model("none", 0).eval()
+
+    def model(self, head: Head, seed: int, **overrides: Any) -> Any:
+        """See `model_and_drawn`."""
+        return self.model_and_drawn(head, seed, **overrides)[0]
+
+    def model_and_drawn(self, head: Head, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
+        """The model of Hugging Face with this head; what the checkpoint lacks is drawn with `seed`.
 
         Args:
             overrides: of the config, e.g. `num_labels`.
@@ -224,6 +239,7 @@ class Checkpoint:
 
         torch.manual_seed(seed)
         config = self._config(**overrides)
+        hugging_face_class = family_of(config).hugging_face(head)
         if not self.has_weights:
             config.vocab_size = self.config().vocab_size
             with self.readable():
@@ -246,8 +262,8 @@ class Checkpoint:
         if broken:
             problem = f"{broken[0]} holds NaN or Inf"
             raise BadData(Code.DAMAGED_CHECKPOINT, self.source, problem, "take an older checkpoint")
-        if self.base:
-            grow(model, self.base, self.tokenizer)
+        if self.unextended:
+            grow(model, self.unextended, self.tokenizer)
         return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))
 
     def hand_on_pooler(self, model: Any) -> None:
@@ -258,7 +274,7 @@ class Checkpoint:
         """
         if model.base_model.pooler is not None or not self.has_weights:
             return
-        encoder, drawn = self.model_and_drawn(family_of(model.config).hugging_face("none"), 0)
+        encoder, drawn = self.model_and_drawn("none", 0)
         if not any(name.startswith("pooler.") for name in drawn):
             model.base_model.pooler = encoder.pooler.to(model.device)
 

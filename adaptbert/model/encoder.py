@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adaptbert.model.attention import Attention
-from adaptbert.model.compiled import compiled, mode
 from adaptbert.model.dropout import add_dropout, dropout, rate_of
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.packing import Rows
@@ -49,8 +48,7 @@ def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = Non
     device = tokens.ids.device
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
     heads, width = encoder.config.num_attention_heads, encoder.config.hidden_size
-    kind = mode() if torch.is_grad_enabled() else "off"
-    attention = Attention(rows, device, heads, width // heads, dtype, bucketed=kind == "graphs")
+    attention = Attention(rows, device, heads, width // heads, dtype)
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
         if first := family_of(encoder.config).first_position:
@@ -60,11 +58,8 @@ def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = Non
         selected = attention.layout_positions(needed)
         *layers, last = encoder.encoder.layer
         for layer in layers:
-            hidden = compiled(_layer, kind)(layer, attention, dtype, hidden)
-        below = hidden if selected is None else hidden.index_select(0, selected)
-        # Its positions have a size of their own in each batch: no recording would serve again.
-        top = "off" if kind == "graphs" else kind
-        return compiled(_layer, top)(last, attention, dtype, hidden, selected, below)
+            hidden = _layer(layer, attention, dtype, hidden)
+        return _layer(last, attention, dtype, hidden, selected)
 
 
 def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None) -> Tensor:
@@ -76,31 +71,16 @@ def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | N
 
 
 def _layer(
-    layer: Any,
-    attention: Attention,
-    dtype: torch.dtype,
-    hidden: Tensor,
-    selected: Tensor | None = None,
-    below: Tensor | None = None,
+    layer: Any, attention: Attention, dtype: torch.dtype, hidden: Tensor, selected: Tensor | None = None
 ) -> Tensor:
-    """One layer at the layout positions `selected`, where the hidden states are `below`; or at all."""
-    mixed = _attend(layer.attention.self, hidden, attention, dtype, selected)
-    return _rest(layer, mixed, hidden if below is None else below, dtype)
-
-
-def _attend(
-    layer: Any, hidden: Tensor, attention: Attention, dtype: torch.dtype, selected: Tensor | None = None
-) -> Tensor:
-    """Self-attention of one layer at the layout positions `selected`, or at all."""
-    projections = (layer.query, layer.key, layer.value)
+    """One layer at the layout positions `selected`, or at all."""
+    projections = (layer.attention.self.query, layer.attention.self.key, layer.attention.self.value)
     weight = torch.cat([projection.weight for projection in projections]).to(dtype)
     bias = torch.cat([projection.bias for projection in projections]).to(dtype)
     projected = functional.linear(hidden.to(dtype), weight, bias)
-    return attention.attend(projected, layer.num_attention_heads, rate_of(layer.dropout), selected)
-
-
-def _rest(layer: Any, mixed: Tensor, below: Tensor, dtype: torch.dtype) -> Tensor:
-    """The part of a layer after attention: both residual connections and the feed-forward network between them."""
+    mixed = attention.attend(projected, rate_of(layer.attention.self.dropout), selected)
+    # The rest runs where its result is needed: both residual connections, and the feed-forward network between them.
+    below = hidden if selected is None else hidden.index_select(0, selected)
     out = layer.attention.output
     middle = out.LayerNorm(add_dropout(_linear(mixed, out.dense, dtype), rate_of(out.dropout), below))
     wide = layer.intermediate.intermediate_act_fn(_linear(middle, layer.intermediate.dense, dtype))

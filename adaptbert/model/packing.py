@@ -16,7 +16,6 @@ Int64 = NDArray[np.int64]
 
 SIZE_STEP = 32
 SIZES = 4
-SMALLEST_STEP = 8
 
 
 @dataclass(frozen=True)
@@ -57,20 +56,6 @@ def pack(lengths: Int64, block_size: int) -> Rows:
     documents = np.full(rows * size, -1, np.int64)
     documents[place] = np.repeat(np.arange(len(lengths)), lengths)
     return Rows(place, positions, documents.reshape(rows, size), bounds.astype(np.int32), longest)
-
-
-def bucket(number: int) -> int:
-    """The next of a few sizes, eight between a power of two and the next one: at most an eighth larger.
-
-    For a device that prepares something for each size.
-    """
-    step = bucket_step(number)
-    return -(-number // step) * step
-
-
-def bucket_step(number: int) -> int:
-    """The distance of the sizes around a number."""
-    return max(SMALLEST_STEP, 1 << (number - 1).bit_length() >> 4)
 
 
 def _first_fit(lengths: Int64, size: int) -> tuple[Int64, int, int]:

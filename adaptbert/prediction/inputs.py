@@ -1,27 +1,164 @@
-"""A file or stdin -> rows to predict on, in their order and in constant memory.
+"""A file, stdin or rows of Python -> what a model reads, in their order and in constant memory.
 
-The formats and checks are those of labelled sets (adaptbert.data.readers.spec).
+Formats, checks and cleaning are those of labelled sets (adaptbert.data). Only inputs are read. Words and
+answers keep their offsets in the original text.
 """
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from io import BufferedReader
+from itertools import accumulate
+from math import isnan
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskType
-from adaptbert.data.layout import Layout
-from adaptbert.data.readers import encodings, parquet_files
-from adaptbert.data.readers.lines import check_name, check_regular
-from adaptbert.data.readers.records import SourceFile, unchanged
-from adaptbert.data.readers.spec import FORMATS, format_of, known_suffixes
-from adaptbert.errors import BadData, BadParams, closest
-from adaptbert.prediction.request_rows import Reader, RequestRow
+from adaptbert.data.cleaning import clean
+from adaptbert.data.fields import Fields, kind, missing_column, whole
+from adaptbert.data.formats import FORMATS, KNOWN, format_of
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.read_annotations import words
+from adaptbert.data.read_table import parquet_columns
+from adaptbert.data.read_text import OTHER_ENCODING, check_name, check_regular, encoding_problem
+from adaptbert.data.rows import BadRow, Problem, Row, SourceFile, unchanged
+from adaptbert.data.schema import EMPTY, NO_TOKENS, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, Reason
+from adaptbert.errors import BadData, BadParams, closest, raise_all
 
 STDIN = Path("-")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """A row to predict on.
+
+    Attributes:
+        id: its own, with integers written without a point; or the number of its line.
+        line: where it begins, from 1.
+        values: the inputs of the task type; empty where there is a problem.
+        text: the original text, to which `places` refer.
+        places: for tagging, the offsets (begin, end) of each word, in Unicode code points.
+    """
+
+    id: str
+    line: int
+    values: Mapping[str, Any]
+    problem: Problem | None = None
+    text: str = ""
+    places: Sequence[tuple[int, int]] = ()
+
+
+class Reader:
+    """Converts records with the user's column names.
+
+    Args:
+        task_type: of the task.
+        columns: name of an input, or `id`, -> its name in the records; the others have the name of the input. `id` is
+            optional.
+        replace: patterns and replacements, as collect_task applied them to the task.
+
+    Raises:
+        BadParams: an input that this task type does not have.
+    """
+
+    def __init__(
+        self, task_type: TaskType, columns: Mapping[str, str], replace: Sequence[Sequence[str]] | None = None
+    ) -> None:
+        own, names = Layout(task_type), dict(columns)
+        self._is_tagged, self._id = own.is_tagged, names.pop("id", None)
+        layouts = [own, CORPUS] if own.is_tagged else [own]
+        known = dict.fromkeys(name for layout in layouts for name in layout.inputs)
+        for name in names:
+            if name not in known:
+                problem = f"'{name}' is not an input of the task type {task_type}"
+                raise BadParams(Code.CONTRADICTION, "--columns", problem, f"map one of id, {', '.join(known)}")
+        self._every = [Fields(layout, names, replace) for layout in layouts]
+        self._fields = self._every[0]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Name of each input that is read -> its column."""
+        return self._fields.columns | ({"id": self._id} if self._id else {})
+
+    def check(self, columns: Sequence[str], place: str, remedy: Callable[[str], str]) -> None:
+        """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`.
+
+        Args:
+            remedy: name of a missing input -> what to do.
+
+        Raises:
+            BadData: a column is missing.
+        """
+        fitting = (fields for fields in self._every if set(fields.columns.values()) <= set(columns))
+        self._fields = next(fitting, self._every[0])
+        missing = [(name, column) for name, column in self.columns.items() if column not in columns]
+        raise_all([missing_column(column, columns, place, remedy(name)) for name, column in missing])
+        if self._id is None and "id" in columns:
+            self._id = "id"
+
+    def read(self, record: Mapping[str, Any], line: int, place: str) -> RequestRow:
+        """One row.
+
+        Args:
+            place: for messages.
+
+        Raises:
+            BadData: a whole column is unusable.
+        """
+        identity = str(line)
+        try:
+            identity = self._identity(record) or identity
+            row = self._fields.read(Row(identity, "", line, record), place)
+            if row.problem is not None:
+                raise BadRow(*row.problem)
+            if self._is_tagged:
+                tokens, text, places = _words(row.values)
+                return RequestRow(identity, line, {"tokens": tokens}, text=text, places=places)
+            cleaned = {name: clean(text)[0] for name, text in row.values.items()}
+            if not all(cleaned.values()):
+                raise _refused(PAIR_MISSING if "text_b" in cleaned else EMPTY)
+            return RequestRow(identity, line, cleaned, text=row.values.get("context", ""))
+        except BadRow as bad:
+            return RequestRow(identity, line, {}, bad.problem)
+
+    def _identity(self, record: Mapping[str, Any]) -> str:
+        """The id; empty where the row has none. Integers with gaps come from Parquet as floats: 7.0 becomes 7."""
+        value = record.get(self._id) if self._id else None
+        if value is None or (isinstance(value, float) and isnan(value)):
+            return ""
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
+        if not isinstance(value, str | int | float):
+            raise BadRow(Code.COLUMNS, f"column '{self._id}': expected a name, found {kind(value)}")
+        return whole(str(value), str(self._id))
+
+
+def _words(values: Mapping[str, Any]) -> tuple[list[str], str, Sequence[tuple[int, int]]]:
+    """The words of `text`; or `tokens`, which a space joins to a text. With the text, and where each word is in it."""
+    if "tokens" not in values:
+        text = values["text"]
+        tokens, places = words(text)
+        if not tokens:
+            raise _refused(EMPTY)
+        return tokens, text, places
+    raw: list[str] = values["tokens"]
+    if not raw:
+        raise _refused(NO_TOKENS)
+    if not all(token and not token.isspace() for token in raw):
+        raise _refused(TOKEN_EMPTY)
+    tokens = [clean(token)[0] for token in raw]
+    if not all(tokens):
+        raise _refused(TOKEN_INVISIBLE)
+    begins = accumulate((len(token) + 1 for token in raw), initial=0)
+    return tokens, " ".join(raw), [(begin, begin + len(token)) for begin, token in zip(begins, raw, strict=False)]
+
+
+def _refused(reason: Reason) -> BadRow:
+    return BadRow(reason.code, reason.text)
 
 
 class Input:
@@ -46,12 +183,11 @@ class Input:
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
         self._reader, self._layout = reader, Layout(task_type)
-        self._kind = self._format(declared)
-        if not FORMATS[self._kind].holds(task_type):
-            remedy = "write the rows as jsonl"
-            raise BadParams(Code.CONTRADICTION, "--format", f"'{self._kind}' holds no {task_type}", remedy)
-        if encoding is not None and (problem := encodings.problem(encoding)):
-            raise BadParams(Code.CONTRADICTION, "--encoding", problem, encodings.remedy())
+        self._format = _format(path, declared)
+        if not FORMATS[self._format].holds(task_type):
+            raise _misfit(f"'{self._format}' holds no {task_type}", "write the rows as jsonl")
+        if encoding is not None and (problem := encoding_problem(encoding)):
+            raise BadParams(Code.CONTRADICTION, "--encoding", problem, OTHER_ENCODING)
 
     def rows(self) -> Iterator[RequestRow]:
         """Every row, including those that cannot be answered.
@@ -64,13 +200,14 @@ class Input:
         if self.path == STDIN:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
-        if FORMATS[self._kind].made_of == "columns":
-            self._check(parquet_files.columns(self.path) or list(self._reader.columns.values()))
+        spec = FORMATS[self._format]
+        if spec.made_of == "columns":
+            self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
         file = SourceFile(
             source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
         )
         with unchanged(file):
-            for row in FORMATS[self._kind].read(file):
+            for row in spec.read(file):
                 # A wrong answer is no problem here: prediction reads no answers.
                 if row.problem and row.problem.code != Code.OFFSETS:
                     yield RequestRow(str(row.line), row.line, {}, row.problem)
@@ -80,32 +217,33 @@ class Input:
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))
 
-    def _format(self, declared: str | None) -> Format:
-        named = next((name for name in FORMATS if name == declared), None)
-        if declared is not None and named is None:
-            problem = f"'{declared}' is unknown"
-            raise BadParams(Code.CONTRADICTION, "--format", problem, f"write one of {', '.join(FORMATS)}")
-        if self.path == STDIN:
-            lines = ", ".join(name for name, spec in FORMATS.items() if spec.made_of == "lines")
-            if named is None:
-                problem = "stdin has no name that shows its format"
-                raise BadParams(Code.CONTRADICTION, "--format", problem, f"write --format with one of {lines}")
-            if FORMATS[named].made_of != "lines":
-                problem = f"'{named}' cannot be read from stdin"
-                raise BadParams(Code.CONTRADICTION, "--format", problem, f"give a file, or one of {lines}")
-            return named
-        if self.path.is_dir():
-            raise BadData(Code.FILE, self.path, "is a folder", "name one file of it")
-        if not self.path.exists():
-            raise BadData(Code.FILE, self.path, "no such file", "check the path")
-        check_regular(self.path, self.shown)
-        kind = format_of(self.path, named)
-        if kind is None:
-            remedy = f"known: {known_suffixes()}; or write --format"
-            raise BadData(Code.FILE, self.path, "the name tells no known format", remedy)
-        if FORMATS[kind].made_of == "columns":
-            check_name(self.path)
-        return kind
+
+def _format(path: Path, declared: str | None) -> Format:
+    """The declared format, or by the name of the file; refuses what cannot be opened or read as it."""
+    named = next((name for name in FORMATS if name == declared), None)
+    if declared is not None and named is None:
+        raise _misfit(f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
+    if path == STDIN:
+        lines = ", ".join(name for name, spec in FORMATS.items() if spec.made_of == "lines")
+        if named is None:
+            raise _misfit("stdin has no name that shows its format", f"write --format with one of {lines}")
+        if FORMATS[named].made_of != "lines":
+            raise _misfit(f"'{named}' cannot be read from stdin", f"give a file, or one of {lines}")
+        return named
+    if path.is_dir():
+        raise BadData(Code.FILE, path, "is a folder", "name one file of it")
+    check_regular(path, str(path))
+    found = format_of(path, named)
+    if found is None:
+        remedy = f"known: {KNOWN}; or write --format"
+        raise BadData(Code.FILE, path, "the name tells no known format", remedy)
+    if FORMATS[found].made_of == "columns":
+        check_name(path)
+    return found
+
+
+def _misfit(problem: str, remedy: str) -> BadParams:
+    return BadParams(Code.CONTRADICTION, "--format", problem, remedy)
 
 
 def _mapping(name: str, columns: list[str]) -> str:

@@ -17,9 +17,9 @@ from typing import IO, TYPE_CHECKING, Any
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.core.files import atomic_write
-from adaptbert.data import spreadsheet
-from adaptbert.data.cells import arrow_type
-from adaptbert.data.readers.lines import check_name
+from adaptbert.data import parquet, spreadsheet
+from adaptbert.data.layout import arrow_type
+from adaptbert.data.read_text import check_name
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
@@ -39,19 +39,19 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
         bom: whether it is to begin with a byte-order mark.
     """
     if bom and path.suffix != ".csv":
-        problem = f"{path} is no .csv"
-        raise BadParams(Code.CONTRADICTION, "--bom", problem, "leave it out; only spreadsheets want the mark")
+        remedy = "leave it out; only spreadsheets want the mark"
+        raise BadParams(Code.CONTRADICTION, "--bom", f"{path} is no .csv", remedy)
     if path == STDOUT:
         return
-    if path.suffix not in SUFFIXES:
-        problem = "the name tells no format to write"
-        raise BadParams(Code.CONTRADICTION, path, problem, f"end it in {', '.join(SUFFIXES)}")
     if path.suffix == ".parquet":
         check_name(path)
-    if path.is_dir():
-        raise BadParams(Code.CONTRADICTION, path, "is a folder", "name a file")
-    if path.exists() and source.exists() and path.samefile(source):
-        raise BadParams(Code.CONTRADICTION, path, "is what is read", "name another file")
+    for problem, remedy, holds in (
+        ("the name tells no format to write", f"end it in {', '.join(SUFFIXES)}", path.suffix not in SUFFIXES),
+        ("is a folder", "name a file", path.is_dir()),
+        ("is what is read", "name another file", path.exists() and source.exists() and path.samefile(source)),
+    ):
+        if holds:
+            raise BadParams(Code.CONTRADICTION, path, problem, remedy)
 
 
 @contextmanager
@@ -76,14 +76,13 @@ def open_output(
             stdout.detach()
         return
     with atomic_write(path) as part:
+        schema = columns(target, details=details)
         if path.suffix == ".parquet":
-            from adaptbert.data.parquet import Table
-
-            with Table(part, list(columns(target, details=details))) as table:
+            with parquet.Table(part, list(schema)) as table:
                 yield table.add
             return
         with part.open("w", encoding="utf-8-sig" if bom else "utf-8", newline="") as file:
-            yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, target, warnings, details=details)
+            yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, schema.names, warnings)
 
 
 def columns(target: Target, *, details: bool) -> "pa.Schema":
@@ -107,19 +106,19 @@ def columns(target: Target, *, details: bool) -> "pa.Schema":
 
 
 def _json_lines(file: IO[str]) -> Write:
-    return lambda answer: file.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    return lambda answer: file.write(_json(answer) + "\n")
 
 
-def _csv(file: IO[str], target: Target, warnings: Counter[str], *, details: bool) -> Write:
-    names = columns(target, details=details).names
+def _csv(file: IO[str], names: list[str], warnings: Counter[str]) -> Write:
     table = spreadsheet.Table(file, names)
 
     def write(answer: dict[str, Any]) -> None:
-        if formulas := table.write([_cell(answer.get(name)) for name in names]):
+        cells = (answer.get(name) for name in names)
+        if formulas := table.write([_json(cell) if isinstance(cell, list | dict) else cell for cell in cells]):
             warnings[_APOSTROPHES] += formulas
 
     return write
 
 
-def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,11 +1,11 @@
-"""A fine-tuned checkpoint that predicts on rows: rows in, an answer for each of them out, in their order.
+"""A fine-tuned checkpoint that predicts on new, unlabelled rows: an answer for each of them, in their order.
 
 It uses the functions and the batches of evaluation (`adaptbert.tasks.module.logits`), so equal rows in equal order
 get bit-identical results. Rows that cannot be answered do not count towards a batch, except after hundreds of them in
 succession: then the waiting rows are answered at once, in a smaller batch.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -17,8 +17,9 @@ from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
-from adaptbert.data.readers import replacing
-from adaptbert.data.readers.lines import check_name
+from adaptbert.data.fields import pattern_problem
+from adaptbert.data.layout import Layout
+from adaptbert.data.read_text import check_name
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
@@ -26,11 +27,13 @@ from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.evaluation import fastest_device
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import chosen
-from adaptbert.prediction.request_rows import Reader, RequestRow
+from adaptbert.prediction.inputs import Reader, RequestRow
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.heads import from_card
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from adaptbert.text.tokenizer import Tokenizer
 
 MANY_ROWS = 2048
@@ -38,6 +41,9 @@ MANY_ROWS = 2048
 HELD = 4
 """Groups of rows held in memory at most: millions of bad rows may follow one that can be answered."""
 PRECISIONS = get_args(Precision)
+Request = Mapping[str, Any] | str | Sequence[str]
+"""A row to predict on."""
+Answer = dict[str, Any]
 
 
 class Evaluated(FileConfig):
@@ -59,10 +65,8 @@ class Predictor:
         evaluated: Evaluated,
         batch_tokens: int | None = None,
     ) -> None:
-        self._model, self._shape, self._tokenizer = model, shape, tokenizer
-        self._task, self._block_size = task, evaluated.block_size
-        self._precision = evaluated.precision
-        self._batch_tokens = batch_tokens
+        self.model, self._shape, self._tokenizer, self._task = model, shape, tokenizer, task
+        self._evaluated, self._batch_tokens = evaluated, batch_tokens
         self.task_type: TaskType = task.shape
         self.target: Target = task.target
 
@@ -100,28 +104,55 @@ class Predictor:
         evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
         return cls(model, shape, checkpoint.tokenizer, task, evaluated, batch_tokens)
 
+    def predict(self, rows: Iterable[Request], *, probabilities: bool = False, top: int | None = None) -> list[Answer]:
+        """`answers`, all of them at once."""
+        return list(self.answers(rows, probabilities=probabilities, top=top))
+
+    def frame(self, rows: Iterable[Request], *, probabilities: bool = False, top: int | None = None) -> "pd.DataFrame":
+        """`answers` as a table of pandas, a row each; what an answer lacks is missing there."""
+        import pandas as pd
+
+        return pd.DataFrame(self.answers(rows, probabilities=probabilities, top=top))
+
     def answers(
-        self, rows: Iterable[Mapping[str, Any]], *, probabilities: bool = False, top: int | None = None
-    ) -> Iterator[dict[str, Any]]:
+        self, rows: Iterable[Request], *, probabilities: bool = False, top: int | None = None
+    ) -> Iterator[Answer]:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
-            rows: the inputs of the task type by their names (`text`; `text_a`, `text_b`; `context`, `question`;
-                `tokens`, or `text`, which is split into words), and optionally `id`. Other keys are ignored.
+            rows: mappings or a table of pandas, with the inputs of the task type by their names (`text`; `text_a`,
+                `text_b`; `context`, `question`; `tokens`, or `text`, which is split into words), and optionally `id`;
+                others are ignored. Or in place of a mapping a text, a pair of texts, or a list of tokens.
             probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
             top: add the probabilities of that many classes, the highest first.
 
         Yields:
             The keys that docs/how-to/predict.md describes; for a row that cannot be answered, only `id` and `error`.
+
+        Raises:
+            BadData: an input is missing.
         """
         reader = self.reader({})
 
         def read() -> Iterator[RequestRow]:
-            for line, row in enumerate(rows, 1):
-                reader.check(list(row), f"rows[{line - 1}]", lambda name: f"give every row a value under '{name}'")
-                yield reader.read(row, line, f"rows[{line - 1}]")
+            for line, row in enumerate(_each(rows), 1):
+                place = f"rows[{line - 1}]"
+                record = self._record(row, place)
+                reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
+                yield reader.read(record, line, place)
 
         yield from self.answered(read(), probabilities=probabilities, top=top)
+
+    def _record(self, row: Request, place: str) -> Mapping[str, Any]:
+        if isinstance(row, Mapping):
+            return row
+        given, layout = (list(row) if isinstance(row, list | tuple) else [row]), Layout(self.task_type)
+        if layout.is_tagged:
+            return {"tokens": given} if isinstance(row, list | tuple) else {"text": row}
+        if len(given) > len(layout.inputs):
+            problem = f"{len(given)} texts, and this model reads {' and '.join(layout.inputs)}"
+            raise BadData(Code.COLUMNS, place, problem, "give it one value for each, or a mapping")
+        return dict(zip(layout.inputs, given, strict=False))
 
     def reader(self, columns: Mapping[str, str]) -> Reader:
         """A reader of rows for this model; it applies the `replace` patterns that collect_task applied to the task.
@@ -133,22 +164,17 @@ class Predictor:
 
     def answered(
         self, rows: Iterable[RequestRow], *, probabilities: bool = False, top: int | None = None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[Answer]:
         """Like `answers`, for rows that a reader has converted."""
-        from adaptbert.tasks.module import PREDICT_ROWS
-
         self.check_top(top)
-        size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
-        waiting: list[RequestRow] = []
-        good = yielded = 0
-        for row in rows:
-            waiting.append(row)
-            good += row.problem is None
-            # A bad row waits only behind good rows. `good` counts on, so that batches stay those of evaluation.
-            if good == yielded or good % size == 0 or len(waiting) == HELD * size:
-                yield from self._answered(waiting, probabilities=probabilities, top=top)
-                waiting, yielded = [], good
-        yield from self._answered(waiting, probabilities=probabilities, top=top)
+        for batch in self._batches(rows):
+            good = [row for row in batch if row.problem is None]
+            answers = iter(self._predicted(good, probabilities=probabilities, top=top) if good else [])
+            for row in batch:
+                if row.problem is None:
+                    yield {"id": row.id, **next(answers)}
+                else:
+                    yield {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
 
     def check_top(self, top: int | None) -> None:
         """Raise BadParams where `top` is below 1 or the target has no classes."""
@@ -158,24 +184,30 @@ class Predictor:
             problem = f"the target '{self.target}' has no classes"
             raise BadParams(Code.CONTRADICTION, "top", problem, "leave it out")
 
-    def _answered(self, rows: list[RequestRow], *, probabilities: bool, top: int | None) -> Iterator[dict[str, Any]]:
-        good = [row for row in rows if row.problem is None]
-        answers = iter(self._predicted(good, probabilities=probabilities, top=top) if good else [])
-        for row in rows:
-            if row.problem is None:
-                yield {"id": row.id, **next(answers)}
-            else:
-                yield {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
+    def _batches(self, rows: Iterable[RequestRow]) -> Iterator[list[RequestRow]]:
+        from adaptbert.tasks.module import PREDICT_ROWS
 
-    def _predicted(self, rows: list[RequestRow], *, probabilities: bool, top: int | None) -> list[dict[str, Any]]:
+        size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
+        waiting: list[RequestRow] = []
+        good = yielded = 0
+        for row in rows:
+            waiting.append(row)
+            good += row.problem is None
+            # A bad row waits only behind good rows. `good` counts on, so that batches stay those of evaluation.
+            if good == yielded or good % size == 0 or len(waiting) == HELD * size:
+                yield waiting
+                waiting, yielded = [], good
+        yield waiting
+
+    def _predicted(self, rows: list[RequestRow], *, probabilities: bool, top: int | None) -> list[Answer]:
         from adaptbert.tasks.module import logits
 
-        inputs = [row.values for row in rows]
-        shape, tuned, output = self._shape, self._task.tuned, TARGETS[self.target]
+        inputs, output, shape = [row.values for row in rows], TARGETS[self.target], self._shape
         examples = shape.examples(inputs, self._tokenizer, self._task.max_length)
-        scores = logits(self._model, shape, examples, self._block_size, self._precision, self._batch_tokens)
-        answers, confidence, details = shape.decode(inputs, examples, scores, tuned)
-        predictions: list[dict[str, Any]] = [{output.answer: answer} for answer in answers]
+        evaluated = self._evaluated
+        scores = logits(self.model, shape, examples, evaluated.block_size, evaluated.precision, self._batch_tokens)
+        answers, confidence, details = shape.decode(inputs, examples, scores, self._task.tuned)
+        predictions: list[Answer] = [{output.answer: answer} for answer in answers]
         if output.has_confidence:
             for prediction, sure in zip(predictions, confidence.tolist(), strict=True):
                 prediction["confidence"] = sure
@@ -186,6 +218,13 @@ class Predictor:
             for prediction, more, row in zip(predictions, details(), rows, strict=True):
                 prediction.update(_shown(more, row, top))
         return predictions
+
+
+def _each(rows: Any) -> Iterable[Any]:
+    """Of one row, that row; of a table its rows: both would be walked through otherwise, by letter or column."""
+    if isinstance(rows, str | Mapping):
+        return [rows]
+    return rows.to_dict("records") if hasattr(rows, "columns") else rows  # type: ignore[no-any-return]
 
 
 def entities(tags: list[str], row: RequestRow) -> list[dict[str, Any]]:
@@ -223,7 +262,7 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
         shape = from_card(task.as_json())
     except (KeyError, ValueError):
         raise incomplete_task(card) from None
-    if misread := replacing.problem(task.replace):
+    if misread := pattern_problem(task.replace):
         raise BadData(Code.DAMAGED_CHECKPOINT, card, misread, COPY)
     read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
     room = min(read.block_size, family_of(config).longest(config))

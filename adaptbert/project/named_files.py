@@ -11,7 +11,8 @@ from pathlib import Path
 from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import FOLDERS
-from adaptbert.data.readers.lines import special
+from adaptbert.config.schema.sources import maker
+from adaptbert.data.read_text import special
 from adaptbert.errors import BadData, UserError, closest, shortened
 
 _MOST_SHOWN = 255
@@ -20,14 +21,14 @@ _MOST_SHOWN = 255
 
 def check(recipe: Recipe) -> list[tuple[str, UserError]]:
     """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end, each with its error."""
-    paths = list(dict.fromkeys(_paths(recipe)))
-    named = {Path(path) for _, path in paths}
-    return [(path, error) for key, path in paths if (error := _problem(f"{recipe.file}: {key}", path, named))]
+    every = list(dict.fromkeys(paths(recipe)))
+    named = {Path(path) for _, path in every}
+    return [(path, error) for key, path in every if (error := _problem(f"{recipe.file}: {key}", path, named))]
 
 
 def unnamed(recipe: Recipe, files: Collection[Path]) -> list[Path]:
     """The files that no key names, neither by itself nor by its folder."""
-    named = {Path(name) for _, name in _paths(recipe)}
+    named = {Path(name) for _, name in paths(recipe)}
     return [file for file in files if named.isdisjoint((file, *file.parents))]
 
 
@@ -66,7 +67,8 @@ def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
     if (recorded := _record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
         return BadData(Code.FILE, place, f"{shown}: no such file", remedy)
-    remedy = "put it there, or write where it is"
+    made = maker(str(path))
+    remedy = f"make it: {made}" if made else "put it there, or write where it is"
     if path.is_relative_to(FOLDERS):
         remedy = f"put a checkpoint there: `adaptbert import SOURCE --base {path.parent.name}`"
     problem = f"{shown}: no such file{_nearest(path, named)}"
@@ -92,7 +94,7 @@ def _stem(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).stem
 
 
-def _paths(recipe: Recipe) -> Iterator[tuple[str, str]]:
+def paths(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
     for corpus in recipe.corpora.values():
         yield f"{corpus.key}.path", corpus.path

@@ -4,12 +4,13 @@ A folder anywhere -> data/own/<file>, and data/own/<file>.dvc, which is committe
 file, so that DVC reports a missing one, instead of a changed folder.
 """
 
+import errno
 import filecmp
 import hashlib
 import os
 import shutil
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +20,23 @@ from typing import TYPE_CHECKING
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.core.files import atomic_write
-from adaptbert.data.readers.lines import check_regular
-from adaptbert.data.readers.spec import SUFFIXES, format_of
-from adaptbert.errors import BadData, UserError, raise_all
-from adaptbert.project.copying import NotWritten, copy
+from adaptbert.data.formats import SUFFIXES, format_of
+from adaptbert.data.read_text import check_regular
+from adaptbert.errors import IO_ERROR, BadData, UserError, raise_all
 from adaptbert.runtime.locks import Busy, stage_lock
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
 OWN = Path("data/own")
-SHOWN = 10
+BLOCK = 4 << 20
+_SHOWN = 10
+
+
+class NotWritten(UserError):
+    """A copy cannot be written: no space, or no permission."""
+
+    exit_code = IO_ERROR
 
 
 class Unrecorded(UserError):
@@ -38,25 +45,24 @@ class Unrecorded(UserError):
 
 @dataclass(frozen=True)
 class CopySummary:
-    """The result of `bring`.
+    """What `bring` did.
 
     Attributes:
         files: in data/own, by name.
         copied: how many of them were copied; the others were up to date.
-        size: of all files, in bytes.
         left_out: other names in the folder; folders end with a slash.
     """
 
     files: list[Path]
     copied: int
-    size: int
     left_out: list[str]
 
     def __str__(self) -> str:
-        summary = f"{OWN}: {len(self.files)} files, {bytes_of(self.size)}, {self.copied} of them copied now"
+        size = bytes_of(sum(path.stat().st_size for path in self.files))
+        summary = f"{OWN}: {len(self.files)} files, {size}, {self.copied} of them copied now"
         if self.left_out:
-            names = ", ".join(self.left_out[:SHOWN])
-            more = f" and {len(self.left_out) - SHOWN} more" if len(self.left_out) > SHOWN else ""
+            names = ", ".join(self.left_out[:_SHOWN])
+            more = f" and {len(self.left_out) - _SHOWN} more" if len(self.left_out) > _SHOWN else ""
             summary += f"\nleft out (a folder, or a name that tells no known format): {names}{more}"
         return summary
 
@@ -82,15 +88,35 @@ def bring(folder: Path, *, force: bool) -> CopySummary:
         BadData: a file cannot be read or would overwrite another one, or there is none.
         NotWritten: there is no room, or data/own cannot be written.
     """
-    files, left_out = _survey(folder)
-    return _bring([(source, OWN / source.name) for source in files], left_out, force=force)
+    files, left_out, failures = list[Path](), list[str](), list[UserError]()
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.suffix == ".dvc":
+            continue
+        if path.is_dir() or format_of(path) is None:
+            left_out.append(f"{path.name}/" if path.is_dir() else path.name)
+        elif not path.name.isprintable():
+            problem = "a name that is not UTF-8, or has control characters"
+            failures.append(BadData(Code.FILE, path.parent / ascii(path.name), problem, "rename it"))
+        else:
+            try:
+                check_regular(path, str(path))
+                files.append(path)
+            except BadData as error:
+                failures.append(error)
+    raise_all(failures)
+    if not files:
+        known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
+        problem = f"no data file among {len(left_out)} names"
+        raise BadData(Code.FILE, folder, problem, f"put {known} files into it")
+    copied = _bring({source: OWN / source.name for source in files}, force=force)
+    return CopySummary([OWN / source.name for source in files], copied, left_out)
 
 
 def bring_files(places: Mapping[Path, Path]) -> CopySummary:
     """The same for single files, each with its place (`free_place`)."""
     for file in places:
         check_regular(file, str(file))
-    return _bring([*places.items()], [], force=False)
+    return CopySummary([*places.values()], _bring(places, force=False), [])
 
 
 def free_place(source: Path, task: str, taken: Collection[Path]) -> Path:
@@ -112,27 +138,6 @@ def free_place(source: Path, task: str, taken: Collection[Path]) -> Path:
             return target
     problem = f"holds other bytes than {source}, and so does {OWN / source.name}"
     raise BadData(Code.ALREADY_THERE, target, problem, f"rename {source.name}, or the task: --name NAME")
-
-
-def _bring(pairs: list[tuple[Path, Path]], left_out: list[str], *, force: bool) -> CopySummary:
-    if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
-        problem = "is, or lies behind, a link, and DVC records no files behind a link"
-        remedy = "remove the link (the files stay where they are)"
-        raise BadData(Code.FILE, OWN, problem, remedy)
-    with stage_lock("data-own"), _dvc() as repo:
-        OWN.mkdir(parents=True, exist_ok=True)
-        for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others
-            left.unlink()
-        cache = Path(repo.cache.local.path)
-        copies = [(source, target) for source, target in pairs if not _is_copy(source, target)]
-        if not force:
-            raise_all(
-                [_collision(target) for _, target in copies if target.is_file() and not _is_in_cache(target, cache)]
-            )
-        _check_room(copies, cache)
-        _copy_all(copies)
-    files = [target for _, target in pairs]
-    return CopySummary(files, len(copies), sum(path.stat().st_size for path in files), left_out)
 
 
 def record(files: Sequence[Path]) -> None:
@@ -164,80 +169,6 @@ def open_repository() -> Iterator["Repo"]:
             yield repo
 
 
-def _survey(folder: Path) -> tuple[list[Path], list[str]]:
-    """The data files, and the names of all else that is not hidden."""
-    files, left_out, failures = [], [], []
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.suffix == ".dvc":
-            continue
-        if path.is_dir() or format_of(path) is None:
-            left_out.append(f"{path.name}/" if path.is_dir() else path.name)
-            continue
-        try:
-            if not path.name.isprintable():
-                shown = path.parent / ascii(path.name)
-                problem = "a name that is not UTF-8, or has control characters"
-                raise BadData(Code.FILE, shown, problem, "rename it")
-            check_regular(path, str(path))
-            files.append(path)
-        except BadData as error:
-            failures.append(error)
-    raise_all(failures)
-    if not files:
-        known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
-        problem = f"no data file among {len(left_out)} names"
-        raise BadData(Code.FILE, folder, problem, f"put {known} files into it")
-    return files, left_out
-
-
-def _is_copy(source: Path, target: Path) -> bool:
-    """Whether the target is up to date. Equal size and modification time count as equal: copies keep both."""
-    if target.is_symlink() or not target.is_file():
-        return False
-    return source.samefile(target) or filecmp.cmp(source, target)
-
-
-def _is_in_cache(target: Path, cache: Path) -> bool:
-    """Whether the bytes of a file are in DVC's cache, so that it can be replaced."""
-    if target.is_symlink():
-        return True
-    with target.open("rb") as file:
-        digest = hashlib.file_digest(file, "md5").hexdigest()
-    return (cache / digest[:2] / digest[2:]).is_file()
-
-
-def _collision(target: Path) -> BadData:
-    problem = "holds other bytes than the file of this name in the folder, and DVC does not have them"
-    remedy = f"keep them (dvc add {target}), move the file away, or say --force"
-    return BadData(Code.ALREADY_THERE, target, problem, remedy)
-
-
-def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
-    """A copy is on disk twice: in data/own and in DVC's cache."""
-    cache = next(place for place in (cache, *cache.parents) if place.exists())
-    size = sum(source.stat().st_size for source, _ in copies)
-    needed = {OWN: 2 * size} if OWN.stat().st_dev == cache.stat().st_dev else {OWN: size, cache: size}
-    for place, size in needed.items():
-        free = shutil.disk_usage(place).free
-        if size > free:
-            remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
-            raise NotWritten(Code.DISK_FULL, place, f"{size:,} bytes needed, {free:,} free", remedy)
-
-
-def _copy_all(copies: Sequence[tuple[Path, Path]]) -> None:
-    """Each under a temporary name first; all are renamed together at the end."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = ("copying", BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    quiet = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=quiet) as shown, ExitStack() as parts:
-        bar = shown.add_task("", total=sum(source.stat().st_size for source, _ in copies))
-        for source, target in copies:
-            copy(source, parts.enter_context(atomic_write(target)), lambda size: shown.update(bar, advance=size))
-
-
 @contextmanager
 def _dvc() -> Iterator["Repo"]:
     from dvc.exceptions import DvcException
@@ -252,3 +183,113 @@ def _dvc() -> Iterator["Repo"]:
         problem = f"DVC cannot record files here: {' '.join(str(error).split())}"
         remedy = "mend that and run the same command again; what is copied is not copied twice"
         raise Unrecorded(Code.DVC, OWN, problem, remedy) from None
+
+
+def _bring(places: Mapping[Path, Path], *, force: bool) -> int:
+    """Copy each file to its place, where it is not up to date; how many were."""
+    if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
+        problem = "is, or lies behind, a link, and DVC records no files behind a link"
+        raise BadData(Code.FILE, OWN, problem, "remove the link (the files stay where they are)")
+    with stage_lock("data-own"), _dvc() as repo:
+        OWN.mkdir(parents=True, exist_ok=True)
+        for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others
+            left.unlink()
+        cache = Path(repo.cache.local.path)
+        copies = {source: target for source, target in places.items() if not _is_copy(source, target)}
+        if not force:
+            raise_all([_collision(target) for target in copies.values() if not _may_be_replaced(target, cache)])
+        _check_room(copies, cache)
+        _copy_all(copies)
+    return len(copies)
+
+
+def _is_copy(source: Path, target: Path) -> bool:
+    """Whether the target is up to date. Equal size and modification time count as equal: copies keep both."""
+    if target.is_symlink() or not target.is_file():
+        return False
+    return source.samefile(target) or filecmp.cmp(source, target)
+
+
+def _may_be_replaced(target: Path, cache: Path) -> bool:
+    """Whether there is no such file, or its bytes are in DVC's cache."""
+    if target.is_symlink() or not target.is_file():
+        return True
+    with target.open("rb") as file:
+        digest = hashlib.file_digest(file, "md5").hexdigest()
+    return (cache / digest[:2] / digest[2:]).is_file()
+
+
+def _collision(target: Path) -> BadData:
+    problem = "holds other bytes than the file of this name in the folder, and DVC does not have them"
+    remedy = f"keep them (dvc add {target}), move the file away, or say --force"
+    return BadData(Code.ALREADY_THERE, target, problem, remedy)
+
+
+def _check_room(copies: Collection[Path], cache: Path) -> None:
+    """A copy is on disk twice: in data/own and in DVC's cache."""
+    cache = next(place for place in (cache, *cache.parents) if place.exists())
+    size = sum(source.stat().st_size for source in copies)
+    needed = {OWN: 2 * size} if OWN.stat().st_dev == cache.stat().st_dev else {OWN: size, cache: size}
+    for place, size in needed.items():
+        free = shutil.disk_usage(place).free
+        if size > free:
+            remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
+            raise NotWritten(Code.DISK_FULL, place, f"{size:,} bytes needed, {free:,} free", remedy)
+
+
+def _copy_all(copies: Mapping[Path, Path]) -> None:
+    """Each under a temporary name first; all are renamed together at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = ("copying", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet) as shown, ExitStack() as parts:
+        bar = shown.add_task("", total=sum(source.stat().st_size for source in copies))
+        for source, target in copies.items():
+            copy(source, parts.enter_context(atomic_write(target)), lambda size: shown.update(bar, advance=size))
+
+
+def copy(source: Path, target: Path, advance: Callable[[int], object]) -> None:
+    """The bytes and the time of change of `source`; `target` is a new name.
+
+    Args:
+        advance: called with the bytes done since its last call.
+
+    Raises:
+        BadData: `source` cannot be read, or changed meanwhile.
+        NotWritten: `target` cannot be written.
+    """
+    with _readable(source):
+        before = source.stat()
+    try:
+        with target.open("wb") as file:
+            for block in _blocks(source):
+                file.write(block)
+                advance(len(block))
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "make room and run again" if full else "make it writable and run again"
+        problem = f"{source.name} cannot be copied here: {error.strerror}"
+        raise NotWritten(Code.DISK_FULL, target.parent, problem, remedy) from None
+    with _readable(source):
+        after = source.stat()
+    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise BadData(Code.FILE, source, "changed while it was copied", "run again when nothing writes to it")
+    os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _blocks(source: Path) -> Iterator[bytes]:
+    with _readable(source), source.open("rb") as file:
+        while block := file.read(BLOCK):
+            yield block
+
+
+@contextmanager
+def _readable(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise BadData(Code.FILE, source, problem, "check the file and its permissions") from None

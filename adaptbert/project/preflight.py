@@ -1,8 +1,7 @@
 """The first rows of the files that params.yaml names: errors before DVC starts.
 
 The rows go through the readers of `collect` and `collect_task` and through `validate`, into a temporary folder. A small
-set is validated as a whole; for a larger one, only problems that its first rows prove are reported. Nothing is fetched
-from the hub, and no docstring is read.
+set is validated as a whole; for a larger one, only problems that its first rows prove are reported.
 
 The first rows are no random sample: bad rows often come first, and the others may compensate. So a share of bad rows is
 an error only where most of many rows are bad, and the file is probably read in a wrong way.
@@ -16,7 +15,6 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import NamedTuple
@@ -27,15 +25,12 @@ from adaptbert.config.schema.sources import Limits, Source, Task
 from adaptbert.config.schema.text import Segmentation
 from adaptbert.core.files import read_json
 from adaptbert.data.accounts import Account, TooManyBad
-from adaptbert.data.hub import HubDataset
-from adaptbert.data.installed_docs import InstalledDocs
+from adaptbert.data.collect import RawWriter, collect_task
+from adaptbert.data.files import MOST_FILES, Files
+from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.readers.fields import AS_IT_IS
-from adaptbert.data.readers.spec import FORMATS
-from adaptbert.data.source_config import labelling_of, layout_of
-from adaptbert.data.user_files import MOST_FILES, Files
+from adaptbert.data.source_config import layout_of
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
@@ -185,8 +180,7 @@ class _Look:
     extents: dict[str, Extent] = field(default_factory=dict)
 
     def read(self) -> Generator[Finding, None, Path | None]:
-        """Read each of `own` by itself, so that an error of one does not hide those of the next; of a list of packages
-        and a data set of the hub, only what names them.
+        """Read each of `own` by itself, so that an error of one does not hide those of the next.
 
         Yields:
             The errors; that no row can be read is a notice where only a few were tried.
@@ -195,19 +189,10 @@ class _Look:
             The raw folder; None where there is nothing to validate.
         """
         self.head = sys.maxsize if _is_small(self.own.values()) else ROWS
-        folder, has_failed = self.new_folder(), self.config.source != "files"
+        folder, has_failed = self.new_folder(), False
         with RawWriter(folder, self.layout) as writer:
             for name, path in self.own.items():
-                split, labelling = "", AS_IT_IS
-                if isinstance(self.config, Task):
-                    split, labelling = name, labelling_of(self.config)
-                if self.config.source == "installed_docs":
-                    InstalledDocs(path).provenance()
-                    continue
-                if self.config.source == "hub":
-                    HubDataset(path, self.layout, self.config, split)
-                    continue
-                files = Files(path, self.layout, self.config, split, labelling, self.head)
+                files = Files(path, self.config, name if isinstance(self.config, Task) else "", self.head)
                 failed = _raised(partial(writer.write, files.rows(), name, path))
                 extent = self.extents[name] = Extent(writer.rows_in.get(name, 0), files.is_whole)
                 has_failed |= bool(failed)
@@ -317,8 +302,7 @@ class _Labelled:
             return
         raw = look.new_folder() / self.name
         raw.mkdir()
-        read_into = import_module("stages.collect_task").read_into  # by name: no module of the library imports a stage
-        if errors := _raised(partial(read_into, raw, look.config, self.paths, look.head)):
+        if errors := _raised(partial(collect_task, self.task, self.paths, raw, look.head)):
             yield from look.decided(errors, str)
         else:
             yield from self._validated(raw)

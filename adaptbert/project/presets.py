@@ -8,7 +8,6 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadParams, nearest
 
 FOLDER = Path("presets")
-OWN = "data/own/"
 
 
 def names() -> list[str]:
@@ -28,15 +27,10 @@ def text(name: str, data: Path | None) -> str:
         problem = f"no preset '{name}'{nearest(name, names())}"
         raise BadParams(Code.UNKNOWN_KEY, FOLDER, problem, f"known: {', '.join(names())}")
     preset = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    if data is not None and f" {OWN}" not in preset:
-        remedy = f"leave --data out, or the preset, to bring the files alone: {bring_alone(data)}"
+    if data is not None and " data/own/" not in preset:
+        remedy = f"leave --data out, or the preset, to bring the files alone: {_bring_alone(data)}"
         raise BadParams(Code.CONTRADICTION, f"--data {data}", f"preset '{name}' brings its own text", remedy)
     return preset
-
-
-def bring_alone(data: Path) -> str:
-    """The command that copies files and leaves params.yaml unchanged."""
-    return f"adaptbert use --data {quote(str(data))}"
 
 
 def check_replaceable(target: Path, data: Path | None = None) -> None:
@@ -51,8 +45,12 @@ def check_replaceable(target: Path, data: Path | None = None) -> None:
     presets = [(FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in names()]
     if here not in presets and here != _committed(target):
         problem = "holds changes that are neither committed nor a preset"
-        files = "" if data is None else f"; to keep it and bring the files alone: {bring_alone(data)}"
+        files = "" if data is None else f"; to keep it and bring the files alone: {_bring_alone(data)}"
         raise BadParams(Code.CONTRADICTION, target, problem, f"commit it (git commit {target}), or say --force{files}")
+
+
+def _bring_alone(data: Path) -> str:
+    return f"adaptbert use --data {quote(str(data))}"
 
 
 def _committed(target: Path) -> str | None:

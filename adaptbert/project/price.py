@@ -29,8 +29,8 @@ from adaptbert.core.files import make_folder
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.mlm.batch_schedule import BatchSchedule
-from adaptbert.mlm.rung import RungRun, train_rung
+from adaptbert.mlm.masked_lm import MaskedBatches
+from adaptbert.mlm.step import Step, train
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.flops import training_flop
@@ -42,6 +42,7 @@ from adaptbert.tasks.seed_run import SeedInputs, SeedRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import distributed
+from adaptbert.training.document_stream import optimizer_steps
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 
@@ -224,13 +225,14 @@ class _Bench:
         if stage == DOMAIN_TRANSFER and text.name != GENERAL:
             replay = TokenizedCorpus.load(self.tokenized / "corpora" / GENERAL)
             corpus = corpus.mixed_with(replay, values.replay_fraction, self.seed)
-        room = min(values.block_size, self.checkpoint.config().max_position_embeddings)
-        schedule = BatchSchedule.of(corpus, values, self.checkpoint.tokenizer, room, self.seed)
-        tokens = schedule.steps * values.global_batch_tokens
+        longest = min(values.block_size, self.checkpoint.longest)
+        batches = MaskedBatches.of(values, corpus, self.checkpoint.tokenizer, longest, self.seed)
+        tokens = (values.head_warmup_steps + optimizer_steps(values, corpus.tokens)) * values.global_batch_tokens
         # [CLS] and [SEP] are never masked, which short texts have many of: the share is that of some micro-batches.
-        count = schedule.steps * schedule.accumulate
-        read = [schedule.batches(k).counts for k in range(0, count, max(1, count // SAMPLED))]
-        return tokens, schedule.row, sum(each["chosen"] for each in read) / max(1, sum(each["tokens"] for each in read))
+        count = tokens // values.micro_batch_tokens
+        read = [batches(k).counts for k in range(0, count, max(1, count // SAMPLED))]
+        masked = sum(each["chosen"] for each in read) / max(1, sum(each["tokens"] for each in read))
+        return tokens, float(values.block_size), masked
 
     def _speed(self, text: Path, values: Any) -> float:
         """TFLOP that a device does in a minute of a rung."""
@@ -242,19 +244,17 @@ class _Bench:
                 "passes": None,
                 "steps": steps,
                 "head_warmup_steps": 0,
-                "lengths": None,
                 "measurements": 1,
             }
             short, corpus = values.model_copy(update=changes), TokenizedCorpus.load(text)
             # As a rung of domain transfer, so that what is known of these weights is not measured again.
-            names = DOMAIN_TRANSFER, f"trial of {text.name}"
-            trial = RungRun(*names, self.checkpoint, corpus, short, measure, self.seed, heldout)
+            trial = Step(DOMAIN_TRANSFER, self.checkpoint, corpus, short, measure, self.seed, heldout)
             with TemporaryDirectory(dir=self.work) as folder:
-                trained = train_rung(trial, Work(Path(folder), ""), speed)
-        counts = trained.fitted.counts
+                trained = train(trial, f"trial of {text.name}", Work(Path(folder), ""), speed)
+        counts = trained.counts
         world = distributed.count(values.global_batch_tokens // values.micro_batch_tokens)
         minutes = world * counts["tokens"] / speed.tokens_per_second / 60
-        return self._tflop(trained.tokens, trained.row, counts["chosen"] / counts["tokens"]) / minutes
+        return self._tflop(trained.metrics.tokens, values.block_size, counts["chosen"] / counts["tokens"]) / minutes
 
     def _request(self, task: str, values: Finetune) -> tuple[SeedRun, int]:
         """The inputs of the first seed, and how many labels it has."""

@@ -7,11 +7,9 @@ from shlex import quote
 
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import (
-    AGAIN,
     QUESTIONS,
     ROLES,
     advice,
-    again_pairs,
     named_pairs,
     pairs,
     role,
@@ -25,9 +23,9 @@ from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
+from adaptbert.report.metrics_json import STEPS
 from adaptbert.report.sentences.advice import would_show
 from adaptbert.report.terms import BASELINES
-from adaptbert.report.text_table import NO_TASKS, STEPS
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 OF_TASKS = ("labels", "label_counts", "seeds")
@@ -131,15 +129,10 @@ def _taken(recipe: Recipe) -> Iterator[UserError]:
 
 
 def _reserved(recipe: Recipe) -> Iterator[UserError]:
-    """In metrics/comparison.json, tasks stand beside other sections, and arms beside baselines."""
-    section = "a section of metrics/comparison.json"
-    for task in recipe.tasks:
-        if task in NO_TASKS:
-            place = f"{recipe.file}: tasks.{task}"
-            yield BadParams(Code.BAD_NAME, place, f"'{task}' is {section}", "give the task another name")
+    """In metrics/metrics.json, arms stand beside baselines and `steps`."""
     for arm in recipe.arms:
         if arm == STEPS or arm in BASELINES:
-            problem = f"'{arm}' is {section if arm == STEPS else 'a baseline'}"
+            problem = f"'{arm}' is {'a section of metrics/metrics.json' if arm == STEPS else 'a baseline'}"
             yield BadParams(Code.BAD_NAME, f"{recipe.file}: arms.{arm}", problem, "give the arm another name")
 
 
@@ -318,13 +311,13 @@ def _questions(recipe: Recipe) -> Iterator[UserError]:
     own = recipe.compare.questions
     for name, arms in own.items():
         place = f"{recipe.file}: compare.questions.{name}"
-        if name in (*QUESTIONS, AGAIN):
+        if name in QUESTIONS:
             yield BadParams(Code.BAD_NAME, place, f"'{name}' is a question already", "give this one another name")
         for arm in arms:
             if arm not in recipe.arms:
                 problem = f"'{arm}' is no arm{nearest(arm, list(recipe.arms))}"
                 yield BadParams(Code.UNKNOWN_KEY, place, problem, "name two of the arms")
-    known = [*QUESTIONS, AGAIN, *own]
+    known = [*QUESTIONS, *own]
     for name in recipe.compare.primary:
         question, _, arm = name.partition("/")
         if question not in known or (arm and arm not in recipe.arms):
@@ -412,6 +405,5 @@ def _answerable(recipe: Recipe) -> Iterator[str]:
     for task in recipe.tasks:
         for base in recipe.bases:
             climbs = {name: arm.climb for name, arm in recipe.arms_of(task, base).items()}
-            compared = pairs(without_variants(climbs, _fine_tuned_otherwise(recipe), recipe.again))
-            every = [*compared, *again_pairs(climbs, recipe.again), *named_pairs(climbs, recipe.compare.questions)]
-            yield from (pair.question for pair in every)
+            compared = pairs(without_variants(climbs, _fine_tuned_otherwise(recipe)))
+            yield from (pair.question for pair in [*compared, *named_pairs(climbs, recipe.compare.questions)])

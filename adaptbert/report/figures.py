@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from adaptbert.comparison.evaluation.class_scores import Confusion
-from adaptbert.comparison.records import Arm, Comparison, Task
+from adaptbert.comparison.records import Arm, Comparison, Confusion, Task
 from adaptbert.report.charts import curves, rows
 from adaptbert.report.charts.figure import Figure
 from adaptbert.report.language import t
@@ -57,7 +56,7 @@ def _of_task(task: Task, comparison: Comparison) -> Iterator[Figure]:
 def _bar(arm: Arm, *, marked: bool) -> rows.Bar:
     if arm.interval is None:
         return rows.Bar(arm.name, arm.role, None, None, None, [])
-    interval, dots = arm.interval, [list(scores.values()) for scores in arm.by_draw.values()]
+    interval, dots = arm.interval, [list(scores.values()) for scores in arm.by_replicate.values()]
     return rows.Bar(arm.name, arm.role, interval.mean, interval.low, interval.high, dots, marked)
 
 
@@ -69,11 +68,11 @@ def confusion(task: Task) -> Confusion | None:
 
 def of_curves(comparison: Comparison) -> list[Figure]:
     """Bits per character, a panel for each start and held-out text."""
-    panels, paths = [], {rung.name: rung.path for rung in comparison.rungs}
-    for start in comparison.starts:
+    panels, paths = [], {replicate.name: checkpoint.path for checkpoint, replicate in comparison.trained()}
+    for start in comparison.bases:
         for heldout in comparison.heldout:
             name, lines = f"curve-{start}-{heldout}", _lines(comparison, start, heldout)
-            title = f"{heldout} · {start}" if len(comparison.starts) > 1 else heldout
+            title = f"{heldout} · {start}" if len(comparison.bases) > 1 else heldout
             legend = list(dict.fromkeys((paths[line.label], line.role) for line in lines))
             drawn = curves.curves(lines, name)
             panels.append(Figure(name, title, captions.curve(comparison), drawn, legend, start=start))
@@ -85,11 +84,14 @@ def _lines(comparison: Comparison, start: str, heldout: str) -> list[curves.Curv
     tasks = {task.task for task in comparison.tasks}
     others = tasks - {heldout} if heldout in tasks else set()
     lines = []
-    for rung in comparison.rungs:
-        if rung.start != start or rung.total is None or rung.below is None or rung.task in others:
+    for checkpoint, replicate in comparison.trained():
+        total, cost = replicate.total, replicate.cost
+        is_here = checkpoint.base == start and checkpoint.task not in others
+        if not is_here or total is None or cost is None or checkpoint.below is None:
             continue
-        below = rung.total.tokens - rung.tokens
-        points = [(below + tokens, bits[heldout]) for tokens, bits in rung.curve if heldout in bits]
+        below = total.tokens - cost.tokens
+        points = [(below + tokens, bits[heldout]) for tokens, bits in replicate.curve if heldout in bits]
         if points:
-            lines.append(curves.Curve(rung.name, rung.role, points, dashed=rung.climb.with_task_text))
+            dashed = checkpoint.climb.with_task_text
+            lines.append(curves.Curve(replicate.name, checkpoint.role, points, dashed=dashed))
     return lines

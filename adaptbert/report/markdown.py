@@ -54,13 +54,13 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
             [row for task in comparison.tasks for row in _arms(task)],
         )
         yield t("Scores and differences times 100.")
-    if comparison.rungs:
+    if comparison.checkpoints:
         yield _around("## ", t("Bits per character on held-out text"))
         yield _table([t("Rung"), *map(same, comparison.heldout)], list(_bits(comparison)))
 
 
 def _question(step: Step, task: Task, worth: float) -> list[Text]:
-    question = t("{name} ({of})", name=step_name(step.question, step.name), of=f"`{step.arm} − {step.other}`")
+    question = t("{name} ({of})", name=step_name(step.question, step.variant), of=f"`{step.arm} − {step.other}`")
     verdict = _around("**", verdict_with(step.verdict, worth), "**")
     price = overview.price(step, task) or NONE
     if step.difference is None:
@@ -68,7 +68,7 @@ def _question(step: Step, task: Task, worth: float) -> list[Text]:
     low, high = step.difference.low, step.difference.high
     between = NONE if low is None or high is None else t("{low:change} to {high:change}", low=low, high=high)
     p = NONE if step.p_holm is None else same(p_value(step.p_holm).removeprefix("= "))
-    repeated = repetition.of_difference(step.difference, step.draws, task)
+    repeated = repetition.of_difference(step.difference, step.replicates, task)
     return [question, same(task.name), verdict, same(change(step.difference.mean)), between, p, repeated, price]
 
 
@@ -88,9 +88,9 @@ def _arms(task: Task) -> Iterator[list[Text]]:
 
 
 def _bits(comparison: Comparison) -> Iterator[list[Text]]:
-    for rung in comparison.rungs:
-        values = [f"{rung.after[text]:.3f}" if text in rung.after else NONE.en for text in comparison.heldout]
-        yield [same(f"`{rung.name}`"), *map(same, values)]
+    for _, trained in comparison.trained():
+        values = [f"{trained.after[text]:.3f}" if text in trained.after else NONE.en for text in comparison.heldout]
+        yield [same(f"`{trained.name}`"), *map(same, values)]
 
 
 def _score(interval: Interval, task: Task) -> list[Text]:

@@ -14,7 +14,7 @@ COMMAND = "mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.
 
 def cells_of(task: Task) -> str:
     """The filter of all cells of a task from one start; names of params.yaml have no quotes."""
-    return f"tags.stage = 'finetune' and tags.task = '{task.task}' and tags.base = '{task.start}'"
+    return f"tags.stage = 'finetune' and tags.task = '{task.task}' and tags.base = '{task.base}'"
 
 
 def cells_of_arm(task: Task, arm: Arm) -> str:

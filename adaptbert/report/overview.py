@@ -28,14 +28,14 @@ class Row:
 
 def matrix(comparison: Comparison) -> list[Row]:
     """The rows, in the order of the questions; a step that several tasks have is one row."""
-    questions = {step.name: step.question for task in comparison.tasks for step in task.steps}
-    order = [*QUESTIONS, *questions.values()]  # those that params.yaml names come last
-    names = sorted(questions, key=lambda name: order.index(questions[name]))
+    steps = {step.name: step for task in comparison.tasks for step in task.steps}
+    order = [*QUESTIONS, *(step.question for step in steps.values())]  # those that params.yaml names come last
+    names = sorted(steps, key=lambda name: order.index(steps[name].question))
     rows = []
     for name in names:
         answers = [(task, task.step(name)) for task in comparison.tasks]
         arms = dict.fromkeys(f"{step.arm} − {step.other}" for _, step in answers if step is not None)
-        rows.append(Row(step_name(questions[name], name), list(arms), answers))
+        rows.append(Row(step_name(steps[name].question, steps[name].variant), list(arms), answers))
     return rows
 
 
@@ -44,7 +44,7 @@ def heading(comparison: Comparison) -> Text:
     steps = [step for task in comparison.tasks for step in task.steps]
     if any(step.verdict in GAINS for step in steps):
         return t("Which steps helped?")
-    if comparison.draws == 1 and {step.verdict for step in steps if step.primary} == {"one_draw"}:
+    if comparison.replicates == 1 and {step.verdict for step in steps if step.primary} == {"one_draw"}:
         return t("No verdict yet: each step was trained once")
     return t("No step is shown to help")
 
@@ -93,10 +93,9 @@ def _size(task: str, difference: Difference | None) -> Text:
 def _several(comparison: Comparison) -> list[Text]:
     """Questions that several tasks answer with draws: in how many of them, at least, there is an effect."""
     sentences = []
-    for each in comparison.on_several:
-        question, _, _ = each.question.partition("/")
-        of = f" ({each.start})" if len(comparison.starts) > 1 else EMPTY
-        name = within(step_name(question, each.question))
+    for each in comparison.replicated:
+        of = f" ({each.base})" if len(comparison.bases) > 1 else EMPTY
+        name = within(step_name(each.question, each.variant))
         for count, what in ((each.gains, t("a gain")), (each.losses, t("a loss"))):
             if count:
                 sentences.append(

@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.rungs import grouped
 from adaptbert.report import figures, language, mlflow_runs, overview, terms
 from adaptbert.report.charts.figure import Figure
 from adaptbert.report.charts.svg import style_sheet
@@ -68,15 +67,15 @@ def sections(comparison: Comparison) -> Iterator[Section]:
     for task in comparison.tasks:
         shown = figures.of_task(task, comparison)
         values = {"task": task, "figures": shown, "confusion": figures.confusion(task)}
-        yield Section("task", (f"task-{task.anchor}", task.name), values, task.start, list(shown.values()))
+        yield Section("task", (f"task-{task.anchor}", task.name), values, task.base, list(shown.values()))
     panels = figures.of_curves(comparison)
-    audits = [rung.masks.audit for rung in comparison.rungs if rung.masks is not None]
+    audits = [each.masks.audit for _, each in comparison.trained() if each.masks is not None]
     values = {
         # The token classes that a rung's masks cover, in the order of their columns.
         "token_classes": [name for name in terms.TOKEN_CLASSES if any(f"rate_{name}" in audit for audit in audits)],
         # Random weights are not measured where pre-training began from others and no arm starts from them.
-        "rungs": [rung for rung in grouped(comparison.rungs) if rung.missing or rung.after],
-        "legend": {rung.path: rung.role for rung in comparison.rungs if not rung.missing and rung.below},
+        "rungs": [each for each in comparison.checkpoints if each.missing or each.after],
+        "legend": {each.path: each.role for each in comparison.checkpoints if not each.missing and each.below},
         "curves": panels,
     }
     yield Section("rungs", ("reading", t("Language model")), values, figures=panels)
@@ -112,4 +111,4 @@ def environment(comparison: Comparison) -> Environment:
 def shares(row: dict[str, float], labels: Sequence[str]) -> list[tuple[float, float]]:
     """A row of a confusion matrix as (count, share of the row)."""
     total = sum(row.values()) or 1.0
-    return [(row[label], row[label] / total) for label in labels]
+    return [(row.get(label, 0.0), row.get(label, 0.0) / total) for label in labels]

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from adaptbert.comparison.evaluation.class_scores import Confusion
-from adaptbert.comparison.records import Arm, Comparison, Task
+from adaptbert.comparison.records import Arm, Comparison, Confusion, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
@@ -43,10 +42,10 @@ def write_plots(comparison: Comparison, folder: Path) -> None:
                 _write(part / "confusion" / f"{task.anchor}.csv", ("actual", "predicted"), pairs)
         for heldout in comparison.heldout:
             points = [
-                (rung.start, rung.draw, rung.group, rung.total.tokens - rung.tokens + tokens, round(bits[heldout], 6))
-                for rung in comparison.rungs
-                if rung.total is not None
-                for tokens, bits in rung.curve
+                (each.base, trained.number, each.name, total.tokens - cost.tokens + tokens, round(bits[heldout], 6))
+                for each, trained in comparison.trained()
+                if (total := trained.total) is not None and (cost := trained.cost) is not None
+                for tokens, bits in trained.curve
                 if heldout in bits
             ]
             _write(part / "bits_per_char" / f"{heldout}.csv", BITS, points)
@@ -54,16 +53,13 @@ def write_plots(comparison: Comparison, folder: Path) -> None:
 
 def _scores(task: Task) -> list[tuple[object, ...]]:
     return [
-        (task.task, task.start, arm.name, draw, seed, score)
-        for arm in task.arms
-        for draw, scores in arm.by_draw.items()
-        for seed, score in scores.items()
+        (task.task, task.base, arm.name, run.replicate, run.seed, run.score) for arm in task.arms for run in arm.runs
     ]
 
 
 def _learning(task: Task) -> list[tuple[object, ...]]:
     return [
-        (task.start, arm.name, labels, seed, score)
+        (task.base, arm.name, labels, seed, score)
         for arm in task.arms
         for labels, scores in _by_labels(arm, task.labels)
         for seed, score in scores.items()

@@ -43,7 +43,6 @@ STEPS = {
     "task_transfer_after_domain": t("Task transfer after domain"),
     "task_transfer_after_general_long": t("Task transfer after more training"),
     "task_transfer_from_scratch": t("Task transfer from random weights"),
-    "aa": t("The same training once more (A/A)"),
     "climb": t("Pre-training with domain transfer"),
 }
 """What a step is called, by its question."""
@@ -140,9 +139,8 @@ def arm_is(name: str, role: str, rung: str) -> Text:
     return ARMS[role] if name == role else t("{name} ({of})", name=ARMS[role], of=rung)
 
 
-def step_name(question: str, step: str) -> Text:
+def step_name(question: str, variant: str | None) -> Text:
     """What a step is called; with its arm where that is not named by its role. A question that params.yaml names has
     its own name."""
-    _, _, arm = step.partition("/")
     name = STEPS.get(question, same(question))
-    return t("{name} ({of})", name=name, of=arm) if arm else name
+    return t("{name} ({of})", name=name, of=variant) if variant else name

@@ -69,9 +69,11 @@ class Stage:
         return self.function.__name__
 
     def hints(self) -> dict[str, Any]:
-        """Argument name -> type."""
+        """Argument name -> type; those of `**common: Unpack[...]` one by one."""
         hints = typing.get_type_hints(self.function)
         hints.pop("return", None)
+        if (common := hints.pop("common", None)) is not None:
+            hints |= typing.get_type_hints(*typing.get_args(common))
         return hints
 
     def run(self, argv: Sequence[str] | None = None) -> None:

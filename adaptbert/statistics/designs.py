@@ -28,13 +28,13 @@ class Prices:
 
 @dataclass(frozen=True)
 class Design:
-    """As many draws and seeds as would show a gain that is just worth having in four of five studies.
+    """As many replicates and seeds as would show a gain that is just worth having in four of five studies.
 
     Attributes:
         tflop: what it costs beyond what is there.
     """
 
-    draws: int
+    replicates: int
     seeds: int
     tflop: float
 
@@ -96,9 +96,11 @@ class QuestionSpread:
 def cheapest(question: QuestionSpread, worth: float, prices: Prices) -> Design | None:
     """The cheapest design with at least the draws and seeds that are there; None where none of those considered
     suffices."""
-    by_price = sorted(_designs(question.spread, prices), key=lambda design: (design.tflop, design.draws + design.seeds))
+    by_price = sorted(
+        _designs(question.spread, prices), key=lambda design: (design.tflop, design.replicates + design.seeds)
+    )
     for design in by_price:
-        least = question.detectable(design.draws, design.seeds)
+        least = question.detectable(design.replicates, design.seeds)
         if least is not None and least <= worth:
             return design
     return None

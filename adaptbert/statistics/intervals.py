@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from adaptbert.statistics.spread import Variance
 
@@ -22,7 +22,7 @@ class Interval:
         low, high: None where there is no usable spread: fewer than `FEWEST_SEEDS` seeds, or equal scores everywhere.
         sd: standard deviation over seeds, with n - 1 in the denominator; None below `FEWEST_SEEDS` values.
         n: seeds.
-        sources: what the interval covers: some of `draws`, `seeds`, `rows`.
+        sources: what the interval covers: some of `replicates`, `seeds`, `rows`.
     """
 
     mean: float
@@ -39,55 +39,31 @@ class Difference:
 
     Attributes:
         seeds: that both arms have.
-        draws: the fewest of a trained rung of the two; 0 where neither has one of its own.
-        variance: None where there are fewer than `FEWEST_SEEDS` seeds.
-        within: the least and the largest possible difference.
+        replicates: the fewest of a trained checkpoint of the two; 0 where neither has one of its own.
+        se, df: the standard error and its degrees of freedom; 0 below `FEWEST_SEEDS` seeds.
+        low, high: None where there is no usable spread: fewer than `FEWEST_SEEDS` seeds, or equal scores everywhere.
+        p: two-sided, of the hypothesis that there is no difference; for this question alone.
+        variance: source of the spread -> its share; None below `FEWEST_SEEDS` seeds.
     """
 
     mean: float
     seeds: int
-    draws: int
-    variance: Variance | None
-    confidence: float
-    within: Range = field(default=ANYWHERE, repr=False)
+    replicates: int
+    se: float
+    df: float
+    low: float | None
+    high: float | None
+    p: float | None
+    variance: dict[str, float] | None
 
     @property
     def testable(self) -> bool:
-        return self.variance is not None and self.se > NO_SPREAD
-
-    @property
-    def se(self) -> float:
-        """The standard error; 0 without a variance."""
-        return math.sqrt(self.variance.total) if self.variance is not None else 0.0
-
-    @property
-    def df(self) -> float:
-        return min(self.variance.df, MOST_DF) if self.variance is not None else 0.0
+        return self.p is not None
 
     @property
     def identical(self) -> bool:
         """Whether all runs of both arms have the same score, on every part of the test rows."""
         return self.variance is not None and not self.testable and abs(self.mean) <= NO_SPREAD
-
-    @property
-    def low(self) -> float | None:
-        return max(self.mean - self._margin(), self.within[0]) if self.testable else None
-
-    @property
-    def high(self) -> float | None:
-        return min(self.mean + self._margin(), self.within[1]) if self.testable else None
-
-    def _margin(self) -> float:
-        from scipy import special
-
-        return float(special.stdtrit(self.df, 0.5 + self.confidence / 2)) * self.se
-
-    @property
-    def p(self) -> float | None:
-        """Two-sided, of the hypothesis that there is no difference; for this question alone."""
-        from scipy import special
-
-        return 2 * float(special.stdtr(self.df, -abs(self.mean) / self.se)) if self.testable else None
 
     def p_above(self, least: float) -> float | None:
         """Of the hypothesis that the difference is at most `least`; two-sided, so that at 0 it is `p`."""
@@ -103,6 +79,27 @@ class Difference:
         from scipy import special
 
         return float(special.stdtr(self.df, (abs(self.mean) - most) / self.se)) if self.testable else None
+
+
+def difference(
+    mean: float, variance: Variance | None, seeds: int, replicates: int, confidence: float, within: Range = ANYWHERE
+) -> Difference:
+    """Mean +- t(df) * standard error, cut off at the least and the largest possible difference, which changes no test.
+
+    Args:
+        variance: None where there are fewer than `FEWEST_SEEDS` seeds.
+    """
+    from scipy import special
+
+    if variance is None:
+        return Difference(mean, seeds, replicates, 0.0, 0.0, None, None, None, None)
+    se, df, parts = math.sqrt(variance.total), min(variance.df, MOST_DF), dict(variance.parts)
+    if se <= NO_SPREAD:
+        return Difference(mean, seeds, replicates, se, df, None, None, None, parts)
+    margin = float(special.stdtrit(df, 0.5 + confidence / 2)) * se
+    low, high = max(mean - margin, within[0]), min(mean + margin, within[1])
+    p = 2 * float(special.stdtr(df, -abs(mean) / se))
+    return Difference(mean, seeds, replicates, se, df, low, high, p, parts)
 
 
 def interval(

@@ -99,7 +99,7 @@ def of_difference(squares: MeanSquares, layout: Layout) -> tuple[Mapping[str, Fi
         (of_rest - larger * rest_in_means, layout.df_rest),
     ]
     of_seeds = larger * (of_means - rest_in_means) + of_rest
-    return ({"draws": of_draws, "seeds": of_seeds} if layout.df_between else {"seeds": of_seeds}), terms
+    return ({"replicates": of_draws, "seeds": of_seeds} if layout.df_between else {"seeds": of_seeds}), terms
 
 
 def satterthwaite(total: Figures, terms: Terms) -> Figures:

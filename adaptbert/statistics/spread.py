@@ -180,7 +180,7 @@ class Spread:
         if not draws or self.between_draws is None:
             return variance
         share = self.between_draws.value / draws
-        return variance + Variance({"draws": share}, [(share, self.between_draws.df)])
+        return variance + Variance({"replicates": share}, [(share, self.between_draws.df)])
 
 
 def _mean_square(squares: NDArray[np.float64], df: int) -> MeanSquare:

@@ -4,7 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from adaptbert.statistics.designs import QuestionSpread
-from adaptbert.statistics.intervals import FEWEST_SEEDS, MOST_DF, Difference, Interval, Range, interval, mean_interval
+from adaptbert.statistics.intervals import (
+    FEWEST_SEEDS,
+    MOST_DF,
+    Difference,
+    Interval,
+    Range,
+    difference,
+    interval,
+    mean_interval,
+)
 from adaptbert.statistics.rows import Floats, RowSpread, row_scores
 from adaptbert.statistics.spread import Runs, Spread, Variance
 
@@ -51,13 +60,13 @@ class Study:
         spread = self.spread(arm, other)
         seeds = spread.seeds
         mean = float(spread.arms[arm].mean() - spread.arms[other].mean())
-        draws = min((count for count in map(spread.draws, (arm, other)) if count), default=0)
+        replicates = min((count for count in map(spread.draws, (arm, other)) if count), default=0)
         variance = None
         if len(seeds) >= FEWEST_SEEDS:
             variance = spread.of_difference(arm, other)
             if self._rows is not None:
                 variance += self._rows.of_difference(arm, other, variance.total)
-        return Difference(mean, len(seeds), draws, variance, self.confidence, self._reach)
+        return difference(mean, variance, len(seeds), replicates, self.confidence, self._reach)
 
     def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats) -> Difference | None:
         """The mean of an arm minus that of a baseline, paired by seed and by test row; None where the arm is missing.
@@ -76,7 +85,7 @@ class Study:
             variance = spread.of_mean(arm, scores)
             if self._rows is not None:
                 variance += self._rows.beside(arm, resampled, variance.total)
-        return Difference(mean, len(seeds), spread.draws(arm), variance, self.confidence, self._reach)
+        return difference(mean, variance, len(seeds), spread.draws(arm), self.confidence, self._reach)
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
@@ -146,21 +155,6 @@ class ArmRuns:
 
     runs: Runs
     resampled: Sequence[Floats] | None
-
-
-@dataclass(frozen=True)
-class TaskStudy:
-    """The arms of a task from one start.
-
-    Attributes:
-        groups: of its test rows.
-        tflop_of_run: of fine-tuning one cell with one seed, as a mean.
-    """
-
-    arms: Mapping[str, ArmRuns]
-    study: Study
-    groups: int
-    tflop_of_run: float
 
 
 def of_arms(arms: Mapping[str, ArmRuns], groups: int, confidence: float, within: Range) -> Study:

@@ -14,7 +14,6 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import WEIGHTS
-from adaptbert.model.families.registry import family_of
 from adaptbert.tasks.head import TaskHead, Weights
 from adaptbert.tasks.question_answering import QuestionAnswering
 from adaptbert.tasks.texts import FOLDED, MultiLabel, Regression, SingleLabel
@@ -72,7 +71,7 @@ def load_fine_tuned(saved: Checkpoint) -> tuple[Any, TaskHead]:
         problem = "not a checkpoint of `finetune`"
         raise BadData(Code.NOT_A_CHECKPOINT, saved.source, problem, "name a folder below models/finetune")
     head = from_card(task.as_json())
-    model, drawn = saved.model_and_drawn(family_of(saved.config()).hugging_face(head.head), 0)
+    model, drawn = saved.model_and_drawn(head.head, 0)
     stock = {name for name, _ in model.named_parameters()}
     head = head.extend(model)
     ours = {name: parameter for name, parameter in model.named_parameters() if name not in stock}

@@ -15,7 +15,6 @@ from adaptbert.core.record import CurvePoint
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks import class_weights
@@ -195,9 +194,9 @@ class ScoredSeed(NamedTuple):
 
 def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSeed:
     """Train, resuming where an earlier process stopped."""
-    params, rule, start = request.params, request.params.early_stopping, request.inputs.start
-    model = start.model(
-        family_of(start.config()).hugging_face(request.head.head),
+    params, rule = request.params, request.params.early_stopping
+    model = request.inputs.start.model(
+        request.head.head,
         request.seed,
         **request.head.config(),
         hidden_dropout_prob=params.dropout,

@@ -6,7 +6,7 @@ could make longer ones worse: with `gluco` as a word, `glucose` might become `gl
 each longer word in which an old token crosses the end of the new word is added too (`family`). Where a new word is the
 longest match, the old tokens then have a boundary at its end, and the rest is split as before.
 
-A new row of the embeddings is the mean of the rows of its old subword tokens, as is the bias of the decoder.
+In a model a new row of the embeddings is the mean of the rows of its old subword tokens; so is the decoder's bias.
 """
 
 import json
@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from adaptbert.config.schema.text import Extension
 from adaptbert.text.tokenizer import Tokenizer
@@ -108,6 +108,36 @@ class WordPieces:
                 longer = (word + ending for ending in self._endings.get(word[border:], ()))
                 members += [o for o in longer if self.borders(o) == [*borders[: number + 1], len(o)]]
         return [member for member in members if member not in self.vocabulary]
+
+
+def extends(tokenizer: Tokenizer, base: Tokenizer) -> bool:
+    """Whether every token of `base` has the same id in `tokenizer`, and both normalise text alike."""
+    return (
+        tokenizer.size > base.size
+        and tokenizer.tokens[: base.size] == base.tokens
+        and repr(tokenizer.backend.normalizer) == repr(base.backend.normalizer)
+    )
+
+
+def grow(model: Any, base: Tokenizer, tokenizer: Tokenizer) -> None:
+    """Extend the embeddings of a model from the tokens of `base` to those of `tokenizer`; tied weights stay tied.
+
+    Args:
+        model: of Hugging Face, with or without the head of masked-language modelling, changed in place.
+    """
+    import torch
+
+    rows = model.get_input_embeddings().weight.shape[0]
+    model.resize_token_embeddings(max(rows, tokenizer.size), mean_resizing=False)
+    tables = [model.get_input_embeddings().weight]
+    output = model.get_output_embeddings()
+    if output is not None:
+        tables += [output.bias] if output.weight is tables[0] else [output.weight, output.bias]
+    encodings = base.encode(tokenizer.tokens[base.size :])
+    with torch.no_grad():
+        for number, encoding in enumerate(encodings, start=base.size):
+            for table in tables:
+                table[number] = table[encoding.ids].mean(0)
 
 
 def with_words(tokenizer: Tokenizer, words: list[str]) -> Tokenizer:

@@ -19,7 +19,6 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import Tensor, nn
 
 from adaptbert.core.seeds import seed_of
-from adaptbert.model.compiled import mode
 from adaptbert.runtime import signals
 from adaptbert.runtime.allocator import keep_freed_memory
 from adaptbert.runtime.libraries import same_bits
@@ -207,12 +206,6 @@ class _Steps(pl.Callback):
 
     def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, index: int) -> None:
         torch.manual_seed(seed_of(self._job.plan.seed, "step", self._numbers[index]))
-
-    def on_after_backward(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        # A replayed graph writes where it wrote before; the sums over micro-batches must be elsewhere.
-        if trainer.accumulate_grad_batches > 1 and mode() == "graphs":
-            for parameter in module.parameters():
-                parameter.grad = None if parameter.grad is None else parameter.grad.clone()
 
     def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
         # Every micro-batch reaches the same parameters, so all ranks have gradients of the same parameters.

@@ -76,14 +76,12 @@ def _environment() -> dict[str, Any]:
     """The environment that decides the bits: versions, threads, device, its kind of operations."""
     import torch
 
-    from adaptbert.model.compiled import mode
     from adaptbert.runtime.libraries import same_bits
 
     return {
         "versions": {name: version(name) for name in ("torch", "transformers", "pytorch-lightning", "numpy")},
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-        "compile": mode(),
         "deterministic": same_bits() or not torch.cuda.is_available(),
     }
 

@@ -17,7 +17,7 @@ Kinds = dict[str, dict[str, Any]]
 """Kind -> path -> value."""
 
 NAMES = Path(__file__).with_name("names.yaml")
-SECTIONS = ("renamed", "reworded", "gone", "new", "changed")
+SECTIONS = ("renamed", "reworded", "rounded", "gone", "new", "changed")
 SHOWN = 20
 """Differences that are shown of each kind."""
 
@@ -31,12 +31,13 @@ class Entry:
     """A line of the table.
 
     Attributes:
-        section: `renamed`, `reworded`, `gone`, `new` or `changed`.
+        section: `renamed`, `reworded`, `rounded`, `gone`, `new` or `changed`.
         kind: the only one it is for; empty: for all.
         pattern: a regular expression, searched in the path; of `reworded` it is searched in values that are text.
         to: of `renamed` and `reworded`: what stands in its place, as in `re.sub`.
         why: the reason.
         where: of `reworded`: a regular expression that is searched in the path.
+        digits: of `rounded`: decimals that OLD kept.
         values: how many it excused.
     """
 
@@ -46,6 +47,7 @@ class Entry:
     kind: str = ""
     to: str = ""
     where: str = ""
+    digits: int = 0
     values: int = 0
 
     def is_for(self, kind: str, path: str) -> bool:
@@ -127,13 +129,15 @@ def compared(old: Kinds, new: Kinds, entries: list[Entry]) -> Comparison:
     comparison = Comparison(entries)
     for kind in {**old, **new}:
         counts, unexplained = Counter[str](), list[str]()
-        mapped = _mapped(kind, old.get(kind, {}), entries, unexplained)
-        values = new.get(kind, {})
+        mapped = _mapped(kind, _by_name(old.get(kind, {})), entries, unexplained)
+        values = _by_name(new.get(kind, {}))
         for path, (value, is_mapped) in mapped.items():
             if path in values:
                 counts["compared"] += 1
                 if _same(value, values[path]):
                     counts["mapped" if is_mapped else "equal"] += 1
+                elif _was_rounded(kind, path, value, values[path], entries):
+                    counts["mapped"] += 1
                 elif not _excused("changed", kind, path, entries, counts):
                     unexplained.append(f"different {path}: {_short(value)} -> {_short(values[path])}")
             elif not _excused("gone", kind, path, entries, counts):
@@ -143,6 +147,17 @@ def compared(old: Kinds, new: Kinds, entries: list[Entry]) -> Comparison:
                 unexplained.append(f"new {path}: {_short(value)}")
         comparison.counts[kind], comparison.unexplained[kind] = counts, unexplained
     return comparison
+
+
+def _by_name(values: dict[str, Any]) -> dict[str, Any]:
+    """An object of a list stands under its name, so that its place may be another: `arms.domain` for `arms.3`."""
+    names = {path.removesuffix(".name"): str(name) for path, name in values.items() if re.search(r"\.\d+\.name$", path)}
+
+    def named(path: str) -> str:
+        parts = path.split(".")
+        return ".".join(names.get(".".join(parts[: place + 1]), part) for place, part in enumerate(parts))
+
+    return {named(path): value for path, value in values.items()}
 
 
 def _mapped(
@@ -165,6 +180,14 @@ def _mapped(
             unexplained.append(f"two values of OLD are called {path}; one was {before}")
         mapped[path] = value, (path, value) != (before, was)
     return mapped
+
+
+def _was_rounded(kind: str, path: str, old: Any, new: Any, entries: list[Entry]) -> bool:
+    for entry in entries:
+        if entry.section == "rounded" and entry.has(kind, path) and isinstance(old, float) and isinstance(new, float):
+            entry.values += 1
+            return _same(old, round(new, entry.digits))
+    return False
 
 
 def _excused(section: str, kind: str, path: str, entries: list[Entry], counts: Counter[str]) -> bool:

@@ -121,6 +121,22 @@ CHANGES: dict[str, tuple[Callable[[Path], None], str, str]] = {
 }
 
 
+@pytest.mark.parametrize(("number", "is_same"), [(0.1234564, True), (0.1234575, False), (1, False)])
+def test_a_number_that_was_rounded_may_have_more_digits_and_no_others(number: float, is_same: bool) -> None:
+    rounded = comparing.Entry("rounded", "score", "all digits", digits=6)
+    assert (
+        compared({"comparison": {"a:score": 0.123456}}, {"comparison": {"a:score": number}}, rounded).is_same is is_same
+    )
+
+
+def test_objects_of_a_list_are_found_by_their_names() -> None:
+    one, other = [{"name": "a", "runs": [{"score": 1}]}, {"name": "b", "runs": []}], {"name": "c", "runs": []}
+    old, new = ({"comparison": dict(outputs.flat({"arms": arms}, "f:"))} for arms in (one, [other, *one]))
+    comparison = compared(old, new, comparing.Entry("new", r"arms\.c\.", "one more arm"))
+    assert comparison.is_same
+    assert comparison.counts["comparison"]["equal"] == 4
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
     old, new = project(tmp_path / "old"), project(tmp_path / "new")
@@ -206,7 +222,7 @@ def test_the_table_of_this_project_can_be_read() -> None:
     [
         (None, "No such file"),
         ("gone: [", "while parsing"),
-        ("- gone", "expected the sections renamed, reworded, gone, new, changed, found gone"),
+        ("- gone", "expected the sections renamed, reworded, rounded, gone, new, changed, found gone"),
         ("gonne: []", "found gonne"),
         ("gone: [{patern: a, why: b}]", "unexpected keyword argument 'patern'"),
         ("gone: [{pattern: a}]", "missing 1 required positional argument: 'why'"),

@@ -8,6 +8,7 @@ import pytest
 from adaptbert.comparison.amounts import amount, at_least, bytes_of
 from adaptbert.comparison.records import Comparison, Cost
 from adaptbert.report.page import render
+from tests.support.judged_steps import retrained
 from tests.support.known import known
 
 
@@ -57,8 +58,8 @@ def cheap(comparison: Comparison) -> Comparison:
     arms = [dataclasses.replace(arm, cost=cost if arm.cost and arm.cost.tokens else Cost(0, 0.0)) for arm in task.arms]
     inspection = dataclasses.replace(inspection, confusion=confusion)
     task = dataclasses.replace(task, arms=arms, inspection=inspection)
-    rungs = [dataclasses.replace(rung, total=cost) if rung.below else rung for rung in comparison.rungs]
-    return dataclasses.replace(comparison, tasks=[task], rungs=rungs)
+    totals = {each.name: {"total": cost} for checkpoint, each in comparison.trained() if checkpoint.below}
+    return retrained(dataclasses.replace(comparison, tasks=[task]), totals)
 
 
 def test_the_page(cheap: Comparison) -> None:
@@ -67,7 +68,7 @@ def test_the_page(cheap: Comparison) -> None:
         page[page.index(f'id="{start}"') :].partition("</table>")[0] for start in ("table-section", "table-bits")
     )
     assert arms.count('<td data-value="0.037">0.0370</td>') == len(cheap.tasks[0].arms) - 1
-    assert rungs.count('<td data-value="0.037">0.0370</td>') == len(cheap.rungs) - 1
+    assert rungs.count('<td data-value="0.037">0.0370</td>') == len(cheap.checkpoints) - 1
     assert '<td data-value="2048">0.00205</td>' in page
     assert "0.00205 M tokens" in page
     assert re.findall(r"(?<![\d.])0\.00 M", page) == []

@@ -6,12 +6,10 @@ from statistics import mean
 
 import pytest
 
-from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.rungs import Cost, grouped
+from adaptbert.comparison.records import Comparison, Cost
 from adaptbert.report import overview
-from adaptbert.report.metrics_json import headlines, summary
 from adaptbert.report.plot_data import write_plots
-from adaptbert.report.text_table import NO_TASKS, comparison_table
+from adaptbert.report.text_table import comparison_table
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from tests.support.known import known
 from tests.support.simulated import Simulated, compared, edited, simulate
@@ -26,14 +24,14 @@ def test_a_seed_has_the_mean_of_its_draws_and_every_run_is_kept(several_recipe: 
         assert (domain.planned, general.planned) == ([1, 2], [0])
         for draw in (1, 2):
             cell = CellMetrics.read(
-                several_recipe.root / f"metrics/finetune/{task.task}-domain-{task.start}-{draw}.json"
+                several_recipe.root / f"metrics/finetune/{task.task}-domain-{task.base}-{draw}.json"
             )
-            assert domain.by_draw[draw] == {seed.seed: seed.test[task.metric] for seed in cell.seeds}
-        assert domain.scores == {seed: mean(domain.by_draw[draw][seed] for draw in (1, 2)) for seed in SEEDS}
-        assert general.scores == general.by_draw[0]
-        assert (domain.runs, general.runs) == (6, 3)
+            assert domain.by_replicate[draw] == {seed.seed: seed.test[task.metric] for seed in cell.seeds}
+        assert domain.scores == {seed: mean(domain.by_replicate[draw][seed] for draw in (1, 2)) for seed in SEEDS}
+        assert general.scores == general.by_replicate[0]
+        assert (len(domain.runs), len(general.runs)) == (6, 3)
         assert known(domain.interval).n == 3
-        assert set(known(domain.interval).sources) == {"draws", "seeds", "rows"}
+        assert set(known(domain.interval).sources) == {"replicates", "seeds", "rows"}
         assert set(known(general.interval).sources) == {"seeds", "rows"}, "it has no draws of its own"
 
 
@@ -45,29 +43,29 @@ def test_questions_are_asked_within_a_start(several: Comparison) -> None:
         domain, general = known(task.arm("domain")), known(task.arm("general"))
         expected = mean(domain.scores[seed] - general.scores[seed] for seed in SEEDS)
         assert difference.mean == pytest.approx(expected)
-        assert (step.draws, difference.draws) == (2, 2)
-        assert set(known(difference.variance).parts) == {"draws", "seeds", "rows"}
+        assert (step.replicates, difference.replicates) == (2, 2)
+        assert set(known(difference.variance)) == {"replicates", "seeds", "rows"}
 
 
 def test_an_arm_is_inspected_over_all_its_draws(several: Comparison) -> None:
     for task in several.tasks:
         arm = known(task.arm(str(task.chosen)))
-        assert known(task.inspection).runs == arm.runs
-        scores = [score for draw in arm.by_draw.values() for score in draw.values()]
+        assert known(task.inspection).runs == len(arm.runs)
+        scores = [score for draw in arm.by_replicate.values() for score in draw.values()]
         by_run = zip(*(each.f1 for each in known(task.inspection).classes), strict=True)
         if task.metric == "f1_macro":
             assert [sum(f1) / len(f1) for f1 in by_run] == pytest.approx(scores)
 
 
 def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
-    groups = {rung.name: rung for rung in grouped(several.rungs)}
+    groups = {each.name: each for each in several.checkpoints}
     assert len(groups) == 2 * len(BITS)
     domain = groups["domain_transfer/domain-base"]
-    assert [(rung.name, rung.draw) for rung in domain.rungs] == [
+    assert [(each.name, each.number) for each in domain.replicates] == [
         ("domain_transfer/domain-base-1", 1),
         ("domain_transfer/domain-base-2", 2),
     ]
-    assert domain.first.path == "domain_transfer/domain"
+    assert domain.path == "domain_transfer/domain"
     assert domain.below == "pretrain/base"
     bits = BITS["domain_transfer/domain"][0]
     assert domain.each("general") == pytest.approx([bits, bits + DRAWS_APART])
@@ -75,12 +73,12 @@ def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
     assert groups["task_transfer/section-domain-base"].below == "domain_transfer/domain-base"
 
 
-def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, several: Comparison) -> None:
-    rungs = [rung for rung in several.rungs if rung.draw == 1]
+def test_one_more_replicate_costs_what_the_first_did(several_recipe: Simulated, several: Comparison) -> None:
+    rungs = [known(each.cost) for _, each in several.trained() if each.number == 1]
     cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.replicate == 1]
     assert (len(rungs), len(cells)) == (2 * 6, 2 * 2 * 4)
     fine_tuning = len(cells) * len(SEEDS)
-    assert several.one_more_draw == Cost(
+    assert several.one_more_replicate == Cost(
         sum(rung.tokens for rung in rungs) + fine_tuning * 64_000,
         pytest.approx(sum(rung.tflop for rung in rungs) + fine_tuning * 0.4),
     )
@@ -93,30 +91,11 @@ def test_a_draw_without_metrics_is_missing_and_the_others_count(tmp_path: Path) 
     comparison = compared(made)
     (task,) = comparison.tasks
     arm = known(task.arm("domain"))
-    assert (arm.planned, list(arm.by_draw)) == ([1, 2], [1])
-    assert arm.scores == whole.by_draw[1]
-    verdicts = {step.name: (step.verdict, step.draws) for step in task.steps}
+    assert (arm.planned, list(arm.by_replicate)) == ([1, 2], [1])
+    assert arm.scores == whole.by_replicate[1]
+    verdicts = {step.name: (step.verdict, step.replicates) for step in task.steps}
     assert verdicts["domain_text"] == verdicts["task_transfer_after_domain"] == ("one_draw", 1)
     assert overview.heading(comparison).en == "No step is shown to help"
-
-
-def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison) -> None:
-    values = summary(several)
-    assert set(values) == {"section", "mention", *NO_TASKS}
-    for name in ("section", "mention"):
-        assert list(values[name]) == list(STARTS)
-    arm = known(several.tasks[1].arm("domain"))
-    assert values["section"]["base"]["domain"]["runs"] == [
-        [draw, seed, round(score, 6)] for draw, scores in arm.by_draw.items() for seed, score in scores.items()
-    ]
-    ranking, written = several.rankings[0], values["starts"]["section"]
-    assert (written["order"], written["draws"]) == (ranking.order, [2, 2])
-    difference = known(ranking.arms[0].standings[1].difference)
-    behind = written["arms"]["domain"][ranking.order[1]]
-    assert behind["difference"] == pytest.approx(difference.mean, abs=1e-6)
-    numbers = headlines(values)
-    assert numbers["mention"]["small"]["steps"].keys() == values["mention"]["small"]["steps"].keys()
-    assert set(numbers) == {"section", "mention"}
 
 
 def test_plots_have_a_row_for_every_run(several: Comparison, tmp_path: Path) -> None:
@@ -135,7 +114,7 @@ def test_plots_have_a_row_for_every_run(several: Comparison, tmp_path: Path) -> 
 
 
 def test_the_text_table_separates_draws_and_compares_starts(several: Comparison) -> None:
-    lines = comparison_table(summary(several)).splitlines()
+    lines = comparison_table(several).splitlines()
     header = next(line for line in lines if line.startswith("section/small"))
     assert "draws separated by |" in header
     rows = [line for line in lines[lines.index(header) :] if line.startswith(("domain ", "general "))][:2]
@@ -150,7 +129,7 @@ def test_the_text_table_separates_draws_and_compares_starts(several: Comparison)
 def test_one_draw_of_several_starts_says_so(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], starts=STARTS)
     comparison = compared(made)
-    table = comparison_table(summary(comparison))
+    table = comparison_table(comparison)
     assert "one draw of each rung: nothing is said of another training" in table
     assert "|" not in table
     assert {arm.standings[1].verdict for arm in comparison.rankings[0].arms} == {"one_draw"}, "made here, and once"

@@ -1,15 +1,15 @@
 """What is said of a step follows from what was repeated, from the smallest gain worth having, and from questions."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from adaptbert.comparison.judging import judged
-from adaptbert.comparison.records import Comparison, Step
-from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.records import Comparison, Cost, Step
 from adaptbert.config.schema.comparison import PRIMARY
 from adaptbert.statistics.multiplicity import adjusted_p
-from adaptbert.statistics.study import TaskStudy
 from adaptbert.statistics.verdicts import Verdict
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
@@ -33,9 +33,9 @@ def test_general_pre_training_is_one_run_whatever_the_draws(noisy: Simulated) ->
     comparison = compared(noisy, primary=["pretrain", "climb", "domain_transfer"])
     for name in ("pretrain", "climb"):
         step = step_of(comparison, name)
-        assert (step.verdict, step.draws, step.p_holm) == ("one_draw", 1, None)
+        assert (step.verdict, step.replicates, step.p_holm) == ("one_draw", 1, None)
     domain = step_of(comparison, "domain_transfer")
-    assert (domain.verdict, domain.draws) == ("worth_it", 3)
+    assert (domain.verdict, domain.replicates) == ("worth_it", 3)
     assert domain.p_holm == known(domain.difference).p, "the only one that has a verdict"
     assert step_of(comparison, "domain_text").verdict == "descriptive", "no primary question here"
 
@@ -82,7 +82,7 @@ def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(no
     needed = known(step_of(compared(noisy, worth=0.03), "task_transfer_after_domain").needed)
     assert needed.rows is None
     design = known(needed.design)
-    assert min(design.draws, design.seeds) >= 3
+    assert min(design.replicates, design.seeds) >= 3
     assert design.tflop > 0
 
 
@@ -90,22 +90,22 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) 
     """Rows that do the same to all runs of an arm, unlike those of `noisy`."""
     tasks = compared(noisy).tasks
     of_rows = Simulator(3).study(World(draws=3, seeds=3, draw=0.1, rows=1.2)).study()
-    studies = {(task.task, task.start): TaskStudy({}, of_rows, 300, 0.1) for task in tasks}
+    results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, tflop_of_run=0.1) for task in tasks}
     one_more = Cost(1000, 1.0)
     fine, finer = (
-        known(known(judged(tasks, studies, worth, 0.95, one_more)[0].step(QUESTION)).needed) for worth in (0.01, 0.005)
+        known(known(judged(tasks, results, worth, 0.95, one_more)[0].step(QUESTION)).needed) for worth in (0.01, 0.005)
     )
     assert (fine.design, finer.design) == (None, None)
     assert known(fine.rows) > 300, "more than there are"
     assert finer.rows == pytest.approx(4 * known(fine.rows), rel=0.01), "half the difference, four times as many"
 
 
-def test_an_effect_on_several_tasks_is_counted_with_draws_alone(repeated: Comparison, comparison: Comparison) -> None:
-    text, task_step = repeated.on_several
-    assert (text.question, text.start, text.tasks, text.gains, text.losses) == ("domain_text", "small", 2, 2, 0)
+def test_an_effect_replicated_tasks_is_counted_with_draws_alone(repeated: Comparison, comparison: Comparison) -> None:
+    text, task_step = repeated.replicated
+    assert (text.question, text.base, text.tasks, text.gains, text.losses) == ("domain_text", "small", 2, 2, 0)
     assert (task_step.question, task_step.gains, task_step.losses) == ("task_transfer_after_domain", 0, 0)
     assert {known(task.step("domain_text")).verdict for task in repeated.tasks} == {"worth_it"}
-    assert comparison.on_several == []
+    assert comparison.replicated == []
 
 
 def test_a_missing_arm_leaves_its_questions_without_a_verdict_and_the_others_with_one(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Learning curves from the cells' metrics to metrics.json, the CSV of `dvc plots` and the report's picture."""
 
 import csv
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,11 @@ from adaptbert.comparison import records
 from adaptbert.comparison.records import Comparison
 from adaptbert.core.files import write_json
 from adaptbert.report.charts import curves
-from adaptbert.report.metrics_json import summary
 from adaptbert.report.page import render
 from adaptbert.report.plot_data import write_plots
 from adaptbert.statistics.intervals import Interval, mean_interval
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, LearningPoint
+from tests.support.known import known
 from tests.support.simulated import Simulated, compared, simulate
 
 SCORES = {
@@ -47,17 +46,17 @@ def comparison(made: Simulated) -> Comparison:
     return compared(made)
 
 
-def test_the_table_has_every_number_of_labels_and_all_of_them_last(comparison: Comparison) -> None:
-    section = json.loads(json.dumps(summary(comparison)))["section"]["small"]
-    for arm, points in SCORES.items():
-        rows = section[arm]["learning_curve"]
-        assert [row[0] for row in rows] == [50, 100, 250]
-        of_all = {250: [score for _, score in section[arm]["seeds"]]}
-        for labels, mean, low, high in rows:
-            expected = mean_interval((points | of_all)[labels], 0.95)
-            assert [mean, low, high] == pytest.approx([expected.mean, expected.low, expected.high], abs=2e-6)
-        assert rows[-1][1] == section[arm]["f1_macro"]
-    assert "learning_curve" not in section["scratch"]
+def test_a_curve_has_every_number_of_labels_and_all_of_them_last(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    for name, points in SCORES.items():
+        arm = known(task.arm(name))
+        assert [point.labels for point in arm.learning_curve] == [50, 100, 250]
+        of_all = {250: list(arm.scores.values())}
+        for point in arm.learning_curve:
+            expected = (points | of_all)[point.labels]
+            assert point.scores == dict(zip((1, 2, 3), expected, strict=True))
+            assert point.interval == mean_interval(expected, 0.95, (0.0, 1.0))
+    assert known(task.arm("scratch")).learning_curve == []
 
 
 def test_the_plot_has_every_seed(comparison: Comparison, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from adaptbert.comparison.questions import (
 from adaptbert.comparison.records import Task
 from adaptbert.config.schema.bases import Climb
 from adaptbert.report import overview
-from adaptbert.report.metrics_json import summary
 from adaptbert.report.page import render
 from adaptbert.report.sentences import captions
 from adaptbert.report.sentences import steps as sentences
@@ -39,7 +38,7 @@ def with_task_text(climb: Climb) -> Climb:
 
 
 def compared_arms(**arms: Climb) -> dict[str, tuple[str, str]]:
-    return {pair.step: (pair.arm, pair.other) for pair in pairs(arms)}
+    return {pair.name: (pair.arm, pair.other) for pair in pairs(arms)}
 
 
 def section(made: Simulated, **arms: tuple[str, dict[str, str]]) -> Task:
@@ -98,8 +97,8 @@ def test_every_question_is_answered_where_its_roles_exist() -> None:
 def test_an_arm_that_is_fine_tuned_otherwise_is_in_no_step() -> None:
     """A frozen encoder beside a trained one would be called a gain of pre-training."""
     arms = {"scratch": SCRATCH, "general": GENERAL, "probe": GENERAL, "domain": LAW}
-    assert [pair.step for pair in pairs(without_variants(arms, {"probe"}))] == ["pretrain", "domain_transfer", "climb"]
-    assert [pair.step for pair in pairs(without_variants(arms, {"probe", "general"}))] == ["climb"]
+    assert [pair.name for pair in pairs(without_variants(arms, {"probe"}))] == ["pretrain", "domain_transfer", "climb"]
+    assert [pair.name for pair in pairs(without_variants(arms, {"probe", "general"}))] == ["climb"]
     assert pairs(without_variants({"scratch": SCRATCH, "probe": GENERAL}, {"probe"})) == []
 
 
@@ -133,15 +132,16 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
     arms = {name: (name, ARMS[name]) for name in ("general", "general_long", "domain")}
     arms["news"] = ("task", {"domain_transfer": "news"})
     comparison = compared(rearmed(made, arms))
-    steps = summary(comparison)["section"]["small"]["steps"]
+    steps = {step.name: step for step in comparison.tasks[0].steps}
     assert [step for step in steps if step.startswith("domain")] == [
         "domain_transfer",
         "domain_transfer/news",
         "domain_text",
         "domain_text/news",
     ]
-    assert steps["domain_transfer/news"]["of"] == ["news", "general"]
-    assert steps["domain_transfer/news"]["difference"] != steps["domain_transfer"]["difference"]
+    of_news = steps["domain_transfer/news"]
+    assert (of_news.variant, of_news.arm, of_news.other) == ("news", "news", "general")
+    assert of_news.difference != steps["domain_transfer"].difference
     page = render(comparison)
     assert "Domain transfer (news)" in page
     assert "general, then domain transfer (domain_transfer/news)" in page
@@ -195,7 +195,7 @@ def test_a_single_arm_has_no_gain_and_advice_for_a_second_one(made: Simulated, a
     assert task_sentences.best(task, 0.95).en.startswith(f"The only arm with a result is {arm};")
     assert "✓" not in captions.arms(task, 0.95).en, "it was not chosen"
     assert [text.en for text in overview.verdict(comparison)] == ["No step was compared on any task."]
-    assert "no step was compared" in comparison_table(summary(comparison))
+    assert "no step was compared" in comparison_table(comparison)
     page = render(comparison).partition("</style>")[2]
     assert "No step was compared." in page
     assert not any(f"chip verdict-{verdict}" in page for verdict in get_args(Verdict))
@@ -229,10 +229,9 @@ def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
     (task,) = comparison.tasks
     assert [step.name for step in task.steps] == ["domain_transfer", "task_transfer_after_domain", "which_text"]
     step = known(task.step("which_text"))
-    assert (step.arm, step.other, step.verdict, step.draws) == ("ours", "domain_task", "descriptive", 1)
+    assert (step.arm, step.other, step.verdict, step.replicates) == ("ours", "domain_task", "descriptive", 1)
     assert known(step.difference).low is not None
-    written = summary(comparison)["section"]["small"]["steps"]["which_text"]
-    assert (written["of"], written["primary"]) == (["ours", "domain_task"], False)
+    assert not step.primary
     assert overview.matrix(comparison)[-1].arms == ["ours − domain_task"], "below the questions of every project"
     page = render(comparison)
     assert '<b><span lang="en">which_text</span>' in page[page.index('id="task-section"') :]
@@ -249,12 +248,12 @@ def test_a_named_pair_of_one_rung_needs_no_draws(tmp_path: Path) -> None:
     variant = replace(probe, ladder=probe.ladder.model_copy(update={"finetune": cells}))
     comparison = compared(variant, questions={"thawed": ("general", "probe")}, primary=["thawed"])
     (step,) = comparison.tasks[0].steps
-    assert (step.name, step.draws, step.verdict) == ("thawed", None, "worth_it")
+    assert (step.name, step.replicates, step.verdict) == ("thawed", None, "worth_it")
     text = sentences.step(step, comparison.tasks[0], 0.95, comparison.worth)
     assert (
         "`overrides.probe.finetune` in params.yaml. One run of it takes: general 0.400 TFLOP and probe 0.400 TFLOP."
         in text.en
     )
     assert "draw" not in text.en
-    assert "(fine-tuned with values of its own: probe)" in comparison_table(summary(comparison))
+    assert "(fine-tuned with values of its own: probe)" in comparison_table(comparison)
     assert comparison.tasks[0].advice == []

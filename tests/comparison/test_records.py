@@ -1,17 +1,15 @@
 """The comparison of a simulated recipe has the true verdicts, shows what is missing, and is equal in all its views."""
 
-import dataclasses
 from pathlib import Path
 from statistics import mean
 
 import pytest
 
-from adaptbert.comparison.read_rungs import on_checkpoints
+from adaptbert.comparison.checkpoints import published, read_checkpoints
 from adaptbert.comparison.records import Comparison
 from adaptbert.core.files import read_json
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.report.metrics_json import summary
 from adaptbert.report.page import render
 from adaptbert.report.sentences import rungs
 from adaptbert.report.text_table import comparison_table
@@ -68,7 +66,7 @@ def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_ro
             assert 0 <= known(score.low) < score.mean < known(score.high) <= 1
             beside = task.beside_baselines[name]
             assert beside.mean == pytest.approx(known(chosen.interval).mean - score.mean)
-            assert set(known(beside.variance).parts) == {"draws", "seeds", "rows"}
+            assert set(known(beside.variance)) == {"replicates", "seeds", "rows"}
             assert known(beside.low) > 0, "beyond doubt better than a linear model"
 
 
@@ -76,7 +74,7 @@ def test_without_predictions_no_interval_holds_test_rows(made: Simulated) -> Non
     (made.root / "predictions/section-domain-small-1.parquet").unlink()
     (task,) = compared(made).tasks
     step = known(task.step("domain_text"))
-    assert set(known(known(step.difference).variance).parts) == {"seeds"}
+    assert set(known(known(step.difference).variance)) == {"seeds"}
     assert {arm.interval.sources for arm in task.arms if arm.interval is not None} == {("seeds",)}
     assert {score.low for score in task.baselines.values()} == {None}
 
@@ -95,10 +93,10 @@ def test_costs_are_summed_along_the_ladder(comparison: Comparison) -> None:
 
 def test_every_rung_is_measured_on_every_text(comparison: Comparison) -> None:
     assert comparison.heldout == ["general", "domain", "mention", "section"]
-    for rung in comparison.rungs:
-        assert (rung.after["general"], rung.after["domain"]) == BITS[rung.name][:2]
-        assert rung.curve[0][1] == rung.before
-        assert rung.curve[-1] == (rung.tokens, pytest.approx(rung.after))
+    for _, each in comparison.trained():
+        assert (each.after["general"], each.after["domain"]) == BITS[each.name][:2]
+        assert each.curve[0][1] == each.before
+        assert each.curve[-1] == (known(each.cost).tokens, pytest.approx(each.after))
 
 
 def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, comparison: Comparison) -> None:
@@ -106,11 +104,11 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, co
         rung |= {"from": "models/init/small", "tokens": 0, "steps": 0, "curve": [], "before": rung["after"]}
     public = compared(made)
     assert public.began_from == {"small": "models/init/small"}
-    published = {rung.group for rung in public.rungs if not rung.climb.is_random}
-    rungs_of = {rung.name: rung for rung in public.rungs}
-    assert on_checkpoints(made.ladder, rungs_of, made.root / "metrics") == published
-    trained = {name: dataclasses.replace(rung, tokens=rung.tokens or 1) for name, rung in rungs_of.items()}
-    assert on_checkpoints(made.ladder, trained, made.root / "metrics") == set(), "general pre-training went on here"
+    rungs_of = {each.name: each for each in public.checkpoints}
+    assert published(read_checkpoints(made.ladder, made.root / "metrics")) == rungs_of.keys() - {"scratch"}
+    with edited(made.root / "metrics/pretrain/small.json") as rung:
+        rung["tokens"] = 1
+    assert published(read_checkpoints(made.ladder, made.root / "metrics")) == set(), "general pre-training went on here"
     assert rungs_of["scratch"].after == {}
     assert rungs_of["pretrain"].after["general"] == 3.05
     assert "General pre-training started from models/init/small" in rungs.reading(public)[0].en
@@ -128,13 +126,12 @@ def test_what_is_missing_is_shown_as_missing(made: Simulated) -> None:
     arm = known(task.arm("domain"))
     assert arm.missing
     assert {step.name: step.verdict for step in task.steps}["domain_transfer"] == "untested"
-    missing = next(rung for rung in comparison.rungs if rung.group == "domain_transfer/general")
+    missing = next(each for each in comparison.checkpoints if each.name == "domain_transfer/general")
     assert missing.missing
-    assert missing.total is None
+    assert missing.first.total is None
     assert [arm.cost for arm in task.arms if arm.name == "general_long"] == [None]
-    assert comparison.one_more_draw is None
-    assert summary(comparison)["section"]["small"]["domain"] == {}
-    table = comparison_table(summary(comparison)).splitlines()
+    assert comparison.one_more_replicate is None
+    table = comparison_table(comparison).splitlines()
     assert [line.split() for line in table if line.startswith("domain  ")] == [["domain", "missing"]]
     assert any(line.startswith("domain_transfer/general ") and "missing" in line for line in table)
     assert "Not testable, without a result: section-domain." in render(comparison)
@@ -158,7 +155,7 @@ def test_degenerate_seeds_are_counted_in_the_mean(made: Simulated) -> None:
         cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
     comparison = compared(made)
     arm = known(comparison.tasks[0].arm("task"))
-    assert arm.degenerate == [(1, 2)]
+    assert [(run.replicate, run.seed) for run in arm.degenerate] == [(1, 2)]
     assert known(arm.interval).n == 3
     assert known(arm.interval).mean < 0.45
     assert "Runs that predict one class only, included in the mean: task (1 of 3)." in render(comparison)

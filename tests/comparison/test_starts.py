@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adaptbert.comparison.records import Arm, Ranking, Standing
-from adaptbert.comparison.rungs import Cost
-from adaptbert.comparison.starts import ranking, study_key
+from adaptbert.comparison.judging import ranking, study_key
+from adaptbert.comparison.records import Arm, Cost, Ranking, Run, Standing
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.spread import MADE_ONCE, Runs
@@ -27,16 +26,15 @@ Starts = dict[str, dict[str, Arm]]
 
 
 def scored(runs: Runs, dev: float, tokens: int = 1000) -> Arm:
-    by_draw = {draw: dict(scores) for draw, scores in runs.items()}
+    rows = [Run(draw, seed, score, dev) for draw, scores in runs.items() for seed, score in scores.items()]
     means = [score for scores in runs.values() for score in scores.values()]
     interval = mean_interval(means, 0.95, WITHIN) if means else None
-    dev_scores = {seed: dev for scores in runs.values() for seed in scores}
     cost = Cost(tokens, 3.0)
-    return Arm("", PUBLISHED, "other", {}, dev_scores, list(runs), by_draw, interval, [], cost)
+    return Arm("", PUBLISHED, "other", list(runs), rows, interval, cost)
 
 
 def study(starts: Starts) -> Study:
-    runs = {study_key(arm, start): own.by_draw for start, arms in starts.items() for arm, own in arms.items()}
+    runs = {study_key(arm, start): own.by_replicate for start, arms in starts.items() for arm, own in arms.items()}
     return Study(runs, None, 0.95, WITHIN)
 
 
@@ -67,14 +65,14 @@ def all_starts() -> Starts:
 
 def others_of(result: Ranking) -> list[tuple[str, Standing]]:
     """Arm and standing of all but the first start."""
-    return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.start != result.order[0]]
+    return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.base != result.order[0]]
 
 
 def test_dev_decides_the_order_and_the_arm_and_test_does_not() -> None:
     result = ranked(all_starts())
     assert (result.arm, result.order) == ("domain", ["base", "large", "small"])
     assert [arm.arm for arm in result.arms] == ["domain", "general"]
-    assert [each.start for each in result.arms[1].standings] == result.order, "one order for all arms"
+    assert [each.base for each in result.arms[1].standings] == result.order, "one order for all arms"
     best_on_test = all_starts()
     best_on_test["small"]["domain"] = scored({1: dict.fromkeys((1, 2, 3), 0.99)}, DEV["small"])
     assert ranked(best_on_test).order == result.order
@@ -85,14 +83,14 @@ def test_differences_are_paired_with_the_first_start_and_adjusted_over_all_arms(
     result = ranked(starts)
     first, *others = result.arms[0].standings
     assert (first.difference, first.p_holm, first.verdict) == (None, None, None)
-    assert others[1].start == "small"
+    assert others[1].base == "small"
     assert others[1].difference == study(starts).difference("small/domain", "base/domain")
     tested = [each for _, each in others_of(result)]
     p_values = [known(known(each.difference).p) for each in tested]
     assert [each.p_holm for each in tested] == adjusted_p(p_values)
     assert len(p_values) == 4, "two starts in two arms"
     assert known(others[1].p_holm) > p_values[1], "adjusted"
-    assert {each.start: each.verdict for each in others} == {"large": "no_difference", "small": "loss"}
+    assert {each.base: each.verdict for each in others} == {"large": "no_difference", "small": "loss"}
 
 
 def test_rungs_that_were_trained_once_from_each_start_have_no_verdict() -> None:
@@ -101,8 +99,8 @@ def test_rungs_that_were_trained_once_from_each_start_have_no_verdict() -> None:
     for start, runs in DOMAIN.items():
         starts[start]["domain"] = scored({1: runs[1]}, DEV[start])
     result = ranked(starts)
-    assert result.draws == (1, 1)
-    verdicts = {(arm, each.start): each.verdict for arm, each in others_of(result)}
+    assert result.replicates == (1, 1)
+    verdicts = {(arm, each.base): each.verdict for arm, each in others_of(result)}
     assert {verdicts["domain", start] for start in ("large", "small")} == {"one_draw"}
     assert verdicts["general", "small"] == "loss"
     assert verdicts["general", "large"] in ("undecided", "no_worse", "no_difference")
@@ -119,19 +117,19 @@ def test_weights_that_were_made_here_once_have_no_verdict_whatever_is_trained_ab
     """Two published checkpoints are what they are; general pre-training of this project might turn out otherwise."""
     starts = all_starts()
     for start in here:
-        starts[start] = {arm: replace(own, rung=MADE_HERE) for arm, own in starts[start].items()}
+        starts[start] = {arm: replace(own, checkpoint=MADE_HERE) for arm, own in starts[start].items()}
     result = ranked(starts)
     assert result.made_here == [start for start in result.order if start in here]
     for arm, each in others_of(result):
-        once = "base" in here or each.start in here
-        assert (each.verdict == "one_draw") == once, f"{arm} of {each.start} beside base"
+        once = "base" in here or each.base in here
+        assert (each.verdict == "one_draw") == once, f"{arm} of {each.base} beside base"
         assert (each.p_holm is None) == once
     assert ranked(all_starts()).made_here == []
 
 
 def test_a_difference_is_weighed_against_what_is_worth_having() -> None:
     standings = ranked(all_starts(), worth=0.001).arms[0].standings[1:]
-    assert {each.start: each.verdict for each in standings} == {"large": "undecided", "small": "loss"}
+    assert {each.base: each.verdict for each in standings} == {"large": "undecided", "small": "loss"}
 
 
 def test_budgets_are_equal_or_not_arm_by_arm() -> None:
@@ -150,7 +148,7 @@ def test_draws_are_counted_over_trained_rungs(draws: tuple[int, int]) -> None:
         }
         for start, number in zip(("small", "base"), draws, strict=True)
     }
-    assert ranked(starts).draws == draws
+    assert ranked(starts).replicates == draws
 
 
 def test_a_start_without_the_arm_comes_last_and_an_arm_of_one_start_is_left_out() -> None:

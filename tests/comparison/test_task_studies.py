@@ -7,17 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.comparison.evaluation.baselines import Baselines
-from adaptbert.comparison.task_studies import ResampledRows
+from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split
-from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.rows import RESAMPLES
 from adaptbert.tasks.metrics.scoring import classification_metrics
 from tests.support import tiny_tasks
 
 
 def resampled(folder: Path) -> ResampledRows:
-    return ResampledRows(TaskDescription.read(folder), folder, {})
+    return ResampledRows(folder, {})
 
 
 @pytest.fixture
@@ -49,11 +47,10 @@ def test_rows_of_one_context_are_drawn_together(tmp_path: Path) -> None:
 
 def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
     rows = [str(row["id"]) for row in split(sentences, "test")]
-    task = TaskDescription.read(sentences)
     alone = resampled(sentences)
-    by_author = ResampledRows(task, sentences, {row: f"author {place // 10}" for place, row in enumerate(rows)})
+    by_author = ResampledRows(sentences, {row: f"author {place // 10}" for place, row in enumerate(rows)})
     assert (alone.are_grouped, by_author.are_grouped, by_author.groups) == (False, True, 4)
-    half = ResampledRows(task, sentences, dict.fromkeys(rows[:20], "one author"))
+    half = ResampledRows(sentences, dict.fromkeys(rows[:20], "one author"))
     assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
 
 
@@ -61,25 +58,12 @@ def test_a_cell_has_every_seed_whatever_the_order_of_its_rows(sentences: Path, t
     rows = resampled(sentences)
     gold = {row["id"]: row["label"] for row in split(sentences, "test")}
     other = dict.fromkeys(gold, "code")
-    forwards = rows.of_cell(predictions(tmp_path / "one.parquet", gold, {1: gold, 2: other}))
+    forwards = rows.of_runs(predictions(tmp_path / "one.parquet", gold, {1: gold, 2: other}))
     backwards = dict(reversed(other.items()))
-    again = rows.of_cell(predictions(tmp_path / "other.parquet", gold, {1: gold, 2: backwards}))
+    again = rows.of_runs(predictions(tmp_path / "other.parquet", gold, {1: gold, 2: backwards}))
     assert forwards.shape == (2, RESAMPLES)
     assert forwards.tolist() == again.tolist()
-    only = rows.of_cell(predictions(tmp_path / "right.parquet", gold, {1: gold}))
+    only = rows.of_runs(predictions(tmp_path / "right.parquet", gold, {1: gold}))
     assert only.tolist() == [[1.0] * RESAMPLES]
     expected = (1 + classification_metrics(list(gold.values()), list(other.values()))["f1_macro"]) / 2
     assert float(np.mean(forwards)) == pytest.approx(expected, abs=0.01)
-
-
-def test_a_baseline_has_its_metric_for_every_seed(sentences: Path) -> None:
-    gold = [row["label"] for row in split(sentences, "test")]
-    always = ["code"] * len(gold)
-    score = classification_metrics(gold, always)["f1_macro"]
-    runs = resampled(sentences).of_baselines(
-        Baselines({"same": {1: always, 2: always}, "own": {1: always, 2: gold}}, rows=20)
-    )
-    assert runs["same"].scores == {1: pytest.approx(score), 2: pytest.approx(score)}
-    assert runs["own"].scores == {1: pytest.approx(score), 2: 1.0}
-    same, own = runs["same"].resampled, runs["own"].resampled
-    assert own.tolist() == pytest.approx(((same + 1) / 2).tolist()), "on the same resampled rows"

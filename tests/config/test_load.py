@@ -96,7 +96,7 @@ SEARCHES = (
             id="100 text for a number",
         ),
         pytest.param(
-            DEMO.replace("path: data/sources/general.txt", "path: 2026-01-01"),
+            DEMO.replace("path: data/own/demo/general.jsonl", "path: 2026-01-01"),
             r"AB-109 .*corpora.general.path: .*found a date 2026-01-01\n  write it in quotes",
             id="102 a date for text",
         ),

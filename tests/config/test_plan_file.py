@@ -41,7 +41,7 @@ def test_what_is_written_is_read(written: Path) -> None:
 def test_an_entry_is_a_line(written: Path) -> None:
     lines = written.read_text().splitlines()
     assert lines[0] == '{"plan": {'
-    assert '   "domain": {"path": "domain.txt", "values": {"source": "files", "path": "domain.txt"}}},' in lines
+    assert '   "domain": {"path": "domain.txt", "values": {"path": "domain.txt"}}},' in lines
     assert (
         '   "section-domain-small-2": {"base": "small", "replicate": 2, "from": "domain_transfer/domain-small-2", '
         '"task": "section", "arm": "domain", "values": {}},' in lines

@@ -5,13 +5,12 @@ from typing import get_args
 
 import pytest
 
-from adaptbert.comparison.evaluation import baselines
+from adaptbert.comparison import baselines
 from adaptbert.config.schema import sources
 from adaptbert.config.schema.task_types import ONLY_SOME, SPECS, TARGETS, TASK_TYPES, Target, TaskSpec, TaskType, Type
+from adaptbert.data import fields, source_config
 from adaptbert.data import schema as schemas
-from adaptbert.data import source_config
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.readers import fields
 from adaptbert.prediction import outputs
 from adaptbert.report import terms
 from adaptbert.tasks import heads
@@ -26,8 +25,8 @@ TABLES = {
     "types of rows with a type": ({spec.task_type for spec in SPECS.values()}, TASK_TYPES),
     "adaptbert/tasks/metrics/scoring.py: SCORING": (SCORING, TARGETS),
     "adaptbert/tasks/heads.py: HEADS": (heads.HEADS, TARGETS),
-    "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
-    "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_TEXTS),
+    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
+    "adaptbert/comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_TEXTS),
     "adaptbert/report/terms.py: RIGHT": (terms.RIGHT, TARGETS),
     "adaptbert/report/terms.py: KINDS": (terms.KINDS, {(spec.task_type, spec.target) for spec in SPECS.values()}),
     "adaptbert/report/terms.py: RIGHT with words": (
@@ -55,7 +54,7 @@ def lacking(columns: Iterable[str], known: Iterable[str]) -> list[str]:
 def test_every_column_is_read_and_checked() -> None:
     layouts = [CORPUS, *(Layout(spec.task_type, spec.target) for spec in SPECS.values())]
     columns = {name for layout in layouts for name in layout.fields}
-    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "data/readers/fields.py: TEXTS or READERS"
+    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "data/fields.py: TEXTS or READERS"
     for layout in layouts:
         try:
             schemas.schema(layout, "bio", schemas.ANY_NUMBER)

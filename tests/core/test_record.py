@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import Field
 
+from adaptbert.codes import Code
 from adaptbert.core.record import CurvePoint, Number, Record
 from adaptbert.errors import BadData, Several
 
@@ -71,7 +72,7 @@ def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     path.write_text(json.dumps({**VALUES, "name": 1, "init": 2}), encoding="utf-8")
     with pytest.raises(Several) as error:
         Whole.read(path)
-    assert [failure.code for failure in error.value.failures] == [122, 122]
+    assert [failure.code for failure in error.value.failures] == [Code.DAMAGED_CHECKPOINT] * 2
 
 
 @pytest.mark.parametrize("content", ["", '{"name": ', "\xff"])

@@ -18,24 +18,9 @@ from adaptbert.report.plot_data import write_plots
 from tests.support.predicting import read
 
 FORMULAS = [
-    "=1+1",
-    '=HYPERLINK("http://x","y")',
-    "+1+1",
-    "-2+3",
-    "-inf",
-    "-nan",
-    "-1_0",
-    "-5\n",
-    "-٥",
-    "\t5",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "＝1",
-    "＋1",
-    "－1",
-    "＠x",
-]
+    "=1+1", '=HYPERLINK("http://x","y")', "+1+1", "-2+3", "-inf", "-nan", "-1_0", "-5\n", "-٥", "\t5", "@SUM(A1)",
+    "\t=1", "\r=1", "＝1", "＋1", "－1", "＠x",
+]  # fmt: skip
 NUMBERS = ["-5", "+5", "-0", "-12.50", "+.5", "-5.", "-1e9", "-2.5E-3", "+1e+3"]
 HARMLESS = ["a=1", "'=1", "", "+", "-", "=", "@", " =1", "好", "1-2"]
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from adaptbert.comparison.records import Comparison
 from adaptbert.config import load as params
 from adaptbert.config.recipe import Recipe
-from adaptbert.core.files import read_json
 from adaptbert.project.rules import check
 from tests.support import followed_page as page
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
+from tests.support.known import known
 from tests.support.project import Project, clone
 
 README, OWN_DATA = "README.md", "docs/how-to/own-data.md"
@@ -148,15 +149,14 @@ def test_controls(project: Project) -> None:
     document["arms"] = {}
     for change in page.shown(CONTROLS)[:2]:
         document = page.merged(document, change)
-    document["corpora"]["other"] = {"source": "installed_docs", "path": "data/sources/smoke_general.txt"}
+    document["corpora"]["other"] = {"path": "data/own/smoke/general.jsonl", "columns": {"id": "id"}}
     document["overrides"]["matched"]["finetune"]["epochs"] = 2
     document["finetune"]["seeds"] = 3
     page.write(project, document)
     printed = page.follow(project, ["adaptbert plan", "make recipe"])
     assert "(fine-tuned with values of its own: matched)" in printed
-    steps = read_json(project.root / "metrics/comparison.json")["section"]["small"]["steps"]
-    assert steps["spent_otherwise"]["own_values"] == ["matched"]
-    assert steps["aa/domain_again"]["of"] == ["domain_again", "domain"]
+    (task,) = Comparison.read(project.root / "metrics/comparison.json").tasks
+    assert known(task.step("spent_otherwise")).own_values == ["matched"]
     weights = [project.root / f"models/domain_transfer/domain-small-{n}/model.safetensors" for n in (1, 2, 3, 4)]
     assert len({file.read_bytes() for file in weights}) == 4, "the A/A arm has other weights than its original"
 
@@ -171,7 +171,7 @@ def test_task_text_only(project: Project, tmp_path: Path) -> None:
     document = page.small(page.read(project))
     page.checkpoint(project.root / "models/init/bert", tiny.tokenizer())
     document["bases"], document["compare"]["replicates"] = {"bert": "models/init/bert"}, 2
-    document["corpora"]["general"]["path"] = "data/sources/smoke_general.txt"
+    document["corpora"]["general"]["path"] = "data/own/smoke/general.jsonl"
     page.write(project, document)
     printed = page.follow(project, ["adaptbert plan", *rest])
     cells = {f"finetune@my_task-{name}" for name in ("general-bert", "task-bert-1", "task-bert-2")}

@@ -8,9 +8,8 @@ from ruamel.yaml import YAML
 
 from adaptbert.config import load as params
 from adaptbert.config.schema.sources import Task
-from adaptbert.data.readers.spec import FORMATS
-from adaptbert.data.source_config import labelling_of, layout_of
-from adaptbert.data.user_files import Files
+from adaptbert.data.files import Files
+from adaptbert.data.formats import FORMATS
 from tests.support.format_examples import PAGE, Example, examples
 from tests.support.markdown import blocks
 
@@ -26,7 +25,7 @@ def test_the_example_is_read_whole(tmp_path: Path, example: Example) -> None:
     task = parsed(PATHS | example.section)
     path = tmp_path / f"train.{example.suffix}"
     path.write_text(example.text, encoding="utf-8")
-    rows = list(Files(path, layout_of(task), task, "train", labelling_of(task)).rows())
+    rows = list(Files(path, task, "train").rows())
     assert rows
     assert all(row.problem is None for row in rows)
 

@@ -13,8 +13,7 @@ from transformers import BertForMaskedLM
 from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
 from adaptbert.mlm.heldout_evaluation import HeldOut, bits_per_char, sets_in
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus, write
 from tests.support import tiny, tiny_params
 
 
@@ -43,7 +42,7 @@ def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: Measure) -> d
         read += len(flat.ids)
         if read > config.max_tokens and number > 0:
             break
-        corrupted, chosen = masker.mask(flat.ids, flat.word_starts, flat.lengths, np.array([number]), np.array([0]))
+        corrupted, chosen, _ = masker.mask(flat, np.array([number]), np.array([0]))
         with torch.no_grad():
             logits = stock(input_ids=torch.as_tensor(corrupted)[None]).logits[0].double()
         for place in chosen.tolist():

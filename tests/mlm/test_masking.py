@@ -1,5 +1,8 @@
-"""Masks by their statistics, with the special ids of a real tokenizer; every draw can be drawn again."""
+"""Masks by their statistics, with the special ids of a real tokenizer; every draw can be drawn again. The audit says
+what the masks really were; it is counted here a second time, document by document."""
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +13,24 @@ from scipy.stats import binom
 from transformers import BertTokenizer
 
 from adaptbert.config.schema.mlm import Ngram
-from adaptbert.mlm.masking import Masker, run_shares
+from adaptbert.mlm.masking import CLASSES, Masker, audit_metrics, run_shares, token_classes
+from adaptbert.text.token_store import Flat, TokenizedCorpus, write
 from adaptbert.text.tokenizer import Tokenizer
-from tests.support import tiny, tiny_params
+from adaptbert.text.words import Segmenter
+from tests.support import chinese, tiny, tiny_params
 
 COUNT, LENGTH = 4_000, 24
 ALPHA = 1e-6  # of each two-sided bound: a sound draw fails once in half a million runs, and the seeds are fixed anyway
+ERNIE, SPANBERT = Ngram(longest=3, geometric=0), Ngram(longest=10, geometric=0.2)
+UNITS: dict[str, dict[str, Any]] = {
+    **{unit: {"unit": unit, **more} for unit, more in tiny_params.UNITS.items()},
+    "spanbert": {"unit": "ngram", "ngram": SPANBERT},
+}
 
 
-def draw(masker: Masker, ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, number: int = 0) -> tuple:
-    documents = np.arange(len(lengths))
-    return masker.mask(ids, starts, lengths, documents, np.full(len(lengths), number))
+def draw(masker: Masker, flat: Flat, number: int = 0, first: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Corrupted ids, chosen positions, beginnings of units: of documents from `first` on in pass `number`."""
+    return masker.mask(flat, np.arange(len(flat.lengths)) + first, np.full(len(flat.lengths), number))
 
 
 def assert_share(hits: int, of: int, share: float) -> None:
@@ -29,85 +39,14 @@ def assert_share(hits: int, of: int, share: float) -> None:
     assert low <= hits <= high, f"{hits} of {of} is {hits / of:.4f}, expected {share}"
 
 
-@pytest.mark.parametrize(
-    "shares", [(0.8, 0.1, 0.1), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.8, 0.2, 0.0)]
-)
-@pytest.mark.parametrize("seed", [0, 1, 2**63])
-@pytest.mark.parametrize("unit", ["token", "word"])
-@pytest.mark.parametrize("probability", [0.15, 0.3])
-def test_rates(seed: int, unit: str, probability: float, shares: tuple[float, float, float]) -> None:
-    pieces = tiny.tokenizer()
-    names = ("mask_share", "random_share", "keep_share")
-    ids, starts, lengths = tiny.documents(COUNT, LENGTH, 3)
-    if unit == "word":  # the bounds hold for independent draws: let every token be a word
-        starts = np.ones_like(starts)
-    how = {"unit": unit, "probability": probability, **dict(zip(names, shares, strict=True))}
-    corrupted, chosen = draw(tiny_params.masker(seed, **how), ids, starts, lengths)
-
-    assert (np.diff(chosen) > 0).all()
-    assert_share(len(chosen), int(pieces.maskable[ids].sum()), probability)
-    became_mask = corrupted[chosen] == pieces.mask
-    assert_share(int(became_mask.sum()), len(chosen), shares[0])
-    # A random replacement is the old token once in as many draws as there are replacements.
-    stayed = corrupted[chosen] == ids[chosen]
-    assert_share(int(stayed.sum()), len(chosen), shares[2] + shares[1] / len(pieces.replacements))
-
-    untouched = np.ones(len(ids), bool)
-    untouched[chosen] = False
-    assert np.array_equal(corrupted[untouched], ids[untouched])
+def one_document(flat: Flat, number: int) -> Flat:
+    end = int(flat.lengths[: number + 1].sum())
+    span = slice(end - int(flat.lengths[number]), end)
+    return Flat(flat.ids[span], flat.word_starts[span], flat.lengths[[number]])
 
 
-def test_special_tokens_are_never_chosen_and_never_drawn() -> None:
-    pieces = tiny.tokenizer()
-    specials = [pieces.pad, pieces.unknown, pieces.cls, pieces.sep, pieces.mask]
-    ids = np.random.default_rng(0).integers(0, pieces.size, 60_000)  # special tokens wherever, as user text might be
-    lengths = np.full(3_000, 20)
-    all_random = tiny_params.masker(probability=0.5, mask_share=0.0, random_share=1.0, keep_share=0.0)
-    corrupted, chosen = draw(all_random, ids, np.ones(len(ids), bool), lengths)
-    assert not np.isin(ids[chosen], specials).any()
-    assert not np.isin(corrupted[chosen], specials).any()
-    assert set(corrupted[chosen].tolist()) == set(pieces.replacements.tolist()), "every other token is drawn"
-
-
-def test_an_unused_token_is_never_a_replacement() -> None:
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused1]", "[unused99]", "a", "b"]
-    pieces = Tokenizer(BertTokenizer(vocab={token: number for number, token in enumerate(vocabulary)}))
-    assert pieces.replacements.tolist() == [7, 8], "the test above draws every replacement, and nothing else"
-
-
-@pytest.mark.parametrize("other", ["pass", "seed", "document"])
-def test_another_pass_seed_or_document_draws_independently(other: str) -> None:
-    """Two independent draws agree on p^2 of the tokens."""
-    ids, starts, lengths = tiny.documents(COUNT, LENGTH)
-    maskable = tiny.tokenizer().maskable[ids]
-    first = draw(tiny_params.masker(1, probability=0.3), ids, starts, lengths)[1]
-    if other == "document":
-        documents = np.arange(COUNT) + COUNT
-        second = tiny_params.masker(1, probability=0.3).mask(
-            ids, starts, lengths, documents, np.zeros(COUNT, np.int64)
-        )[1]
-    else:
-        second = draw(
-            tiny_params.masker(2 if other == "seed" else 1, probability=0.3), ids, starts, lengths, other == "pass"
-        )[1]
-    assert_share(len(np.intersect1d(first, second)), int(maskable.sum()), 0.09)
-
-
-def flags(positions: np.ndarray, count: int) -> np.ndarray:
-    flags = np.zeros(count, bool)
-    flags[positions] = True
-    return flags
-
-
-ERNIE, SPANBERT = {"longest": 3, "geometric": 0}, {"longest": 10, "geometric": 0.2}
-UNITS: dict[str, dict[str, Any]] = {
-    **{unit: {"unit": unit, **more} for unit, more in tiny_params.UNITS.items()},
-    "spanbert": {"unit": "ngram", "ngram": Ngram(**SPANBERT)},
-}
-
-
-def texts_with_specials(count: int, words: int, pieces_a_word: int, seed: int = 0) -> tuple:
-    """Documents of so many words, some with a [SEP] in the middle and [UNK] here and there; ids, starts, lengths."""
+def texts_with_specials(count: int, words: int, pieces_a_word: int, seed: int = 0) -> Flat:
+    """Documents of so many words, some with a [SEP] in the middle and [UNK] here and there."""
     pieces, dice = tiny.tokenizer(), np.random.default_rng(seed)
     ids, starts, lengths = [], [], []
     for number in range(count):
@@ -123,47 +62,92 @@ def texts_with_specials(count: int, words: int, pieces_a_word: int, seed: int = 
         ids += [*made, pieces.sep]
         starts += [*begins, True]
         lengths.append(len(made) + 1)
-    return np.array(ids), np.array(starts), np.array(lengths)
+    return Flat(np.array(ids), np.array(starts), np.array(lengths))
+
+
+def short_texts(count: int, longest: int, dice: np.random.Generator) -> Flat:
+    """From [CLS] [SEP] alone to so many tokens, so that all kinds occur."""
+    pieces, lengths = tiny.tokenizer(), dice.integers(2, longest + 3, count)
+    ids = [[pieces.cls, *dice.choice(pieces.replacements, length - 2), pieces.sep] for length in lengths]
+    starts = [[True, *(dice.random(length - 2) < 0.6), True] for length in lengths]
+    return Flat(np.concatenate(ids), np.concatenate(starts), lengths)
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.8, 0.1, 0.1), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.8, 0.2, 0.0)]
+)
+@pytest.mark.parametrize("seed", [0, 2**63])
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("probability", [0.15, 0.3])
+def test_rates(seed: int, unit: str, probability: float, shares: tuple[float, float, float]) -> None:
+    pieces, (ids, _, lengths) = tiny.tokenizer(), tiny.documents(COUNT, LENGTH, 3)
+    how = {"unit": unit, **dict(zip(("mask_share", "random_share", "keep_share"), shares, strict=True))}
+    flat = Flat(ids, np.ones(len(ids), bool), lengths)  # every token a word: the bounds hold for independent draws
+    corrupted, chosen, _ = draw(tiny_params.masker(seed, probability=probability, **how), flat)
+    assert (np.diff(chosen) > 0).all()
+    assert_share(len(chosen), int(pieces.maskable[ids].sum()), probability)
+    assert_share(int((corrupted[chosen] == pieces.mask).sum()), len(chosen), shares[0])
+    # A random replacement is the old token once in as many draws as there are replacements.
+    stayed = int((corrupted[chosen] == ids[chosen]).sum())
+    assert_share(stayed, len(chosen), shares[2] + shares[1] / len(pieces.replacements))
+    untouched = np.ones(len(ids), bool)
+    untouched[chosen] = False
+    assert np.array_equal(corrupted[untouched], ids[untouched])
+
+
+def test_special_and_unused_tokens_are_never_chosen_and_never_drawn() -> None:
+    pieces = tiny.tokenizer()
+    specials = [pieces.pad, pieces.unknown, pieces.cls, pieces.sep, pieces.mask]
+    ids = np.random.default_rng(0).integers(0, pieces.size, 60_000)  # special tokens wherever, as user text might be
+    all_random = tiny_params.masker(probability=0.5, mask_share=0.0, random_share=1.0, keep_share=0.0)
+    corrupted, chosen, _ = draw(all_random, Flat(ids, np.ones(len(ids), bool), np.full(3_000, 20)))
+    assert not np.isin(ids[chosen], specials).any()
+    assert set(corrupted[chosen].tolist()) == set(pieces.replacements.tolist()), "every other token is drawn"
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused1]", "[unused99]", "a", "b"]
+    unused = Tokenizer(BertTokenizer(vocab={token: number for number, token in enumerate(vocabulary)}))
+    assert unused.replacements.tolist() == [7, 8]
+
+
+@pytest.mark.parametrize("other", [{"number": 1}, {"seed": 2}, {"first": COUNT}])
+def test_another_pass_seed_or_document_draws_independently(other: dict[str, int]) -> None:
+    """Two independent draws agree on p^2 of the tokens."""
+    flat = Flat(*tiny.documents(COUNT, LENGTH))
+    first = draw(tiny_params.masker(1, probability=0.3), flat)[1]
+    seed = other.pop("seed", 1)
+    second = draw(tiny_params.masker(seed, probability=0.3), flat, **other)[1]
+    assert_share(len(np.intersect1d(first, second)), int(tiny.tokenizer().maskable[flat.ids].sum()), 0.09)
 
 
 @pytest.mark.parametrize(("unit", "longest"), [("word", 1), ("ngram", 3), ("spanbert", 10)])
 def test_runs_are_whole_words_between_special_tokens(unit: str, longest: int) -> None:
-    pieces = tiny.tokenizer()
-    ids, starts, lengths = texts_with_specials(300, 20, 4)
-    masker = tiny_params.masker(1, probability=0.4, **UNITS[unit])
-    numbers, passes = np.arange(len(lengths)), np.zeros(len(lengths), np.int64)
-    begins = masker.units(ids, starts, lengths, numbers, passes)
-    hit = flags(draw(masker, ids, starts, lengths)[1], len(ids))
-    document = np.repeat(numbers, lengths)
+    pieces, flat = tiny.tokenizer(), texts_with_specials(300, 20, 4)
+    _, chosen, begins = draw(tiny_params.masker(1, probability=0.4, **UNITS[unit]), flat)
+    hit = np.isin(np.arange(len(flat.ids)), chosen)
+    document = np.repeat(np.arange(300), flat.lengths)
     seen = set()
-    for members in np.split(np.arange(len(ids)), np.flatnonzero(begins)[1:]):
+    for members in np.split(np.arange(len(flat.ids)), np.flatnonzero(begins)[1:]):
         assert hit[members].all() or not hit[members].any(), "a run is masked whole"
         assert len(set(document[members])) == 1
-        assert len(members) == 1 or pieces.maskable[ids[members]].all(), "a run has no special token in it"
-        assert starts[members[0]], "a run begins with a word"
-        seen.add(int(starts[members].sum()))
+        assert len(members) == 1 or pieces.maskable[flat.ids[members]].all(), "a run has no special token in it"
+        assert flat.word_starts[members[0]], "a run begins with a word"
+        seen.add(int(flat.word_starts[members].sum()))
     assert seen == set(range(1, longest + 1)), "words of a run"
 
 
-@pytest.mark.parametrize("ngram", [ERNIE, SPANBERT])
-def test_lengths_of_runs_have_the_configured_shares(ngram: dict[str, float]) -> None:
-    config = Ngram(**ngram)
+@pytest.mark.parametrize(("ngram", "mean"), [(ERNIE, 2), (SPANBERT, 3.8)])
+def test_lengths_of_runs_have_the_configured_shares(ngram: Ngram, mean: float) -> None:
+    """Joshi et al. 2020, section 3.1, give SpanBERT's mean."""
+    shares = run_shares(ngram)
+    assert shares.sum() == pytest.approx(1)
+    assert shares @ np.arange(1, ngram.longest + 1) == pytest.approx(mean, abs=0.01)
     ids, _, lengths = tiny.documents(400, 200)
-    masker = tiny_params.masker(3, unit="ngram", ngram=config)
-    begins = masker.units(ids, np.ones(len(ids), bool), lengths, np.arange(400), np.zeros(400, np.int64))
+    masker = tiny_params.masker(3, unit="ngram", ngram=ngram)
+    _, _, begins = draw(masker, Flat(ids, np.ones(len(ids), bool), lengths))
     # What the end of a document cuts short is left out: the runs that begin well before it.
     by_document = [np.diff(np.flatnonzero(begins[number * 200 + 1 : number * 200 + 199])) for number in range(400)]
     sizes = np.concatenate([sizes[: len(sizes) // 2] for sizes in by_document])
-    for size, share in enumerate(run_shares(config), 1):
+    for size, share in enumerate(shares, 1):
         assert_share(int((sizes == size).sum()), len(sizes), float(share))
-
-
-def test_spanberts_runs_have_3_8_words_on_average() -> None:
-    """Joshi et al. 2020, section 3.1, give the number."""
-    shares = run_shares(Ngram(**SPANBERT))
-    assert shares.sum() == pytest.approx(1)
-    assert shares @ np.arange(1, 11) == pytest.approx(3.8, abs=0.01)
-    assert run_shares(Ngram(**ERNIE)).tolist() == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -176,54 +160,148 @@ def test_the_share_of_chosen_tokens_is_the_probability_for_any_lengths(
     """The same documents in many passes, so that the mean over draws is seen and not that over documents. Documents
     are independent: the error of the mean follows from the spread between them."""
     masker = tiny_params.masker(7, probability=probability, **UNITS[unit])
-    ids, starts, lengths = texts_with_specials(60, words, pieces_a_word, seed=words)
-    times = 12_000 // len(ids) + 40
-    flat = (np.tile(ids, times), np.tile(starts, times), np.tile(lengths, times))
-    numbers, passes = np.tile(np.arange(60), times), np.repeat(np.arange(times), 60)
-    _, chosen = masker.mask(*flat, numbers, passes)
-    document = np.repeat(np.arange(len(flat[2])), flat[2])
-    surplus = np.bincount(document[chosen], minlength=len(flat[2])) - probability * np.bincount(
-        document, tiny.tokenizer().maskable[flat[0]], minlength=len(flat[2])
-    )
-    error = surplus.std() * np.sqrt(len(surplus))
-    assert abs(surplus.sum()) < 5 * error
+    once = texts_with_specials(60, words, pieces_a_word, seed=words)
+    times = 12_000 // len(once.ids) + 40
+    flat = Flat(*(np.tile(values, times) for values in (once.ids, once.word_starts, once.lengths)))
+    _, chosen, _ = masker.mask(flat, np.tile(np.arange(60), times), np.repeat(np.arange(times), 60))
+    maskable, document = tiny.tokenizer().maskable, np.repeat(np.arange(60 * times), flat.lengths)
+    hits, candidates = np.bincount(document[chosen], minlength=60 * times), np.bincount(document, maskable[flat.ids])
+    surplus = hits - probability * candidates
+    assert abs(surplus.sum()) < 5 * surplus.std() * np.sqrt(len(surplus))
     # Every place of a document alike, the first and the last too: no token is favoured by where it stands.
-    hits = np.bincount(chosen % len(ids), minlength=len(ids))[tiny.tokenizer().maskable[ids]]
+    by_place = np.bincount(chosen % len(once.ids), minlength=len(once.ids))[maskable[once.ids]]
     low, high = (binom.ppf(q, times, probability) for q in (1e-7, 1 - 1e-7))
-    assert (low <= hits).all()
-    assert (hits <= high).all()
+    assert (low <= by_place).all()
+    assert (by_place <= high).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(list(UNITS)), st.integers(0, 1_000), st.integers(0, 5), st.integers(0, 39))
 def test_a_draw_can_be_drawn_again_and_does_not_depend_on_its_batch(
     unit: str, seed: int, number: int, document: int
 ) -> None:
-    ids, starts, lengths = texts_with_specials(40, 12, 3, seed)
-    together = draw(tiny_params.masker(seed, probability=0.3, **UNITS[unit]), ids, starts, lengths, number)
-    end = int(lengths[: document + 1].sum())
-    span = slice(end - int(lengths[document]), end)
+    flat = texts_with_specials(40, 12, 3, seed)
+    together = draw(tiny_params.masker(seed, probability=0.3, **UNITS[unit]), flat, number)
     again = tiny_params.masker(seed, probability=0.3, **UNITS[unit])
-    alone = again.mask(ids[span], starts[span], lengths[[document]], np.array([document]), np.array([number]))
-    assert np.array_equal(alone[0], together[0][span])
-    within = (together[1] >= span.start) & (together[1] < span.stop)
-    assert np.array_equal(alone[1] + span.start, together[1][within])
+    ids, chosen, begins = draw(again, one_document(flat, document), number, document)
+    start = int(flat.lengths[:document].sum())
+    assert np.array_equal(ids, together[0][start : start + len(ids)])
+    within = (together[1] >= start) & (together[1] < start + len(ids))
+    assert np.array_equal(chosen + start, together[1][within])
+    assert np.array_equal(begins, together[2][start : start + len(ids)])
 
 
 def test_each_pass_has_other_runs() -> None:
-    ids, starts, lengths = texts_with_specials(50, 30, 2)
-    masker = tiny_params.masker(1, unit="ngram", ngram=Ngram(**ERNIE))
-    first, second = (masker.units(ids, starts, lengths, np.arange(50), np.full(50, number)) for number in (0, 1))
-    assert not np.array_equal(first, second)
+    flat, masker = texts_with_specials(50, 30, 2), tiny_params.masker(1, unit="ngram", ngram=ERNIE)
+    assert not np.array_equal(draw(masker, flat, 0)[2], draw(masker, flat, 1)[2])
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"unit": "ngram"}, "unit is ngram and ngram is missing"),
-        ({"unit": "word", "ngram": Ngram(**ERNIE)}, "unit is word and ngram is given"),
+        ({"unit": "word", "ngram": ERNIE}, "unit is word and ngram is given"),
     ],
 )
-def test_ngram_belongs_to_its_unit_only(changes: dict, message: str) -> None:
+def test_ngram_belongs_to_its_unit_only(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tiny_params.masking(**changes)
+
+
+@pytest.mark.parametrize("unit", tiny_params.UNITS)
+def test_the_audit_equals_a_naive_count_whatever_the_batches(unit: str) -> None:
+    pieces, dice = tiny.tokenizer(), np.random.default_rng(1)
+    classes = token_classes(pieces.tokens)
+    masker = tiny_params.masker(3, unit=unit, probability=0.5, **tiny_params.UNITS[unit])
+    counts, alone = Counter[str](), Counter[str]()
+    rates, drawn, sizes, hit_classes, classes_seen = [], [], [], Counter[str](), Counter[str]()
+    for number in range(5):
+        flat = short_texts(200, 6, dice)
+        _, chosen, begins = draw(masker, flat, number)
+        of_batch = masker.counts(flat, chosen, begins)
+        assert all(type(count) is int for count in of_batch.values())
+        counts.update(of_batch)
+        place = 0
+        for document, length in enumerate(flat.lengths.tolist()):
+            one = one_document(flat, document)
+            of_one = masker.counts(one, *draw(masker, one, number, document)[1:])
+            assert list(of_one) == list(of_batch)
+            alone.update(of_one)
+            inner = [i for i in range(place, place + length) if pieces.maskable[flat.ids[i]]]
+            if inner:
+                rates.append(sum(i in chosen for i in inner) / len(inner))
+                drawn.append(len({int(begins[: i + 1].sum()) for i in inner}))
+                sizes.append(len(inner))
+            for i in inner:
+                classes_seen[CLASSES[classes[flat.ids[i]]]] += 1
+                hit_classes[CLASSES[classes[flat.ids[i]]]] += i in chosen
+            place += length
+    # The chances are rounded to millionths, batch by batch.
+    assert {k: v for k, v in alone.items() if "expected" not in k} == {
+        k: v for k, v in counts.items() if "expected" not in k
+    }
+    several = [rate for rate, size in zip(rates, sizes, strict=True) if size > 1]
+    metrics = audit_metrics(counts)
+    for percent in (5, 50, 95):
+        # A quantile lies in the bins of its neighbours in order.
+        low, high = (np.quantile(rates, percent / 100, method=method) for method in ("lower", "higher"))
+        assert np.ceil(40 * low) - 1 < 40 * metrics.pop(f"rate_p{percent:02}") <= np.ceil(40 * high)
+    assert metrics.pop("documents_without_expected") == pytest.approx(np.mean([0.5**n for n in drawn]), abs=1e-6)
+    expected_whole = np.mean([0.5**n for n, size in zip(drawn, sizes, strict=True) if size > 1])
+    assert metrics.pop("documents_whole_expected") == pytest.approx(expected_whole, abs=1e-6)
+    assert metrics == {
+        "documents": len(rates),
+        "rate": sum(hit_classes.values()) / sum(classes_seen.values()),
+        "unit_tokens": sum(sizes) / sum(drawn),
+        "specials": 0,
+        "documents_without": rates.count(0.0) / len(rates),
+        "documents_whole": several.count(1.0) / len(several),
+        **{f"rate_{name}": hit_classes[name] / count for name, count in classes_seen.items()},
+    }
+    assert min(rates.count(0.0), several.count(1.0), len(classes_seen) - 3) > 0, "all kinds occur"
+
+
+def test_the_audit_sees_a_masked_special_token_and_a_document_masked_whole() -> None:
+    flat, masker = Flat(*tiny.documents(2, 5)), tiny_params.masker()
+
+    def counts(*chosen: int) -> dict[str, int]:
+        return masker.counts(flat, np.array(chosen), np.ones(10, bool))
+
+    assert counts(0, 2)["specials"] == 1
+    whole = counts(1, 2, 3)
+    assert (whole["documents_whole"], whole["documents_without"], whole["documents_several"]) == (1, 1, 2)
+    third = audit_metrics(counts(2, 6))
+    assert 13 / 40 < third["rate_p05"] < third["rate_p95"] < 14 / 40, "one of three tokens in either document"
+
+
+def test_chinese_posts_by_words(tmp_path: Path) -> None:
+    """From raw text to the audit: words by the segmenter, no post masked whole but by chance, none of it by mistake."""
+    pieces = chinese.tokenizer()
+    posts = [(str(number), text) for number, text in enumerate(chinese.posts(6_000, seed=4))]
+    write(tmp_path / "posts", posts, pieces, 64, segmenter=Segmenter("rjieba"))
+    corpus = TokenizedCorpus.load(tmp_path / "posts")
+    flat, masker = corpus.read(np.arange(len(corpus.lengths))), tiny_params.masker(1, pieces, unit="word")
+    counts: Counter[str] = Counter()
+    for number in range(4):
+        counts.update(masker.counts(flat, *draw(masker, flat, number)[1:]))
+    metrics = audit_metrics(counts)
+    assert metrics["rate"] == pytest.approx(0.15, abs=0.002)
+    assert metrics["rate_chinese"] == pytest.approx(0.15, abs=0.003)
+    assert metrics["specials"] == 0
+    assert metrics["unit_tokens"] > 1.3, "words of several characters"
+    assert metrics["documents_without"] == pytest.approx(metrics["documents_without_expected"], abs=0.01)
+    assert metrics["documents_whole"] == pytest.approx(metrics["documents_whole_expected"], abs=0.002)
+    assert metrics["documents_whole"] < 0.01
+
+
+def test_classes_go_by_the_writing() -> None:
+    tokens = {
+        "continuation": ["##ing", "##的"],
+        "chinese": ["的", "㐀"],
+        "latin": ["house", "é"],
+        "digit": ["2020", "½"],
+        "punctuation": ["。", "$", "#", "##"],
+        "other": ["🙂", "か", "Ж", ""],
+    }
+    for name, members in tokens.items():
+        assert [CLASSES[number] for number in token_classes(members)] == [name] * len(members)

@@ -54,7 +54,7 @@ def test_the_installed_kernel_accepts_our_arguments(rate: float, monkeypatch: py
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
     rows = batch.to(pack(np.array(LENGTHS), 24), meta)
-    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16).attend(projected, 4, rate)
+    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16).attend(projected, rate)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()
     assert projected.grad is not None
@@ -75,13 +75,13 @@ def test_on_cuda_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> N
     projected = torch.randn(sum(LENGTHS), 3 * 4 * 16, generator=draw, device=CUDA).bfloat16()
     rows = batch.to(pack(np.array(LENGTHS), 24), CUDA)
     made = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
-    plain = made.attend(projected, 4, 0.0).float()
+    plain = made.attend(projected, 0.0).float()
     torch.manual_seed(1)
-    draws = torch.stack([made.attend(projected, 4, 0.3).float() for _ in range(2000)])
+    draws = torch.stack([made.attend(projected, 0.3).float() for _ in range(2000)])
     assert not torch.equal(draws[0], draws[1])
     torch.testing.assert_close(draws.mean(0), plain, atol=0.06, rtol=0)
     torch.manual_seed(1)
-    assert torch.equal(made.attend(projected, 4, 0.3).float(), draws[0])
+    assert torch.equal(made.attend(projected, 0.3).float(), draws[0])
 
 
 def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:

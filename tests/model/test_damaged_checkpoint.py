@@ -23,7 +23,7 @@ from adaptbert.core.files import read_json
 from adaptbert.errors import BadData, UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import Architecture, check_architecture
-from adaptbert.prediction import Predictor
+from adaptbert.prediction.predictor import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.checkpoint_edits import edit, sealed

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from adaptbert.core.files import read_json
-from adaptbert.mlm import rung
+from adaptbert.mlm import step
 from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.training.resume import Work
@@ -24,7 +24,7 @@ from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 from tests.support.processors import FAST, ON_CPU, SLOW, processor
-from tests.support.rungs import Ladder
+from tests.support.steps import Steps
 
 OLDER = pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is held to older instructions on x86 only")
 CPU_FLAGS = Path("/proc/cpuinfo")
@@ -117,13 +117,13 @@ def test_the_printed_line(
 def test_all_ranks_train_in_what_the_first_has_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are processes of their own, for which the processor is what it is."""
     monkeypatch.setenv("ADAPTBERT_DEVICES", "2")
-    ladders = {name: Ladder(tmp_path / name) for name in ("auto", BF16, FLOAT32)}
+    projects = {name: Steps(tmp_path / name) for name in ("auto", BF16, FLOAT32)}
     for measurement, name in ((FAST, BF16), (SLOW, FLOAT32)):
         processor(monkeypatch, measurement)
         for value in ("auto", name):
-            ladders[value].pretrain(precision=value, micro_batch_tokens=64)
-        assert ladders["auto"].outputs() == ladders[name].outputs()
-    assert ladders[BF16].outputs() != ladders[FLOAT32].outputs()
+            projects[value].pretrain(precision=value, micro_batch_tokens=64)
+        assert projects["auto"].outputs() == projects[name].outputs()
+    assert projects[BF16].outputs() != projects[FLOAT32].outputs()
 
 
 @ON_CPU
@@ -155,21 +155,21 @@ def test_an_unfinished_run_keeps_its_precision(
 ) -> None:
     """Hours of training are not thrown away because a measurement turns out otherwise."""
     name = BF16 if began is FAST else FLOAT32
-    undisturbed, ladder = Ladder(tmp_path / "undisturbed"), Ladder(tmp_path / "ladder")
+    undisturbed, interrupted = Steps(tmp_path / "undisturbed"), Steps(tmp_path / "interrupted")
     undisturbed.pretrain(precision=name)
     monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work", code=""))
     processor(monkeypatch, began)
     with monkeypatch.context() as broken:
-        broken.setattr(rung, "write_json", lambda *_: 1 / 0)
+        broken.setattr(step, "write_json", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            ladder.pretrain(precision="auto")
+            interrupted.pretrain(precision="auto")
     (key,) = (tmp_path / "work").glob("*/key.json")
     assert read_json(key)["params"]["precision"] == name
     capsys.readouterr()
 
     processor(monkeypatch, now)
-    ladder.pretrain(precision="auto")
+    interrupted.pretrain(precision="auto")
     printed = capsys.readouterr().out
     assert f"precision auto: {name}, in which this run was begun\n" in printed
     assert "left alone" not in printed
-    assert ladder.outputs() == undisturbed.outputs()
+    assert interrupted.outputs() == undisturbed.outputs()

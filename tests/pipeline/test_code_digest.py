@@ -71,8 +71,8 @@ EDITS = {
     "adaptbert/statistics/spread.py": {"compare"},
     "adaptbert/report/page.css": {"compare"},
     "adaptbert/report/overview.html.j2": {"compare"},
-    "adaptbert/data/readers/conll.py": {"collect", "collect_task"},
-    "adaptbert/data/hub.py": {"collect", "collect_task"},  # imported in a function
+    "adaptbert/data/read_conll.py": {"collect", "collect_task"},
+    "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
     "adaptbert/text/documents.py": {"tokenize"},
     "adaptbert/text/vocabulary_extension.py": {"tokenizer"},
@@ -82,7 +82,7 @@ EDITS = {
     "adaptbert/mlm/sentence_pairs.py": MLM,
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
-    "adaptbert/statistics/calibration.py": {"compare"},
+    "adaptbert/comparison/inspection.py": {"compare"},
     "stages/pretrain.py": {"pretrain"},
 }
 

@@ -163,7 +163,7 @@ def test_a_source_that_is_missing_costs_no_output() -> None:
         if not outside <= read:
             assert [out.def_path for out in stage.outs if not out.persist] == [], address
         read |= outside
-    assert {"models/init/README.md", "data/sources/words.txt", "data/sources/general.txt"} <= read
+    assert {"models/init/README.md", "data/sources/words.txt", "data/own/demo/general.jsonl"} <= read
 
 
 def test_the_run_cache_knows_what_trains() -> None:

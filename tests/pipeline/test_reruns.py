@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.comparison.records import Comparison
 from adaptbert.config import load as params
 from adaptbert.core.files import read_json
 from tests.support.project import Project, clone
@@ -56,10 +57,10 @@ def test_what_a_recipe_leaves(project: Project) -> None:
     report = (project.root / "reports/index.html").read_text(encoding="utf-8")
     assert "<html" in report
     assert (project.root / "mlflow.db").exists()
-    metrics = read_json(project.root / "metrics/comparison.json")
-    assert {"section", "mention", "bits_per_char"} <= set(metrics)
-    below, here = (metrics["bits_per_char"][rung]["domain"] for rung in ("pretrain", "domain_transfer/domain"))
-    assert here < below, "even so little training on a text teaches that text"
+    comparison = Comparison.read(project.root / "metrics/comparison.json")
+    assert [task.name for task in comparison.tasks] == ["section", "mention"]
+    bits = {checkpoint.name: checkpoint.after["domain"] for checkpoint in comparison.checkpoints}
+    assert bits["domain_transfer/domain"] < bits["pretrain"], "even so little training on a text teaches that text"
 
 
 def test_words_in_the_fine_tuning_run_the_first_stage_alone(project: Project) -> None:

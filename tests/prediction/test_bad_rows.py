@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.prediction import Predictor
-from adaptbert.prediction.predictor import HELD
+from adaptbert.prediction.predictor import HELD, Predictor
 from adaptbert.tasks.module import PREDICT_ROWS
 from tests.support.cells import Project
 from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run

@@ -10,7 +10,7 @@ import pytest
 
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.core.files import read_json, write_json
-from adaptbert.prediction import Predictor
+from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
 from tests.support import tiny_tasks

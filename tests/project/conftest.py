@@ -1,3 +1,4 @@
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -6,6 +7,15 @@ import pytest
 
 from tests.support.commands import in_a_demo
 from tests.support.imports import ROOT
+
+WORDS = ["The room was clean.", "We waited for an hour.", "Never again!", "A quiet place to work.", "They were kind."]
+
+
+def rows(count: int, begin: int = 0) -> str:
+    """JSON lines of sentences with one of two labels."""
+    numbers = range(begin, begin + count)
+    each = [{"sentence": f"{WORDS[n % 5]} Room {n}.", "label": ["bad", "good"][n % 2]} for n in numbers]
+    return "".join(json.dumps(row) + "\n" for row in each)
 
 
 @pytest.fixture

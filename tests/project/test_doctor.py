@@ -1,7 +1,6 @@
 """adaptbert doctor: what it says of a machine."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from packaging.requirements import Requirement
 
 from adaptbert.model.precision import Speeds
 from adaptbert.project import doctor
-from adaptbert.project.doctor import Finding, Verdict
+from adaptbert.project.doctor import Finding
 from tests.support.commands import run
 from tests.support.processors import FAST, ON_CPU, SLOW, processor
 
@@ -17,27 +16,26 @@ from tests.support.processors import FAST, ON_CPU, SLOW, processor
 def test_doctor_finds_this_machine_good() -> None:
     """The suite runs where the recipe would: nothing may be wrong but room and device."""
     findings = list(doctor.examine())
-    bad = [finding for finding in findings if finding.verdict is Verdict.FAIL and finding.what != "disk"]
-    assert bad == []
+    assert [finding for finding in findings if finding.verdict == "FAIL" and finding.what != "disk"] == []
     seen = {finding.what for finding in findings}
-    assert {"python", "packages", "disk", "MLflow", "device", "DVC repository", "write to ./"} <= seen
+    assert {"python", "packages", "disk", "MLflow", "device", "precision", "DVC repository", "write to ./"} <= seen
 
 
 @pytest.mark.parametrize(
     ("finding", "verdict", "remedy"),
     [
-        (doctor.python("3.11.7", ">=3.11,<3.14"), Verdict.OK, ""),
-        (doctor.python("3.14.0", ">=3.11,<3.14"), Verdict.FAIL, "Python >=3.11,<3.14"),
-        (doctor.room(10 * 2**30), Verdict.OK, ""),
-        (doctor.room(2 * 2**30), Verdict.WARN, "dvc cache dir"),
-        (doctor.room(2**20), Verdict.FAIL, "free some"),
-        (doctor.record("sqlite:////srv/mlflow.db"), Verdict.OK, ""),
-        (doctor.record("https://user:secret@example.org"), Verdict.OK, ""),
-        (doctor.record("./mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
-        (doctor.record("file:///srv/mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
+        (doctor.python("3.11.7", ">=3.11,<3.14"), "ok", ""),
+        (doctor.python("3.14.0", ">=3.11,<3.14"), "FAIL", "Python >=3.11,<3.14"),
+        (doctor.room(10 * 2**30), "ok", ""),
+        (doctor.room(2 * 2**30), "warn", "dvc cache dir"),
+        (doctor.room(2**20), "FAIL", "free some"),
+        (doctor.record("sqlite:////srv/mlflow.db"), "ok", ""),
+        (doctor.record("https://user:secret@example.org"), "ok", ""),
+        (doctor.record("./mlruns"), "FAIL", "unset MLFLOW_TRACKING_URI"),
+        (doctor.record("file:///srv/mlruns"), "FAIL", "unset MLFLOW_TRACKING_URI"),
     ],
 )
-def test_findings(finding: Finding, verdict: Verdict, remedy: str) -> None:
+def test_findings(finding: Finding, verdict: str, remedy: str) -> None:
     assert (finding.verdict, remedy in finding.remedy) == (verdict, True), finding
     assert "secret" not in finding.observed
 
@@ -46,11 +44,11 @@ def test_packages_that_do_not_fit_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     versions = {"fastapi": "0.153.0", "torch": "2.13.0+cpu", "pytorch-lightning": None}
     monkeypatch.setattr(doctor, "_installed", versions.get)
     required = [Requirement(line) for line in ("fastapi>=0.139,<0.151", "torch>=2.11", "pytorch-lightning>=2.6.6")]
-    assert [(one.verdict, one.what, one.observed) for one in doctor.packages(required)] == [
-        (Verdict.FAIL, "fastapi", "0.153.0"),
-        (Verdict.FAIL, "pytorch-lightning", "not installed"),
+    assert [each[:3] for each in doctor.packages(required)] == [
+        ("FAIL", "fastapi", "0.153.0"),
+        ("FAIL", "pytorch-lightning", "not installed"),
     ]
-    assert [one.verdict for one in doctor.packages(required[1:2])] == [Verdict.OK]
+    assert [each.verdict for each in doctor.packages(required[1:2])] == ["ok"]
 
 
 def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +61,6 @@ def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes")
 def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -71,7 +68,7 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch
     # Root may write everywhere, and tests often run as root.
     monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
     (finding,) = doctor.writable(iter([tmp_path]))
-    assert (finding.verdict, finding.observed) == (Verdict.FAIL, "Permission denied")
+    assert (finding.verdict, finding.observed) == ("FAIL", "Permission denied")
 
 
 @ON_CPU
@@ -84,4 +81,4 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch
 )
 def test_doctor_says_what_precision_auto_takes(monkeypatch: pytest.MonkeyPatch, measurement: Speeds, text: str) -> None:
     processor(monkeypatch, measurement)
-    assert doctor.precision().observed.startswith(text)
+    assert [*doctor.device()][-1].observed.startswith(text)

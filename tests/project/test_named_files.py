@@ -3,11 +3,9 @@
 import os
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from adaptbert.data.installed_docs import read_names
 from adaptbert.errors import BadData
 from adaptbert.project import named_files
 from adaptbert.text.words import read_dictionary
@@ -41,13 +39,21 @@ SPECIAL = [
 @pytest.mark.parametrize("key", ["corpora.general.path", "tasks.section.train", "tokenize.words.dictionary"])
 @pytest.mark.parametrize(("name", "problem"), SPECIAL)
 def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem: str) -> None:
-    ((path, error),) = [each for each in named_files.check(recipe(**{key: name})) if each[1].code == 49]
+    ((path, error),) = [each for each in named_files.check(recipe(**{key: name})) if each[1].code == 50]
     assert path == name
     assert str(error).startswith(f"AB-050 params.yaml: {key}: {problem}")
     assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(error)
 
 
-@pytest.mark.parametrize("read", [read_names, read_dictionary])
-def test_readers_do_not_open_a_pipe(special: Path, read: Any) -> None:
+def test_the_dictionary_opens_no_pipe(special: Path) -> None:
     with pytest.raises(BadData, match=r"AB-050 pipe\.txt: not a readable regular file"):
-        read(Path("pipe.txt"))
+        read_dictionary(Path("pipe.txt"))
+
+
+def test_a_missing_file_of_the_demonstration_names_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    messages = [str(error) for _, error in named_files.check(recipe())]
+    assert (
+        "AB-050 params.yaml: tasks.section.dev: data/own/demo/section.dev.jsonl: no such file\n  "
+        "make it: python -m examples.docstrings demo" in messages
+    )

@@ -1,6 +1,8 @@
 """`adaptbert use PRESET --data DIR`: the files come below the project and under DVC, all of them or none."""
 
+import errno
 import os
+import resource
 import shlex
 import shutil
 import subprocess
@@ -12,6 +14,7 @@ import pytest
 from typer.testing import Result
 
 from adaptbert.codes import Code
+from adaptbert.errors import BadData
 from adaptbert.project import own_data
 from adaptbert.project.own_data import open_repository
 from tests.support.commands import DEMO, run
@@ -24,11 +27,12 @@ NAMES = [
     "zh_general.jsonl.gz",
     *(f"zh_task_ewect_usual.{split}.jsonl.gz" for split in ("dev", "test", "train")),
 ]
-OWN = Path("data/own")
+OWN, PARAMS = Path("data/own"), Path("params.yaml")
+CORRECT = "now correct the names of files and columns in params.yaml, and run: adaptbert check"
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Path:
+def text(project: Path, tmp_path: Path) -> Path:
     """The five files of the preset `weibo`, elsewhere; their bytes do not matter here."""
     folder = tmp_path / "文本 of mine"
     folder.mkdir()
@@ -41,12 +45,23 @@ def use(folder: Path | str, *more: str) -> Result:
     return run("use", "weibo", "--data", str(folder), *more)
 
 
+def used(folder: Path | str, *more: str) -> str:
+    done = use(folder, *more)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
 def own_files() -> list[str]:
     return sorted(path.name for path in OWN.iterdir()) if OWN.is_dir() else []
 
 
-def cached() -> list[Path]:
-    return [path for path in Path(".dvc/cache").rglob("*") if path.is_file()]
+def cached() -> int:
+    return sum(path.is_file() for path in Path(".dvc/cache").rglob("*"))
+
+
+def statuses() -> list[object]:
+    with open_repository() as repo:
+        return [out.status() for out in repo.index.outs]
 
 
 def untouched(done: Result, code: int, message: str) -> None:
@@ -54,30 +69,28 @@ def untouched(done: Result, code: int, message: str) -> None:
     assert (done.exit_code, message in done.stderr) == (code, True), done.output
     assert len(messages_in(done.stderr)) == 1
     assert "Traceback" not in done.output
-    assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
+    assert PARAMS.read_text(encoding="utf-8") == DEMO
     assert Path("plan.json").read_bytes() == (ROOT / "plan.json").read_bytes()
 
 
 @pytest.mark.parametrize("is_git", [True, False])
-def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path, is_git: bool) -> None:
+def test_files_come_below_the_project_and_under_dvc(text: Path, is_git: bool) -> None:
     """And git takes their records and leaves the text, where there is a git."""
     if not is_git:
         shutil.rmtree(".git")
     (text / "posts").mkdir()
     (text / "notes.md").touch()
     (text / ".hidden.txt").touch()
-    done = use(text)
-    assert done.exit_code == 0, done.output
-    assert done.output.splitlines() == [
+    assert used(text).splitlines() == [
         "params.yaml is now the preset 'weibo', and plan.json has its checkpoints and cells",
         "data/own: 5 files, 142 bytes, 5 of them copied now",
         "left out (a folder, or a name that tells no known format): notes.md, posts/",
-        "now correct the names of files and columns in params.yaml, and run: adaptbert check",
+        CORRECT,
     ]
-    assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO, "relative paths, for everybody"
+    assert PARAMS.read_text(encoding="utf-8") == WEIBO, "relative paths, for everybody"
     assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
     assert [(OWN / name).read_text() for name in NAMES] == NAMES
-    assert len(cached()) == 5
+    assert cached() == 5
     assert "no such file" not in run("check").output
     if is_git:
         subprocess.run(["git", "add", "--all"], check=True)
@@ -85,60 +98,53 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path, i
         assert listed.split() == [f"data/own/{name}.dvc" for name in NAMES]
 
 
-def test_again_nothing_is_done(project: Path, text: Path) -> None:
-    use(text)
-    texts, records = [OWN / name for name in NAMES], [OWN / f"{name}.dvc" for name in NAMES]
-    before = [(path.stat().st_mtime_ns, path.stat().st_ino) for path in texts], [path.read_text() for path in records]
+def test_again_nothing_is_done(text: Path) -> None:
+    used(text)
+    paths = [OWN / f"{name}{suffix}" for name in NAMES for suffix in ("", ".dvc")]
+    before = [(path.stat().st_mtime_ns, path.stat().st_ino, path.read_text()) for path in paths[::2]]
+    records = [path.read_text() for path in paths[1::2]]
     for folder in (text, OWN):
-        done = use(folder)
-        assert (done.exit_code, "5 files, 142 bytes, 0 of them copied now" in done.output) == (0, True), done.output
-    after = [(path.stat().st_mtime_ns, path.stat().st_ino) for path in texts], [path.read_text() for path in records]
-    assert after == before
+        assert "5 files, 142 bytes, 0 of them copied now" in used(folder)
+    assert [(path.stat().st_mtime_ns, path.stat().st_ino, path.read_text()) for path in paths[::2]] == before
+    assert [path.read_text() for path in paths[1::2]] == records
 
 
-def test_changed_and_new_files_are_copied_and_recorded(project: Path, text: Path) -> None:
-    use(text)
+def test_changed_and_new_files_are_copied_and_recorded(text: Path) -> None:
+    used(text)
     (text / NAMES[0]).write_text("other posts")
     (text / "words.txt").write_text("a word")
-    done = use(text)
-    assert (done.exit_code, "6 files, 135 bytes, 2 of them copied now" in done.output) == (0, True), done.output
-    assert "not named in params.yaml: data/own/words.txt\n" in done.output
+    output = used(text)
+    assert "6 files, 135 bytes, 2 of them copied now" in output
+    assert "not named in params.yaml: data/own/words.txt\n" in output
     assert (OWN / NAMES[0]).read_text() == "other posts"
-    assert len(cached()) == 7, "what was replaced is still in the cache"
-    with open_repository() as repo:
-        assert [out.status() for out in repo.index.outs] == [{}] * 6
+    assert cached() == 7, "what was replaced is still in the cache"
+    assert statuses() == [{}] * 6
 
 
-def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
+def test_files_alone_leave_params_as_it_is(text: Path) -> None:
     """Edits of params.yaml that exist nowhere else do not stand in the way of new files; the refusal says how."""
-    use(text)
+    used(text)
     edited = WEIBO.replace("epochs: 3", "epochs: 7")
-    Path("params.yaml").write_text(edited, encoding="utf-8")
+    PARAMS.write_text(edited, encoding="utf-8")
     (text / NAMES[0]).write_text("other posts")
     refused = use(text)
     command = f"adaptbert use --data '{text}'"
     assert refused.exit_code == 78
     assert refused.stderr.endswith(f"; to keep it and bring the files alone: {command}\n")
     done = run(*shlex.split(command)[1:])
-    assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-2:] == [
-        "params.yaml is unchanged",
-        "now correct the names of files and columns in params.yaml, and run: adaptbert check",
-    ]
+    assert (done.exit_code, done.output.splitlines()[-2:]) == (0, ["params.yaml is unchanged", CORRECT])
     assert (OWN / NAMES[0]).read_text() == "other posts"
-    assert Path("params.yaml").read_text(encoding="utf-8") == edited
-    with open_repository() as repo:
-        assert [out.status() for out in repo.index.outs] == [{}] * 5
+    assert PARAMS.read_text(encoding="utf-8") == edited
+    assert statuses() == [{}] * 5
 
 
-def test_a_folder_that_is_data_own_is_recorded_where_it_is(project: Path, text: Path) -> None:
+def test_a_folder_that_is_data_own_is_recorded_where_it_is(text: Path) -> None:
     shutil.copytree(text, OWN)
     (OWN / NAMES[0]).unlink()
     (OWN / NAMES[0]).symlink_to(text / NAMES[0])
-    done = use("data/own")
-    assert (done.exit_code, "1 of them copied now" in done.output) == (0, True), done.output
+    assert "1 of them copied now" in used("data/own")
     assert not (OWN / NAMES[0]).is_symlink(), "DVC keeps bytes, not links"
-    assert (len(cached()), (text / NAMES[0]).read_text()) == (5, NAMES[0])
+    assert (cached(), (text / NAMES[0]).read_text()) == (5, NAMES[0])
 
 
 # ---- what fails leaves everything as it was
@@ -183,24 +189,24 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_be_used(project: Path, text: Path, fault: str) -> None:
+def test_what_cannot_be_used(text: Path, fault: str) -> None:
     spoil, message = FAULTS[fault]
     spoil(text)
     untouched(use(text), 65, message)
     assert own_files() == []
 
 
-def test_a_file_that_exists_nowhere_else_is_not_replaced(project: Path, text: Path) -> None:
+def test_a_file_that_exists_nowhere_else_is_not_replaced(text: Path) -> None:
     OWN.mkdir()
     (OWN / NAMES[1]).write_text("my only copy")
     untouched(use(text), 65, f"AB-197 data/own/{NAMES[1]}: holds other bytes than the file of this name")
     assert own_files() == [NAMES[1]]
     assert (OWN / NAMES[1]).read_text() == "my only copy"
-    assert use(text, "--force").exit_code == 0
+    used(text, "--force")
     assert (OWN / NAMES[1]).read_text() == NAMES[1]
 
 
-def test_too_little_room(project: Path, text: Path) -> None:
+def test_too_little_room(text: Path) -> None:
     """Told before anything is copied. The size of a file with a hole is real, its blocks are not."""
     size = shutil.disk_usage(".").free
     with (text / "huge.txt").open("wb") as file:
@@ -208,25 +214,19 @@ def test_too_little_room(project: Path, text: Path) -> None:
     done = use(text)
     small = sum(len(name) for name in NAMES)
     untouched(done, 74, f"AB-189 data/own: {2 * (size + small):,} bytes needed, ")
-    assert (
-        " free\n  make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
-        in done.stderr
-    )
+    assert " free\n  make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into par" in done.stderr
     assert own_files() == []
 
 
-def test_dvc_at_work(project: Path, text: Path) -> None:
+def test_dvc_at_work(text: Path) -> None:
     with open_repository() as repo, repo.lock:
         untouched(use(text), 75, "AB-159 data/own: another DVC process is at work here\n  wait for it, and run again")
-    done = use(text)
-    assert (done.exit_code, "0 of them copied now" in done.output) == (0, True), "it goes on from there"
+    assert "0 of them copied now" in used(text), "it goes on from there"
 
 
-def test_params_and_ladder_are_restored_where_files_are_not_recorded(
-    project: Path, text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_params_and_plan_are_restored_where_files_are_not_recorded(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object) -> None:
-        assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO
+        assert PARAMS.read_text(encoding="utf-8") == WEIBO
         assert "ewect_usual" in Path("plan.json").read_text(encoding="utf-8")
         raise own_data.Unrecorded(Code.DVC, OWN, "DVC is at odds", "mend it")
 
@@ -234,7 +234,7 @@ def test_params_and_ladder_are_restored_where_files_are_not_recorded(
     untouched(use(text), 65, "AB-198 data/own: DVC is at odds")
 
 
-def test_killed_while_it_copies(project: Path, text: Path) -> None:
+def test_killed_while_it_copies(text: Path) -> None:
     """Half a file never has the name of a whole one, and the next call removes it."""
     code = """
 import os, signal, sys
@@ -251,6 +251,38 @@ cli.app(["use", "weibo", "--data", sys.argv[1]])
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert subprocess.run([sys.executable, "-c", code, str(text)], env=environment).returncode == -9
     assert [name[-5:] for name in own_files()] == [".part"] * 3
-    assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
-    assert use(text).exit_code == 0
+    assert PARAMS.read_text(encoding="utf-8") == DEMO
+    used(text)
     assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
+
+
+# ---- the copy of one file
+
+
+def test_a_copy_keeps_bytes_and_time_and_counts_them(tmp_path: Path) -> None:
+    source, steps = tmp_path / "a", list[int]()
+    source.write_bytes(os.urandom(own_data.BLOCK + 7))
+    os.utime(source, ns=(1, 1_234_567_890_123_456_789))
+    own_data.copy(source, tmp_path / "b", steps.append)
+    assert (tmp_path / "b").read_bytes() == source.read_bytes()
+    assert ((tmp_path / "b").stat().st_mtime_ns, sum(steps)) == (1_234_567_890_123_456_789, own_data.BLOCK + 7)
+
+
+def test_a_source_that_grows_meanwhile(tmp_path: Path) -> None:
+    source = tmp_path / "a"
+    source.write_text("a")
+    with pytest.raises(BadData, match=r"AB-050 .*changed while it was copied"):
+        own_data.copy(source, tmp_path / "b", lambda _: source.write_text("longer"))
+
+
+def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
+    """The system allows a file of so many bytes and no more."""
+    (tmp_path / "a").write_bytes(bytes(5000))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    problem = f"AB-189 .*: a cannot be copied here: {os.strerror(errno.EFBIG)}\n  make room"
+    try:
+        with pytest.raises(own_data.NotWritten, match=problem):
+            own_data.copy(tmp_path / "a", tmp_path / "b", lambda _: None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -15,7 +15,8 @@ from adaptbert.config import recipe as recipes
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.mlm.rung import RungRun, train_rung
+from adaptbert.mlm.step import Step
+from adaptbert.mlm.step import train as train_step
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.project import price
@@ -190,7 +191,7 @@ def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     one = document()["bases"]["small"]
     tokenized_project(tmp_path, document() | {"bases": {"small": one, "other": one}})
     with monkeypatch.context() as patched:
-        patched.setattr(price, "train_rung", lambda *_: pytest.fail("timed"))
+        patched.setattr(price, "train", lambda *_: pytest.fail("timed"))
         with pytest.raises(BadData, match="AB-218 data/tokenized/other: the text of this base is not tokenised"):
             prices(steps=3)
     for kind in ("tokenized", "tokenizer"):
@@ -211,8 +212,8 @@ def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path) -> No
     if text == "domain":
         corpus = corpus.mixed_with(TokenizedCorpus.load(corpora / "general"), values.replay_fraction, 1)
     heldout = [Path("data/tokenized/small/heldout/general")]
-    rung = RungRun("domain_transfer", "x", start, corpus, values, tiny_params.MEASURE, 1, heldout)
-    counts = train_rung(rung, tiny.work(project), tiny.no_record()).fitted.counts
+    step = Step("domain_transfer", start, corpus, values, tiny_params.MEASURE, 1, heldout)
+    counts = train_step(step, "x", tiny.work(project), tiny.no_record()).counts
     due = priced()["domain_transfer", text]
     masked = training_flop(start.config(), TOKENS, 64, *[round(TOKENS * counts["chosen"] / counts["tokens"])] * 2)
     assert due.tflop / due.trainings == pytest.approx(masked / 1e12, rel=0.002)

@@ -67,7 +67,7 @@ def test_the_demo_is_right() -> None:
         pytest.param(
             {
                 "compare.questions": {"both": ["domain_task", "general"]},
-                "compare.primary": ["both", "domain_text", "aa"],
+                "compare.primary": ["both", "domain_text"],
             },
             id="questions of one's own",
         ),
@@ -120,21 +120,12 @@ def test_allowed(changes: dict[str, Any]) -> None:
         # ---- names
         *(
             pytest.param(
-                {f"tasks.{name}": SECTION},
-                f"AB-112 params.yaml: tasks.{name}: '{name}' is a section of metrics/comparison.json\n  give the task "
-                "another name",
-                id=f"a task '{name}' would hide a section of the metrics",
-            )
-            for name in ("bits_per_char", "training", "inspection")
-        ),
-        *(
-            pytest.param(
                 arms(**{arm: BOTH}),
                 f"AB-112 params.yaml: arms.{arm}: '{arm}' is {what}\n  give the arm another name",
                 id=f"an arm '{arm}' would hide another",
             )
             for arm, what in (
-                ("steps", "a section of metrics/comparison.json"),
+                ("steps", "a section of metrics/metrics.json"),
                 ("majority", "a baseline"),
                 ("tfidf_logistic", "a baseline"),
             )
@@ -344,8 +335,8 @@ def test_allowed(changes: dict[str, Any]) -> None:
         ),
         pytest.param(
             {"tasks.section": {**FILES, "type": "regression"}, "overrides.section.finetune.class_weights": "balanced"},
-            "AB-111 params.yaml: overrides.section.finetune.class_weights: class_weights and type 'regression': only texts and pairs "
-            "with labels have them\n  change one of them",
+            "AB-111 params.yaml: overrides.section.finetune.class_weights: class_weights and type 'regression': only "
+            "texts and pairs with labels have them\n  change one of them",
             id="a number has no classes",
         ),
         # ---- questions
@@ -353,7 +344,7 @@ def test_allowed(changes: dict[str, Any]) -> None:
             pytest.param(
                 {"compare.primary": [name]},
                 f"AB-099 params.yaml: compare.primary: '{name}' is no question (did you mean 'domain_text'?)\n  write "
-                f"one of {', '.join(QUESTIONS)}, aa",
+                f"one of {', '.join(QUESTIONS)}",
                 id=f"no question {name}",
             )
             for name in ("domain_texts", "domain_text/news")
@@ -371,7 +362,7 @@ def test_allowed(changes: dict[str, Any]) -> None:
                 "another name",
                 id=f"a question {name} is there",
             )
-            for name in ("climb", "aa")
+            for name in ("climb", "domain_text")
         ),
     ],
 )
@@ -485,9 +476,9 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_a_notice() -> None:
             "verdict; questions that the arms answer: task_transfer",
         ),
         (
-            {"compare.primary": ["aa"]},
-            "compare.primary: no task has the arms for aa, so there will be no verdict; questions that the arms "
-            "answer: pretrain, more_training",
+            {"compare.primary": ["task_transfer_from_scratch"]},
+            "compare.primary: no task has the arms for task_transfer_from_scratch, so there will be no verdict; "
+            "questions that the arms answer: pretrain, more_training",
         ),
         (
             {"compare.primary": ["pretrain"]},
@@ -503,5 +494,3 @@ def test_a_question_without_a_verdict_is_a_notice(changes: dict[str, Any], expec
 
 def test_questions_with_a_verdict_are_none() -> None:
     assert notices(arms=["general", "task"], **{"compare.primary": ["task_transfer"]}) == []
-    again = arms(repeated={"again": "domain"})
-    assert notices(**again) == notices(**again, **{"compare.primary": ["aa"]}) == []

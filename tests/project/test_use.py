@@ -11,13 +11,16 @@ from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
 IS_NOW = "params.yaml is now the preset '{}', and plan.json has its checkpoints and cells\n"
+PARAMS = Path("params.yaml")
+SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
+EDITED = DEMO.replace("seed: 1 ", "seed: 7 ")
 
 
 def test_use_writes_the_preset(project: Path) -> None:
     before = {*project.iterdir()}
     done = run("use", "smoke")
     assert (done.exit_code, done.output) == (0, IS_NOW.format("smoke") + "now run: adaptbert check\n")
-    assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
+    assert PARAMS.read_text(encoding="utf-8") == SMOKE
     assert list(read(project / "plan.json").domain_transfer) == ["domain-small-1"]
     assert {*project.iterdir()} == before
 
@@ -35,51 +38,39 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        pytest.param(
-            ["use", "wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?)\n  known:", id="name"
-        ),
-        pytest.param(
-            ["use", "smoke", "--data", "my files"],
+        (["wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?)\n  known:"),
+        (
+            ["smoke", "--data", "my files"],
             78,
             "preset 'smoke' brings its own text\n  leave --data out, or the preset, to bring the files alone: "
             "adaptbert use --data 'my files'",
-            id="own text and files",
         ),
-        pytest.param(
-            ["use", "weibo", "--data", "my files/a.jsonl.gz"],
+        (
+            ["weibo", "--data", "my files/a.jsonl.gz"],
             65,
             "AB-050 --data my files/a.jsonl.gz: is a file, not a folder\n  name the folder that holds your files; "
             "--data 'my files' takes all that lie there",
-            id="a file",
         ),
-        pytest.param(
-            ["use"], 78, "AB-099 presets: neither a preset nor --data was named\n  known presets: bio", id="none"
-        ),
+        ([], 78, "AB-099 presets: neither a preset nor --data was named\n  known presets: bio"),
     ],
 )
 def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], code: int, message: str) -> None:
     (project / "my files").mkdir()
     (project / "my files/a.jsonl.gz").touch()
     before = {*project.iterdir()}
-    done = run(*arguments)
+    done = run("use", *arguments)
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
-    assert (project / "params.yaml").read_text(encoding="utf-8") == DEMO
-    assert {*project.iterdir()} == before
+    assert (PARAMS.read_text(encoding="utf-8"), {*project.iterdir()}) == (DEMO, before)
 
 
-def test_use_keeps_unknown_edits_unless_forced(project: Path) -> None:
-    edited = DEMO.replace("seed: 1 ", "seed: 7 ")
-    (project / "params.yaml").write_text(edited, encoding="utf-8")
+def test_use_keeps_unknown_edits_unless_they_are_committed_or_forced(project: Path) -> None:
+    PARAMS.write_text(EDITED, encoding="utf-8")
     done = run("use", "smoke")
-    assert done.exit_code == 78
+    assert (done.exit_code, PARAMS.read_text(encoding="utf-8")) == (78, EDITED)
     assert "holds changes that are neither committed nor a preset\n  commit it" in done.stderr
-    assert (project / "params.yaml").read_text(encoding="utf-8") == edited
     assert run("use", "smoke", "--force").exit_code == 0
-    assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
-
-
-def test_use_replaces_edits_that_are_committed(project: Path) -> None:
-    (project / "params.yaml").write_text(DEMO.replace("seed: 1 ", "seed: 7 "), encoding="utf-8")
+    assert PARAMS.read_text(encoding="utf-8") == SMOKE
+    PARAMS.write_text(EDITED, encoding="utf-8")
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in (["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
         subprocess.run(["git", *command], check=True)

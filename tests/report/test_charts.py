@@ -12,9 +12,8 @@ from adaptbert.report.charts import curves
 from adaptbert.report.charts import rows as charts
 from adaptbert.report.charts.svg import style_sheet, svg_text
 from adaptbert.report.language import same
-from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.verdicts import GAINS, Verdict
-from tests.support.judged_steps import answered
+from tests.support.judged_steps import answered, untested
 from tests.support.known import known
 from tests.support.simulated import ARMS
 
@@ -98,7 +97,7 @@ def whiskers(comparison: Comparison, mean: float, half: float | None, verdict: V
     """Of one step; without an interval where `half` is None."""
     step = answered(comparison.tasks[0], "domain_text", mean, half or 1.0, verdict, 0.04)
     if half is None:
-        step = replace(step, difference=Difference(mean, 2, 1, None, 0.95))
+        step = replace(step, difference=untested(mean, seeds=2))
     return charts.whiskers([step], worth, "id")
 
 

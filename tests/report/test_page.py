@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from adaptbert.comparison.evaluation.class_scores import Confusion
-from adaptbert.comparison.records import Comparison, OnSeveralTasks, Task
+from adaptbert.comparison.records import Comparison, Confusion, Replicated, Task
 from adaptbert.core.files import write_json
 from adaptbert.report import overview, terms
 from adaptbert.report.language import change, p_value
 from adaptbert.report.markdown import in_markdown
-from adaptbert.report.metrics_json import summary
 from adaptbert.report.mlflow_runs import ADDRESS
 from adaptbert.report.page import render
 from adaptbert.report.sentences import captions, first_screen, rungs, starts, trust
@@ -25,7 +23,7 @@ from adaptbert.report.terms import STANDS
 from adaptbert.report.text_table import comparison_table
 from adaptbert.statistics.intervals import Interval
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
-from tests.support.judged_steps import answered, difference
+from tests.support.judged_steps import answered, difference, retrained
 from tests.support.known import known
 from tests.support.page_reader import CHINESE, Reader, seen
 from tests.support.simulated import ACCURACY, ARMS, Simulated, compared, edited, rearmed, simulate
@@ -171,7 +169,7 @@ def test_where_each_rung_was_trained_once_nothing_says_that_a_step_helps(tmp_pat
             expected = ("one_draw" if step.primary else "descriptive", None, None)
             assert (step.verdict, step.p_holm, step.needed) == expected
         assert known(known(known(task.step("domain_text")).difference).low) > 0.1, "the weights differ without doubt"
-    assert sure.on_several == []
+    assert sure.replicated == []
     page = render(sure)
     assert claims(page) == []
     assert set(re.findall(r'class="(?:chip|whisker|mean) verdict-(\w+)"', page)) == {"one_draw", "descriptive"}
@@ -193,9 +191,11 @@ def test_a_second_draw_is_advised_only_where_it_brings_a_verdict(
 
 
 def test_an_effect_on_several_tasks_is_a_sentence_of_its_own(repeated: Comparison, several: Comparison) -> None:
-    questions = [("domain_text/news", 2, 1), ("task_transfer_after_domain", 0, 0)]
-    mixed = [OnSeveralTasks(name, "small", 4, gains, losses) for name, gains, losses in questions]
-    texts = [text.en for text in overview.verdict(replace(repeated, on_several=mixed))]
+    mixed = [
+        Replicated("domain_text/news", "domain_text", "news", "small", 4, 2, 1),
+        Replicated("task_transfer_after_domain", "task_transfer_after_domain", None, "small", 4, 0, 0),
+    ]
+    texts = [text.en for text in overview.verdict(replace(repeated, replicated=mixed))]
     assert [text for text in texts if text.startswith("On at least")] == [
         "On at least 2 of these 4 tasks, the domain text itself (news) brings a gain.",
         "On at least 1 of these 4 tasks, the domain text itself (news) brings a loss.",
@@ -209,7 +209,7 @@ def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
     """A negative correlation, its interval, its axis and a learning rate of 1e-05 are written with the same minus."""
     task = comparison.tasks[0]
     below = Interval(-0.21, -0.4, -0.02, 0.1, 3)
-    arms = [replace(arm, interval=below, scores={1: -0.2, 2: -0.22, 3: -0.21}) for arm in task.arms]
+    arms = [replace(arm, interval=below) for arm in task.arms]
     steps = [replace(step, difference=difference(-0.21, 0.19)) for step in task.steps]
     task = replace(task, metric="pearson", target="number", arms=arms, steps=steps, inspection=None)
     negative = replace(comparison, tasks=[task])
@@ -217,7 +217,7 @@ def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
     assert "−21.0" in page
     assert "−40" in page, "on the axis"
     assert re.findall(r"(?<![\w-])-\s?\d[^\n]{0,20}|\de-\d", page) == []
-    table = comparison_table(summary(negative))
+    table = comparison_table(negative)
     assert "-21.0" in table
     assert "−" not in table
 
@@ -235,7 +235,10 @@ def test_the_mark_beside_an_arm_means_best_on_dev_and_nothing_else(
 ) -> None:
     """`scratch` once had it where all arms were equal, as if it had won."""
     task = comparison.tasks[0]
-    arms = [replace(arm, dev={1: score, 2: score}) for arm, score in zip(task.arms[:3], dev, strict=False)]
+    arms = [
+        replace(arm, runs=[replace(run, dev=score) for run in arm.runs])
+        for arm, score in zip(task.arms[:3], dev, strict=False)
+    ]
     task = replace(task, arms=arms, chosen=arms[dev.index(max(dev))].name)
     page = render(replace(comparison, tasks=[task]))
     patterns = {
@@ -342,9 +345,8 @@ def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...], draws: int)
     assert not re.findall(r"[\d.]+ to [+−]?[\d.]+|[\d.]+ 到 ", of_scores), "neither in words"
     assert 'class="whisker' not in page, "nor drawn"
     assert {step.verdict for step in task.steps} == {"untested"}
-    section = summary(comparison)["section"]["small"]
-    assert not {"low", "high"} & {key for arm in ARMS for key in section[arm]}
-    assert "(an interval needs three seeds)" in comparison_table(summary(comparison))
+    assert {known(arm.interval).low for arm in task.arms} == {None}
+    assert "(an interval needs three seeds)" in comparison_table(comparison)
 
 
 def made_alike(made: Simulated) -> None:
@@ -406,22 +408,21 @@ def test_choice_and_cost_of_a_search_are_reported(made: Simulated) -> None:
 
 def test_the_masking_audit_is_reported(comparison: Comparison, page: str) -> None:
     table = part(page, 'id="table-masks"', "</table>")
-    assert table.count('<th scope="row"') == len(comparison.rungs) - 1, "all but random weights"
+    assert table.count('<th scope="row"') == len(comparison.checkpoints) - 1, "all but random weights"
     for shown in ("<b>15.0</b>", "6.0–26.2<", "mean length 1.00 tokens", "continuation (##)", "expected"):
         assert shown in table
     assert "Chinese</span>" not in table, "a class that does not occur has no column"
-    none = [replace(rung, masks=None) for rung in comparison.rungs]
-    assert 'id="table-masks"' not in render(replace(comparison, rungs=none))
+    none = {each.name: {"masks": None} for _, each in comparison.trained()}
+    assert 'id="table-masks"' not in render(retrained(comparison, none))
 
 
 def test_random_weights_that_no_arm_has_are_measured_on_general_text_alone(comparison: Comparison) -> None:
-    general = {"general": comparison.rungs[0].before["general"]}
+    general = {"general": comparison.checkpoints[0].before["general"]}
     changes: dict[str, dict[str, Any]] = {
         "scratch": {"before": general, "after": general},
         "pretrain": {"before": general},
     }
-    of_rungs = [replace(rung, **changes.get(rung.name, {})) for rung in comparison.rungs]
-    row = part(render(replace(comparison, rungs=of_rungs)), "<code>pretrain</code><small>", "</tr>")
+    row = part(render(retrained(comparison, changes)), "<code>pretrain</code><small>", "</tr>")
     assert len(re.findall("<b>", row)) == len(comparison.heldout)
     assert len(re.findall(r"<td[^>]*><b>[^<]*</b><small>", row)) == 1
 
@@ -440,14 +441,13 @@ def test_of_several_starts_every_run_is_a_dot_and_a_number(several: Comparison) 
     page = render(several)
     for task in several.tasks:
         figure = part(page, f'id="arms-{task.anchor}"', "</figure>")
-        assert figure.count('<circle class="dot"') == sum(arm.runs for arm in task.arms)
+        assert figure.count('<circle class="dot"') == sum(len(arm.runs) for arm in task.arms)
         heights = set(re.findall(r'<circle class="dot" cx="[^"]*" cy="([^"]*)"', figure))
-        assert len(heights) == sum(len(arm.by_draw) for arm in task.arms), "a line of dots for each draw"
+        assert len(heights) == sum(len(arm.by_replicate) for arm in task.arms), "a line of dots for each draw"
         table = part(page, f'id="table-{task.anchor}"', "</table>")
-        runs = [(draw, *run) for arm in task.arms for draw, scores in arm.by_draw.items() for run in scores.items()]
-        for draw, seed, score in runs:
-            title = f"draw {draw}, seed {seed}" if draw else f"seed {seed}"
-            assert f'title="{title}">{100 * score:.1f}</span>' in table
+        for run in [run for arm in task.arms for run in arm.runs]:
+            title = f"draw {run.replicate}, seed {run.seed}" if run.replicate else f"seed {run.seed}"
+            assert f'title="{title}">{100 * run.score:.1f}</span>' in table
     table = part(page, 'id="table-bits"', "</table>")
     assert table.count('<th scope="row"') == 2 * 8, "no row for each draw"
     assert "3.12–3.14" in table, "the lowest and the highest draw of domain_transfer/domain on general text"
@@ -465,7 +465,7 @@ def test_the_section_of_starts_has_every_arm_of_every_start(several: Comparison,
         assert table.count('role="rowheader"') == len(ranking.arms) == 6
         standings = [each for arm in ranking.arms for each in arm.standings]
         cells = re.findall(r'<td role="cell" data-task="(\w+)"><b>([\d.]+)</b>', table)
-        assert cells == [(each.start, f"{100 * known(each.interval).mean:.1f}") for each in standings]
+        assert cells == [(each.base, f"{100 * known(each.interval).mean:.1f}") for each in standings]
         chips = re.findall(r'class="chip verdict-(\w+)">([^<]*) <span lang="en">([^<]*)<', table)
         assert chips == [
             (each.verdict, change(known(each.difference).mean), STANDS[each.verdict].en)
@@ -498,7 +498,7 @@ def test_markdown_has_the_answers_the_arms_and_the_bits(repeated: Comparison) ->
     assert len(rows(english, "Arms")) == sum(len(task.arms) + len(task.baselines) for task in repeated.tasks)
     bits = {cells[0]: cells[1:] for cells in rows(english, "Bits per character on held-out text")}
     assert bits == {
-        f"`{rung.name}`": [f"{rung.after[text]:.3f}" for text in repeated.heldout] for rung in repeated.rungs
+        f"`{each.name}`": [f"{each.after[text]:.3f}" for text in repeated.heldout] for _, each in repeated.trained()
     }
 
 

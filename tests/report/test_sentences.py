@@ -11,8 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.records import Comparison, Detectable, Needed, Ranking, Step, Task
-from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.records import Comparison, Cost, Detectable, Needed, Ranking, Run, Step, Task
 from adaptbert.report import overview
 from adaptbert.report.language import Text
 from adaptbert.report.sentences import captions, first_screen, repetition, rungs, starts, steps, tasks, trust
@@ -20,7 +19,7 @@ from adaptbert.report.terms import STANDS
 from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.verdicts import GAINS, Verdict
-from tests.support.judged_steps import answered, difference
+from tests.support.judged_steps import answered, difference, retrained, untested
 from tests.support.known import known
 
 WORTH = 0.01
@@ -33,7 +32,7 @@ def undecided(task: Task, **changes: Any) -> Step:
 
 def without(task: Task, *arms: str) -> Task:
     """Arms that were planned and have no result."""
-    bare: dict[str, Any] = {"scores": {}, "by_draw": {}, "interval": None}
+    bare: dict[str, Any] = {"runs": [], "interval": None}
     return replace(task, arms=[replace(arm, **bare) if arm.name in arms else arm for arm in task.arms])
 
 
@@ -64,7 +63,6 @@ STEPS: dict[str, tuple[Callable[[Task], Step], str]] = {
         lambda task: answered(task, "domain_text", 3e-4, 1e-4, "descriptive"),
         "between 0 and +0.1 points (95 % interval within 0.1 of 0; 3 draws, 3 seeds, ",
     ),
-    "one recipe": (lambda task: undecided(task, question="aa"), "the true difference is 0."),
     "own values": (
         lambda task: undecided(task, own_values=["domain"]),
         "Fine-tuning differs as well: `overrides.domain.finetune` in params.yaml. One run of it takes: domain",
@@ -74,15 +72,15 @@ STEPS: dict[str, tuple[Callable[[Task], Step], str]] = {
         "Not testable: the two arms share no seed.",
     ),
     "one seed": (
-        lambda task: undecided(task, difference=Difference(0.02, 1, 1, None, 0.95)),
+        lambda task: undecided(task, difference=untested(0.02, seeds=1)),
         "Not testable: +2.0 points on 1 seed; an interval needs three seeds.",
     ),
     "two seeds": (
-        lambda task: undecided(task, difference=Difference(0.02, 2, 1, None, 0.95)),
+        lambda task: undecided(task, difference=untested(0.02, seeds=2)),
         "Not testable: +2.0 points on 2 seeds; an interval needs three seeds.",
     ),
     "alike": (
-        lambda task: undecided(task, difference=replace(difference(0.0, 0.0))),
+        lambda task: undecided(task, difference=difference(0.0, 0.0)),
         "The answers of both arms score alike: 0.0 points for each of 3 seeds and on all test rows.",
     ),
 }
@@ -127,7 +125,7 @@ def beside(task: Task, score: float, gap: Difference, **changes: Any) -> Task:
 
 
 def rowless(gap: Difference) -> Difference:
-    return replace(gap, variance=replace(known(gap.variance), parts={"seeds": 1e-4}))
+    return replace(gap, variance={"seeds": 1e-4})
 
 
 BASELINES: dict[str, tuple[Difference, str, str]] = {
@@ -139,7 +137,7 @@ BASELINES: dict[str, tuple[Difference, str, str]] = {
     "loses": (difference(0.4, 0.05), "domain scores higher, +40.0 (95 % interval +35.0 to +45.0).", ">arm better<"),
     "ties": (
         rowless(difference(0.01, 0.05)),
-        "differs from it by +1.0 (95 % interval −1.3 to +3.3, which leaves out the test rows), so neither is clearly",
+        "differs from it by +1.0 (95 % interval −4.0 to +6.0, which leaves out the test rows), so neither is clearly",
         ">no clear difference<",
     ),
     "wins_once": (
@@ -157,8 +155,8 @@ BASELINES: dict[str, tuple[Difference, str, str]] = {
         "on these weights, domain scores higher",
         ">on these weights, arm higher<",
     ),
-    "higher": (Difference(-0.75, 2, 1, None, 0.95), "; the gap is not testable.", "baseline higher, not testable"),
-    "lower": (Difference(0.3, 1, 1, None, 0.95), "; the gap is not testable.", "arm higher, not testable"),
+    "higher": (untested(-0.75, seeds=2), "; the gap is not testable.", "baseline higher, not testable"),
+    "lower": (untested(0.3, seeds=1), "; the gap is not testable.", "arm higher, not testable"),
 }
 
 
@@ -194,13 +192,13 @@ def test_of_several_baselines_the_best_counts_and_its_rows_are_said(comparison: 
 @pytest.mark.parametrize(
     ("changes", "verdict"),
     [
-        ({"ece": 0.05, "chance": 0.04}, "No miscalibration is detectable on these rows."),
-        ({"ece": 0.12, "chance": 0.04, "confidence": 0.8, "accuracy": 0.7}, "The model is overconfident."),
-        ({"ece": 0.12, "chance": 0.04, "confidence": 0.6, "accuracy": 0.7}, "The model is underconfident."),
-        ({"ece": 0.0, "chance": 0.0, "confidence": 1.0, "accuracy": 1.0}, "No miscalibration"),
+        ({"ece": 0.05, "ece_by_chance": 0.04}, "No miscalibration is detectable on these rows."),
+        ({"ece": 0.12, "ece_by_chance": 0.04, "confidence": 0.8, "accuracy": 0.7}, "The model is overconfident."),
+        ({"ece": 0.12, "ece_by_chance": 0.04, "confidence": 0.6, "accuracy": 0.7}, "The model is underconfident."),
+        ({"ece": 0.0, "ece_by_chance": 0.0, "confidence": 1.0, "accuracy": 1.0}, "No miscalibration"),
         # Bins say little, and the means differ by three standard errors, or hardly.
-        ({"ece": 0.12, "chance": 0.1, "confidence": 0.4, "accuracy": 0.3}, "The model is overconfident."),
-        ({"ece": 0.05, "chance": 0.1, "confidence": 0.4, "accuracy": 0.35}, "No miscalibration"),
+        ({"ece": 0.12, "ece_by_chance": 0.1, "confidence": 0.4, "accuracy": 0.3}, "The model is overconfident."),
+        ({"ece": 0.05, "ece_by_chance": 0.1, "confidence": 0.4, "accuracy": 0.35}, "No miscalibration"),
     ],
 )
 def test_confidence_is_judged_by_more_than_chance(
@@ -223,7 +221,7 @@ def test_of_the_best_arm(comparison: Comparison) -> None:
         rf"[\d.]+ to [\d.]+; 1 draw, 3 seeds, {ROWS}\)\.",
         tasks.best(task, 0.95).en,
     )
-    equal = [replace(arm, dev={1: 0.3, 2: 0.3, 3: 0.3}) for arm in task.arms[:2]]
+    equal = [replace(arm, runs=[replace(run, dev=0.3) for run in arm.runs]) for arm in task.arms[:2]]
     tied = tasks.best(replace(task, arms=equal, chosen="scratch"), 0.95).en
     assert tied.startswith("scratch and general score equally on the dev split; scratch is the first of them; on the")
     alone = tasks.best(replace(task, arms=task.arms[:1], chosen="scratch"), 0.95).en
@@ -243,8 +241,8 @@ def test_of_draws_that_were_not_repeated(comparison: Comparison, repeated: Compa
     price = (
         "Verdicts need at least two draws (`compare.replicates: 2` in params.yaml): 4.50 M tokens and 143 TFLOP more."
     )
-    assert repetition.once(replace(comparison, one_more_draw=Cost(4_500_000, 143.0))).en == f"{once} {price}"
-    assert repetition.once(replace(comparison, one_more_draw=None)).en == once
+    assert repetition.once(replace(comparison, one_more_replicate=Cost(4_500_000, 143.0))).en == f"{once} {price}"
+    assert repetition.once(replace(comparison, one_more_replicate=None)).en == once
     assert repetition.once(repeated).en.startswith("Each rung above general pre-training was trained 3 times (draws)")
 
 
@@ -268,7 +266,8 @@ def test_what_stands_before_the_answers(comparison: Comparison) -> None:
     rejected = {"domain": {"duplicate": 800, "dev_or_test_text": 1_012}, "section": {"in_test": 3}}
     sources = [replace(source, rejected=rejected.get(source.name, {})) for source in comparison.sources]
     first, second = comparison.tasks
-    arms = [replace(arm, degenerate=[(1, 1)] if arm.name == "task" else []) for arm in first.arms]
+    failed = [Run(1, seed, 0.1, 0.1, degenerate=seed == 1) for seed in (1, 2, 3)]
+    arms = [replace(arm, runs=failed) if arm.name == "task" else arm for arm in first.arms]
     first = replace(first, arms=arms, scattered=["scratch", "task"])
     spent = Cost(12_300_000, 456.78)
     troubled = replace(comparison, tasks=[first, without(second, "scratch")], sources=sources, spent=spent)
@@ -364,13 +363,9 @@ def test_masks_that_differ_from_the_configuration_are_named(
     comparison: Comparison, changes: dict[str, float], sentence: str
 ) -> None:
     assert rungs.masking(comparison) == []
-    of_rungs = [
-        replace(rung, masks=replace(known(rung.masks), audit={**known(rung.masks).audit, **changes}))
-        if rung.name == "pretrain"
-        else rung
-        for rung in comparison.rungs
-    ]
-    (trouble,) = rungs.masking(replace(comparison, rungs=of_rungs))
+    masks = known(next(each.masks for each in comparison.checkpoints if each.name == "pretrain"))
+    other = replace(masks, audit={**masks.audit, **changes})
+    (trouble,) = rungs.masking(retrained(comparison, {"pretrain": {"masks": other}}))
     assert trouble.en.startswith(sentence)
 
 
@@ -378,10 +373,9 @@ def test_of_rungs_that_mean_nothing(comparison: Comparison) -> None:
     assert rungs.reading(comparison) == []
     changes: dict[str, dict[str, Any]] = {
         "pretrain": {"random_head": True},
-        "domain_transfer/domain": {"missing": True},
+        "domain_transfer/domain": {"cost": None},
     }
-    of_rungs = [replace(rung, **changes.get(rung.name, {})) for rung in comparison.rungs]
-    spoilt = replace(comparison, rungs=of_rungs, began_from={"small": "bert-base"})
+    spoilt = replace(retrained(comparison, changes), began_from={"small": "bert-base"})
     assert [text.en for text in rungs.reading(spoilt)] == [
         "General pre-training started from bert-base, whose earlier training is not counted here.",
         "The masked-LM head of pretrain was never trained: its bits per character mean nothing.",

@@ -17,7 +17,7 @@ from adaptbert.data.validate_corpus import validate_corpus
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.runtime import cluster
 from adaptbert.runtime.worker_pool import WorkerLost, in_order
-from adaptbert.text.corpus_writer import write
+from adaptbert.text.token_store import write
 from tests.runtime.test_worker_pool import die, refuse, square
 from tests.support import raw, tiny
 from tests.support.imports import ROOT, imports, modules

@@ -66,7 +66,7 @@ def test_arguments_follow_the_signature(project: Path) -> None:
 def test_the_values_of_a_corpus(project: Path) -> None:
     for corpus in ("general", "domain"):
         assert exit_code(collect, "--corpus", corpus, "--out", "x") == 0
-        assert called["params"].path == f"data/sources/smoke_{corpus}.txt"
+        assert called["params"].path == f"data/own/smoke/{corpus}.jsonl"
 
 
 def test_values_that_differ_by_name(project: Path) -> None:

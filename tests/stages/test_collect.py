@@ -14,8 +14,8 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.data import labelled_set
+from adaptbert.data.fields import Fields
 from adaptbert.data.layout import Layout
-from adaptbert.data.readers.fields import Fields
 from adaptbert.errors import BadData
 from tests.support.messages import messages_in
 from tests.support.rules import errors
@@ -62,13 +62,13 @@ def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     assert str(tmp_path) not in json.dumps(manifest)
 
 
-@pytest.mark.parametrize(("name", "rest"), [("id", ": rows are then named after file and line"), ("group", "")])
-def test_a_column_that_need_not_be_mapped(name: str, rest: str) -> None:
+@pytest.mark.parametrize("name", ["id", "group"])
+def test_a_column_that_need_not_be_mapped(name: str) -> None:
     """A preset maps `id`; a file without one can do without."""
     fields = Fields(Layout("single_sentence", "class"), {name: name}, None)
     with pytest.raises(BadData) as caught:
-        fields.check(["text", "label"], "a.csv:1", "train")
-    end = f"map another column as `{name}`, or take `{name}` out of `columns`{rest}"
+        fields.check(["text", "label"], "a.csv:1")
+    end = f"map another column as `{name}`, or take `{name}` out of `columns`"
     assert str(caught.value) == f"AB-056 a.csv:1: column '{name}' missing; found text, label\n  {end}"
 
 
@@ -161,21 +161,8 @@ def test_test_rows_of_one_group_are_refused(run: RunStage, tmp_path: Path) -> No
     assert bad["reason"] == "column 'by': expected a name of the group, found an empty cell"
 
 
-def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) -> None:
-    (tmp_path / "set.yaml").write_text("name: org/elsewhere\nrevision: abc\nsplit: train\n", encoding="utf-8")
-    section = {"source": "hub", "path": "set.yaml"}
-    done = run("collect", "domain", section, out="data/raw/corpora/domain")
-    assert done.returncode == 75, done.stderr
-    assert "AB-156 set.yaml: name: the hub does not answer for 'org/elsewhere'" in done.stderr
-    assert not (tmp_path / "data").exists() or not list((tmp_path / "data").rglob("*.*"))
-
-
 FILES = {"path": "a.txt"}
-DOCS = {"source": "installed_docs", "path": "a.txt"}
 TASK = {"type": "text-classification", "train": "a.csv", "dev": "b.csv", "test": "c.csv"}
-SAME = {"train": "a.txt", "dev": "a.txt", "test": "a.txt"}
-ROWS = {"train": 1, "dev": 1, "test": 1}
-DOCS_TASK = {"source": "installed_docs"}
 ANSWERS = {"type": "question-answering", "no_answer": False}
 SPANS = {"type": "token-classification", "tag_scheme": "bio"}
 
@@ -185,10 +172,7 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
     [
         ("corpora", {**FILES, "colums": {}}, "AB-099 .*unknown key 'colums' .did you mean 'columns'"),
         ("corpora", {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' is not a field of a corpus\n"),
-        ("corpora", {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
-        ("corpora", {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'\n  name"),
         ("tasks", {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
-        ("tasks", {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
         ("tasks", {**TASK, "type": "spans"}, "AB-109 .*type: expected 'text-classification', .* found text 'spans'"),
         ("tasks", {k: v for k, v in TASK.items() if k != "type"}, "AB-099 .*type: is missing"),
         ("tasks", {**TASK, "type": "token-classification"}, "AB-111 .*'token-classification' needs 'tag_scheme'\n"),
@@ -206,9 +190,6 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
         ("tasks", {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
         ("corpora", {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
         ("tasks", {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
-        ("tasks", {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*\n  name it for train, dev"),
-        ("tasks", {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
-        ("tasks", {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),
     ],
 )  # fmt: skip
 def test_params_that_contradict_each_other(key: str, values: dict[str, Any], words: str) -> None:

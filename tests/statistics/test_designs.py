@@ -32,7 +32,7 @@ def test_the_cheapest_design_detects_what_is_worth_having() -> None:
     each = question(NOW, 1)
     prices = Prices(draw=10.0, run=0.1)
     design = known(cheapest(each, 0.02, prices))
-    assert (each.detectable(design.draws, design.seeds) or 1) <= 0.02
+    assert (each.detectable(design.replicates, design.seeds) or 1) <= 0.02
     for draws in range(3, MOST_DRAWS + 1):
         for seeds in range(3, 10):
             spent = (draws - 3) * prices.draw + (2 + 4 * draws) * (seeds - 3) * prices.run
@@ -45,7 +45,7 @@ def test_prices_decide_between_draws_and_seeds() -> None:
     each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, seed=2.0), 4)
     dear_draws, dear_seeds = (known(cheapest(each, 0.018, prices)) for prices in (Prices(1e4, 0.01), Prices(0.01, 1e4)))
     assert dear_draws.seeds > dear_seeds.seeds
-    assert dear_draws.draws < dear_seeds.draws
+    assert dear_draws.replicates < dear_seeds.replicates
 
 
 def test_rows_alone_set_a_limit() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import ANYWHERE, Difference, Range, interval, mean_interval
 from adaptbert.statistics.spread import Variance
 from tests.support.known import known
@@ -13,7 +14,7 @@ from tests.support.rates import STUDIES, standard_error
 
 
 def difference(mean: float, se: float = 0.01, df: float = 8, within: Range = ANYWHERE) -> Difference:
-    return Difference(mean, 5, 3, Variance({"seeds": se**2}, [(se**2, df)]), 0.95, within)
+    return intervals.difference(mean, Variance({"seeds": se**2}, [(se**2, df)]), 5, 3, 0.95, within)
 
 
 @pytest.mark.parametrize(("seeds", "confidence"), [(3, 0.95), (5, 0.95), (10, 0.8)])
@@ -55,7 +56,7 @@ def test_intervals_end_where_the_range_of_the_score_ends() -> None:
     assert correlated.p == wide.p, "the cut changes no test"
 
 
-@pytest.mark.parametrize("sources", [{"rows": 0.0004}, {"draws": 0.0001, "seeds": 0.0002, "rows": 0.0001}])
+@pytest.mark.parametrize("sources", [{"rows": 0.0004}, {"replicates": 0.0001, "seeds": 0.0002, "rows": 0.0001}])
 def test_an_interval_names_the_sources_of_its_spread(sources: dict[str, float]) -> None:
     variance = Variance(sources, [(share, 10) for share in sources.values()])
     own = interval(0.5, variance, 0.02, 5, 0.95, (0.0, 1.0))
@@ -64,10 +65,13 @@ def test_an_interval_names_the_sources_of_its_spread(sources: dict[str, float]) 
 
 
 def test_a_difference_without_a_variance_is_not_testable() -> None:
-    few, equal = Difference(0.1, 2, 1, None, 0.95), Difference(0.0, 5, 1, Variance({"rows": 0.0}, []), 0.95)
+    few, equal = (
+        intervals.difference(0.1, None, 2, 1, 0.95),
+        intervals.difference(0.0, Variance({"rows": 0.0}, []), 5, 1, 0.95),
+    )
     assert equal.identical
     assert not few.identical
-    for each in (few, equal, Difference(0.1, 5, 1, Variance({"rows": 0.0}, []), 0.95)):
+    for each in (few, equal, intervals.difference(0.1, Variance({"rows": 0.0}, []), 5, 1, 0.95)):
         assert not each.testable
         assert (each.low, each.high, each.p, each.p_above(0.0), each.p_inside(0.01)) == (None,) * 5
 

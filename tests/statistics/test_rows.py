@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adaptbert.comparison.evaluation.resampled_scores import scorer
+from adaptbert.comparison.scores import scorer
 from adaptbert.statistics.rows import RESAMPLES, RowScores, RowSpread, resampled_weights, row_scores
 
 

@@ -103,11 +103,11 @@ def test_a_single_draw_takes_the_spread_of_the_other_arms() -> None:
     runs = Simulator(3).study(World(draws=3, seeds=3, draw=1.0, rows=0)).runs
     alone = {**runs, "domain": {1: runs["domain"][1]}}
     whole, fewer = (Spread(each, range(1, 4)).of_difference("domain", "general_long") for each in (runs, alone))
-    assert fewer.parts["draws"] > 1.5 * whole.parts["draws"]
+    assert fewer.parts["replicates"] > 1.5 * whole.parts["replicates"]
 
 
 def test_satterthwaite_on_a_worked_example() -> None:
     # Two variances of 4 with 3 degrees of freedom each: 8**2 / (16 / 3 + 16 / 3) = 6.
-    assert Variance({"draws": 8.0}, [(4.0, 3), (4.0, 3)]).df == pytest.approx(6)
-    assert (Variance({"draws": 4.0}, [(4.0, 3)]) + Variance({"rows": 4.0}, [(4.0, 3)])).df == pytest.approx(6)
-    assert Variance({"draws": 0.0}, []).df == float("inf")
+    assert Variance({"replicates": 8.0}, [(4.0, 3), (4.0, 3)]).df == pytest.approx(6)
+    assert (Variance({"replicates": 4.0}, [(4.0, 3)]) + Variance({"rows": 4.0}, [(4.0, 3)])).df == pytest.approx(6)
+    assert Variance({"replicates": 0.0}, []).df == float("inf")

@@ -21,9 +21,9 @@ def study(world: World, seed: int = 1) -> Study:
 def test_an_interval_names_its_sources() -> None:
     once, repeated = (study(World(draws, 3, 0.5, 0.7)) for draws in (1, 3))
     assert once.mean("domain").sources == ("seeds", "rows")
-    assert repeated.mean("domain").sources == ("seeds", "draws", "rows")
+    assert repeated.mean("domain").sources == ("seeds", "replicates", "rows")
     assert repeated.mean("general").sources == ("seeds", "rows")
-    assert study(World(3, 3, 0.5, 0)).mean("domain").sources == ("seeds", "draws")
+    assert study(World(3, 3, 0.5, 0)).mean("domain").sources == ("seeds", "replicates")
 
 
 def test_a_difference_counts_its_draws() -> None:
@@ -31,8 +31,8 @@ def test_a_difference_counts_its_draws() -> None:
     pairs = {("domain", "general_long"): 3, ("domain", "general"): 3, ("general", "scratch"): 0}
     for (arm, other), draws in pairs.items():
         difference = known(several.difference(arm, other))
-        assert (difference.draws, difference.seeds) == (draws, 3)
-        assert "rows" in known(difference.variance).parts
+        assert (difference.replicates, difference.seeds) == (draws, 3)
+        assert "rows" in known(difference.variance)
 
 
 def test_missing_arms_and_seeds() -> None:
@@ -50,7 +50,7 @@ def test_missing_arms_and_seeds() -> None:
     assert (without_interval.seeds, without_interval.variance, without_interval.p) == (2, None, None)
     assert without_interval.mean == pytest.approx(np.mean([0.6, 0.6, 0.7, 0.6]) - 0.45)
     one_of_two = known(small.difference("a", "b"))
-    assert one_of_two.draws == 1
+    assert one_of_two.replicates == 1
     assert small.mean("c").low is None
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.spread import Variance
 from adaptbert.statistics.verdicts import verdicts
@@ -11,7 +12,7 @@ WORTH = 0.01
 
 
 def difference(mean: float, se: float, df: float = 20) -> Difference:
-    return Difference(mean, 5, 3, Variance({"draws": se**2}, [(se**2, df)]), 0.95)
+    return intervals.difference(mean, Variance({"replicates": se**2}, [(se**2, df)]), 5, 3, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -33,15 +34,15 @@ def test_by_the_interval(mean: float, se: float, verdict: str) -> None:
 
 
 def test_without_an_interval() -> None:
-    few = Difference(0.02, 2, 3, None, 0.95)
-    same = Difference(0.0, 5, 3, Variance({"draws": 0.0, "rows": 0.0}, []), 0.95)
-    constant = Difference(0.02, 5, 3, Variance({"draws": 0.0}, []), 0.95)
+    few = intervals.difference(0.02, None, 2, 3, 0.95)
+    same = intervals.difference(0.0, Variance({"replicates": 0.0, "rows": 0.0}, []), 5, 3, 0.95)
+    constant = intervals.difference(0.02, Variance({"replicates": 0.0}, []), 5, 3, 0.95)
     assert verdicts([few, None, same, constant], WORTH, 0.95) == ["untested", "untested", "no_difference", "untested"]
 
 
 def test_a_question_that_cannot_be_tested_is_one_that_was_asked() -> None:
     """A cell that failed makes no other question easier to answer."""
-    clear = Difference(0.02, 3, 3, Variance({"seeds": 0.009**2}, [(0.009**2, 1e6)]), 0.95)
+    clear = intervals.difference(0.02, Variance({"seeds": 0.009**2}, [(0.009**2, 1e6)]), 3, 3, 0.95)
     assert verdicts([clear], WORTH, 0.95) == ["gain"]
     assert verdicts([clear, None], WORTH, 0.95) == ["no_worse", "untested"]
 

@@ -10,7 +10,7 @@ from tokenizers.models import WordLevel
 from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 
-from adaptbert.comparison.evaluation.embeddings import WEIGHTS
+from adaptbert.comparison.baselines import WEIGHTS
 
 
 def write_base(folder: Path, vectors: Mapping[str, Sequence[float]]) -> Path:

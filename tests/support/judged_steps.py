@@ -1,10 +1,13 @@
-"""Steps with chosen numbers and verdicts, for what the page says of them."""
+"""Parts of a comparison with chosen numbers and verdicts, for what the page says of them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from scipy import stats
 
-from adaptbert.comparison.records import Detectable, Step, Task
+from adaptbert.comparison.records import Comparison, Detectable, Step, Task
+from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.spread import Variance
 from adaptbert.statistics.verdicts import Verdict
@@ -17,7 +20,13 @@ DF = 8
 def difference(mean: float, half: float, *, seeds: int = 3, draws: int = 3) -> Difference:
     """With a 95 % interval of `mean` plus and minus `half`."""
     share = (half / float(stats.t.ppf(0.975, DF))) ** 2
-    return Difference(mean, seeds, draws, Variance({"seeds": share / 2, "rows": share / 2}, [(share, DF)]), 0.95)
+    variance = Variance({"seeds": share / 2, "rows": share / 2}, [(share, DF)])
+    return intervals.difference(mean, variance, seeds, draws, 0.95)
+
+
+def untested(mean: float, seeds: int) -> Difference:
+    """Of fewer seeds than an interval needs."""
+    return intervals.difference(mean, None, seeds, 1, 0.95)
 
 
 def answered(
@@ -28,9 +37,18 @@ def answered(
     return replace(
         step,
         difference=difference(mean, half, draws=draws),
-        draws=draws,
+        replicates=draws,
         p_holm=p_holm,
         verdict=verdict,
         detectable=Detectable(1.5 * half, 1.2 * half, 2.0 * half),
         needed=None,
     )
+
+
+def retrained(comparison: Comparison, changes: Mapping[str, Mapping[str, Any]]) -> Comparison:
+    """With other figures in the replicates of these names."""
+    checkpoints = [
+        replace(each, replicates=[replace(one, **changes.get(one.name, {})) for one in each.replicates])
+        for each in comparison.checkpoints
+    ]
+    return replace(comparison, checkpoints=checkpoints)

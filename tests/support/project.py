@@ -21,6 +21,7 @@ from typing import IO, Any
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
 from adaptbert.runtime.libraries import QUIET
+from tests.support import demonstration
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,12 +96,13 @@ class Project:
 
 
 def clone(target: Path, home: Path) -> Project:
-    """This project as it lies here, tracked files only, in a repository of its own."""
+    """This project as it lies here, tracked files and those of the demonstration, in a repository of its own."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target / name)
+    demonstration.link(target)
     project = Project(target, environment(home))
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it lies here"]):
         subprocess.run(["git", *command], cwd=target, env=project.env, check=True)

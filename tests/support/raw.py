@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from adaptbert.config.schema.sources import Limits
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.validate_set import ValidatedSet, validate_labelled_set
-from tests.support.labelled_files import CLASS
+from tests.support.reading import CLASS
 
 LIMITS = Limits(min_characters=2, max_characters=200, max_bad_fraction=1.0)
 STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
@@ -40,7 +40,7 @@ def unreadable(folder: Path, count: int, split: str | None = None) -> None:
     pq.write_table(pa.Table.from_pylist(rows), folder / "unreadable.parquet")
 
 
-def corpus(folder: Path, texts: Sequence[str | tuple[str | None, str | None] | None]) -> Path:
+def corpus(folder: Path, texts: Sequence[str | tuple[str, str]]) -> Path:
     """data/raw/corpora/<name>."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [text if isinstance(text, tuple) else (text,) for text in texts]

@@ -1,32 +1,46 @@
-"""What the tests of the user's own files share: files with given bytes, and what is read or collected of them."""
+"""Files with given bytes, what is read or collected of them, and the layouts of labelled sets."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.config.schema.sources import Source
+from adaptbert.config.schema.sources import Corpus, Source, Task
+from adaptbert.config.schema.task_types import spec_of
+from adaptbert.data.collect import collect_corpus
+from adaptbert.data.files import Files
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.raw_writer import RawWriter
-from adaptbert.data.readers.records import Row
-from adaptbert.data.user_files import Files
+from adaptbert.data.rows import Row
+
+CLASS, LABELS, NUMBER = (Layout("single_sentence", target) for target in ("class", "labels", "number"))
+PAIR, PAIR_NUMBER = (Layout("sentence_pair", target) for target in ("class", "number"))
+SPANS, TAGS = (Layout("sequence_labelling", target) for target in ("spans", "tags"))
+ANSWER = Layout("extractive_answer", "answer")
 
 MANY = "".join(f"line {number}\n" for number in range(20_000)).encode()
 
 
-def config(**values: Any) -> Source:
-    return Source.model_validate({"source": "files", **values})
+def config(layout: Layout = CORPUS, **values: Any) -> Source:
+    """The section of a corpus or task; its paths are said elsewhere."""
+    if layout.task_type is None or layout.target is None:
+        return Corpus.model_validate({"path": "", **values})
+    paths = {"train": "1", "dev": "2", "test": "3"}
+    return Task.model_validate({**paths, **spec_of(layout.task_type, layout.target).written, **values})
 
 
 def read(path: Path, layout: Layout = CORPUS, split: str = "", **values: Any) -> tuple[list[Row], list[Row], Files]:
-    files = Files(path, layout, config(**values), split)
-    records = list(files.rows())
-    return (
-        [row for row in records if row.problem is None],
-        [row for row in records if row.problem is not None],
-        files,
-    )
+    """The rows that can be read, the others, and their source."""
+    files = Files(path, config(layout, **values), split)
+    rows = list(files.rows())
+    return [row for row in rows if row.problem is None], [row for row in rows if row.problem is not None], files
+
+
+def load(path: Path, layout: Layout, content: Any, **values: Any) -> tuple[list[Row], list[Row], Files]:
+    """Of text, or of what is written as JSON."""
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return read(write(path, text), layout, "train", **values)
 
 
 def write(path: Path, content: bytes | str) -> Path:
@@ -39,18 +53,11 @@ def texts(path: Path, **values: Any) -> list[str]:
     return [row.values["text"] for row in read(path, **values)[0]]
 
 
-def codes(path: Path, **values: Any) -> list[int]:
-    return [row.problem.code for row in read(path, **values)[1] if row.problem]
-
-
 def parquet(path: Path, **columns: Any) -> Path:
     pq.write_table(pa.table(columns), path)
     return path
 
 
 def collect(path: Path, out: Path, **values: Any) -> dict[str, Any]:
-    files = Files(path, CORPUS, config(**values))
     out.mkdir()
-    with RawWriter(out, CORPUS) as writer:
-        writer.write(files.rows(), "text", path)
-        return writer.finish(files.provenance(), files.warnings)
+    return collect_corpus(Corpus.model_validate({"path": str(path), **values}), out)

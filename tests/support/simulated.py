@@ -16,11 +16,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
+from adaptbert.comparison.arms import StageOutputs
+from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.plan import Entry, Plan, expand
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.comparison import PRIMARY
+from adaptbert.config.schema.comparison import PRIMARY, Compare
 from adaptbert.config.schema.task_types import spec_of
 from adaptbert.core.files import read_json, write_json
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
@@ -63,7 +64,7 @@ class Simulated:
         return StageOutputs(
             data=self.root / "data/validated/tasks",
             manifests=self.root / "data/raw",
-            cells=self.root / "metrics",
+            metrics=self.root / "metrics",
             predictions=self.root / "predictions",
             bases=self.root / "models/pretrain",
         )
@@ -89,16 +90,15 @@ def compared(
     worth: float = 0.01,
     primary: Sequence[str] = PRIMARY,
     questions: Mapping[str, tuple[str, str]] | None = None,
-    again: Mapping[str, str] | None = None,
 ) -> Comparison:
     """The recipe as the stage `compare` reads it.
 
     Args:
         worth, primary, questions: as in the section `compare` of params.yaml, `worth` as a difference of scores.
-        again: A/A arm -> the arm that it repeats.
     """
-    options = Options(0.95, worth, primary, questions or {}, baseline_seed=1, again=again or {})
-    return compare_all(made.ladder, made.outputs, options)
+    pairs = {name: list(arms) for name, arms in (questions or {}).items()}
+    params = Compare(min_gain=100 * worth, primary=list(primary), questions=pairs)
+    return compare_all(made.ladder, made.outputs, params)
 
 
 def planned(

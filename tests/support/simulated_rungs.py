@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adaptbert.config.plan import Plan
 from adaptbert.core.files import write_json
-from adaptbert.mlm.rung_metrics import RungMetrics
+from adaptbert.mlm.records import StepMetrics
 
 BITS = {  # after each rung: general, domain, task text
     "scratch": (4.30, 4.45, 4.40),
@@ -69,7 +69,7 @@ def write_rung(root: Path, rung: str, below: str, ladder: Plan, dice: random.Ran
             {"step": steps * point // points, "tokens": tokens * point // points, "train/mlm_loss": 6 - done}
             | {f"{name}/bits_per_char": values["bits_per_char"] for name, values in now.items()}
         )
-    metrics = RungMetrics.model_validate(
+    metrics = StepMetrics.model_validate(
         {
             "rung": rung,
             "from": below,

@@ -20,8 +20,7 @@ from adaptbert.model import checkpoint
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_store import TokenizedCorpus, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.resume import Work
 

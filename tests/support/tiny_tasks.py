@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.comparison.evaluation.baselines import baseline_answers
-from adaptbert.comparison.evaluation.embeddings import Embeddings
+from adaptbert.comparison.baselines import Embeddings, baseline_answers
 from adaptbert.config.schema.task_types import SPECS, TASK_TYPES, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription

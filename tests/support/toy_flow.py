@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support import demonstration
 from tests.support.project import ROOT, Project, environment
 
 TOY_STAGE = """
@@ -97,6 +98,7 @@ def write_project(root: Path, stage: str, pipeline: str) -> None:
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prefect.yaml", "prefect.toml", "params.yaml", "plan.json", ".gitignore"):
         shutil.copy(ROOT / name, root)
+    demonstration.link(root)
     (root / "toy.py").write_text(stage)
     (root / "dvc.yaml").write_text(pipeline)
 

@@ -99,15 +99,16 @@ def masked_head(folder: Path, with_pairs: bool) -> Head:
 
     def stock_batch(k: int) -> dict[str, torch.Tensor]:
         documents, passes = stream.batch(k)
-        flat, segments, answers = pairs.read(documents, passes) if pairs else (corpus.read(documents), None, None)
-        ids, chosen = masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
+        flat, read = pairs.read(documents, passes) if pairs else (corpus.read(documents), None)
+        ids, chosen, _ = masker.mask(flat, documents, passes)
         labels = np.full(len(ids), IGNORED)
         labels[chosen] = flat.ids[chosen]
         batch = padded(ids, flat.lengths, labels)
-        if segments is None or answers is None:
+        if read is None:
             return batch
-        answer = torch.as_tensor(np.where(answers < 0, IGNORED, answers))
-        return {**typed(segments, flat.lengths, batch), "next_sentence_label": answer}
+        answers = torch.full((len(documents),), IGNORED)
+        answers[np.searchsorted(np.cumsum(flat.lengths), read.first.numpy(), side="right")] = read.labels
+        return {**typed(read.segments.numpy(), flat.lengths, batch), "next_sentence_label": answers}
 
     kind = BertForPreTraining if with_pairs else BertForMaskedLM
     return Head(

@@ -1,31 +1,102 @@
-"""What is written is what the tokenizer says; replay has its share of it; who is held out stays so."""
+"""What is written is what a loop over single tokens makes of a text, whatever batches, workers and files; memory does
+not grow with the text; replay has its share of it; who is held out stays so."""
 
+import gzip
 import json
+import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from adaptbert.data.raw_writer import RawWriter
+from adaptbert.data.user_files import Files
 from scipy.stats import binom
 
+from adaptbert.config.schema.sources import Source
+from adaptbert.data.layout import CORPUS
+from adaptbert.data.parquet import texts as texts_of
 from adaptbert.errors import BadData
-from adaptbert.text.corpus_writer import write
-from adaptbert.text.documents import is_heldout
-from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text import token_store
+from adaptbert.text.token_store import Cutter, TokenizedCorpus, is_heldout, write
+from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.words import Segmenter
 from tests.support import tiny
 from tests.support.imports import ROOT
 
+# ---- documents
+
+
+def plainly(text: str, pieces: Tokenizer, max_length: int) -> list[dict[str, Any]]:
+    """One text, token by token."""
+    encoding = pieces.encode([text])[0]
+    ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets
+    begins = [number == 0 or words[number] != words[number - 1] for number in range(len(ids))]
+    room, start, documents = max_length - 2, 0, []
+    while start < len(ids):
+        end = min(start + room, len(ids))
+        if end < len(ids):
+            between = [cut for cut in range(start + room // 2 + 1, end + 1) if begins[cut]]
+            end = between[-1] if between else end
+        documents.append(
+            {
+                "ids": [pieces.cls, *ids[start:end], pieces.sep],
+                "word_starts": [True, *begins[start:end], True],
+                "characters": offsets[end - 1][1] - offsets[start][0],
+            }
+        )
+        start = end
+    return documents
+
+
+def odd_texts(count: int, seed: int) -> list[str]:
+    """Sentences, long texts, endless words, Chinese, what no vocabulary knows, and nothing at all."""
+    draw = random.Random(seed)
+    sentences = tiny.sentences("domain", 40, seed)
+    drawn = []
+    for _ in range(count):
+        parts = [
+            draw.choice(sentences),
+            " ".join(draw.choices(sentences, k=draw.randint(2, 12))),
+            "".join(draw.choices("abcdefghij", k=draw.randint(1, 90))),
+            "天气很好，今天。" * draw.randint(1, 9),
+            draw.choice(["", "   ", "\u200b", "\n"]),
+            draw.choice(["[MASK] [CLS]", "É́e\u0301 ﬁ ①", "🙂🙂", "ⴰⵎⴰ", "1999.5-a_b"]),
+        ]
+        drawn.append(" ".join(draw.sample(parts, draw.randint(1, 3))))
+    return drawn
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("max_length", [8, 9, 17, 64])
+def test_documents_are_those_of_the_plain_way(max_length: int, lowercase: bool) -> None:
+    tokenizer = tiny.tokenizer(lowercase)
+    cutter = Cutter.of(tokenizer, max_length, Segmenter())
+    for count in (0, 1, 2, 150):
+        batch = odd_texts(count, seed=max_length + count)
+        expected = [document for text in batch for document in plainly(text, tokenizer, max_length)]
+        cut = cutter(batch)
+        assert cut.ids.dtype == np.uint16
+        assert cut.ids.tolist() == [token for document in expected for token in document["ids"]]
+        assert cut.word_starts.tolist() == [start for document in expected for start in document["word_starts"]]
+        assert cut.lengths.tolist() == [len(document["ids"]) for document in expected]
+        assert cut.characters.tolist() == [document["characters"] for document in expected]
+        assert cut.unknown == cut.ids.tolist().count(tokenizer.unknown)
+    assert max_length == 64 or len(expected) > 150, "some are cut"
+
 
 def test_round_trip(tmp_path: Path) -> None:
-    pieces = tiny.tokenizer()
-    rows = tiny.rows("general", 80)
+    pieces, rows = tiny.tokenizer(), tiny.rows("general", 80)
     facts = write(tmp_path / "general", rows, pieces, 128)
     corpus = TokenizedCorpus.load(tmp_path / "general")
     order = np.random.default_rng(0).permutation(80)
     flat = corpus.read(order)
     expected = [[pieces.cls, *pieces.encode([rows[number][1]])[0].ids, pieces.sep] for number in order]
-    assert np.split(flat.ids, np.cumsum(flat.lengths)[:-1])[3].tolist() == expected[3]
     assert flat.ids.tolist() == [token for document in expected for token in document]
     assert flat.lengths.tolist() == [len(document) for document in expected]
     assert corpus.tokens == facts["tokens"] == len(flat.ids)
@@ -34,15 +105,89 @@ def test_round_trip(tmp_path: Path) -> None:
     assert corpus.texts == [{"name": "general", "digest": facts["digest"], "tokens": facts["tokens"]}]
 
 
-def test_equal_text_gives_equal_bytes_and_another_id_another_digest(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        write(tmp_path / name / "text", tiny.rows("general", 30), tiny.tokenizer(), 32)
-    assert tiny.folder_bytes(tmp_path / "one") == tiny.folder_bytes(tmp_path / "two")
-    ids = {
-        write(tmp_path / "three" / "text", rows, tiny.tokenizer(), 32)["digest"]
-        for rows in ([("a", "the house")], [("b", "the house")], [("a", "the river")])
-    }
-    assert len(ids) == 3
+@pytest.mark.parametrize("rows", [[], [("a", ""), ("b", " \u200b")]])
+def test_no_text(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    state = f"0 of {len(rows)} texts have a token" if rows else "no text"
+    with pytest.raises(BadData, match=f"AB-018 .*/nothing: {state}\n"):
+        write(tmp_path / "nothing", rows, tiny.tokenizer(), 32)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- the same bytes
+
+
+def test_any_number_of_workers_and_any_batches_give_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [*tiny.rows("general", 300), ("empty", ""), ("long", " ".join(tiny.sentences("domain", 50)))]
+    write(tmp_path / "plain" / "text", rows, tiny.tokenizer(), 24)
+    expected = tiny.folder_bytes(tmp_path / "plain")
+    for limit, value in (("BATCH_TEXTS", 7), ("BATCH_TEXTS", 1), ("BATCH_CHARACTERS", 900)):
+        with monkeypatch.context() as batches:
+            batches.setattr(token_store, limit, value)
+            for workers in (0, 1, 3):
+                write(tmp_path / "again" / "text", rows, tiny.tokenizer(), 24, workers)
+                assert tiny.folder_bytes(tmp_path / "again") == expected
+
+
+def test_another_id_or_text_is_another_digest(tmp_path: Path) -> None:
+    texts = [[("a", "the house")], [("b", "the house")], [("a", "the river")]]
+    assert len({write(tmp_path / "text", rows, tiny.tokenizer(), 32)["digest"] for rows in texts}) == 3
+
+
+def one_file(folder: Path, rows: list[dict[str, str]]) -> Path:
+    (folder / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder / "all.jsonl"
+
+
+def files_of_many_kinds(folder: Path, rows: list[dict[str, str]]) -> Path:
+    (folder / "parts").mkdir()
+    with gzip.open(folder / "parts/1.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows[:7])
+    pq.write_table(pa.Table.from_pylist(rows[7:90]), folder / "parts/2.parquet", row_group_size=10)
+    one_file(folder / "parts", rows[90:]).rename(folder / "parts/3.jsonl")
+    return folder / "parts"
+
+
+def a_file_each(folder: Path, rows: list[dict[str, str]]) -> Path:
+    (folder / "single").mkdir()
+    for number, row in enumerate(rows):
+        one_file(folder / "single", [row]).rename(folder / f"single/{number:03}.jsonl")
+    return folder / "single"
+
+
+def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Where rows have ids of their own; else they are named after their file, and ids decide who is held out."""
+    rows = [{"id": text_id, "text": text} for text_id, text in tiny.rows("general", 120)]
+    layouts: list[Callable[[Path, list[dict[str, str]]], Path]] = [one_file, files_of_many_kinds, a_file_each]
+    contents = []
+    for layout in layouts:
+        source = Files(layout(tmp_path, rows), CORPUS, Source(source="files", columns={"id": "id"}))
+        raw = tmp_path / f"raw-{layout.__name__}"
+        raw.mkdir()
+        with RawWriter(raw, CORPUS) as writer:
+            writer.write(source.rows(), "text", raw)
+        write(tmp_path / "tokenized" / "general", texts_of(raw / "text.parquet"), tiny.tokenizer(), 32)
+        contents.append(tiny.folder_bytes(tmp_path / "tokenized"))
+    assert contents[0] == contents[1] == contents[2]
+
+
+# ---- held out, and replayed
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.02, 0.5])
+def test_the_held_out_share(fraction: float) -> None:
+    held = [number for number in range(50_000) if is_heldout(f"text-{number}", fraction)]
+    low, high = binom.ppf([1e-6, 1 - 1e-6], 50_000, fraction)
+    assert low <= len(held) <= high
+
+
+def test_who_is_held_out_does_not_depend_on_the_rest() -> None:
+    """Chosen by the id alone; a larger share holds out the same texts and more."""
+    ids = [f"text-{number}" for number in range(2_000)]
+    small, large = ({text for text in ids if is_heldout(text, fraction)} for fraction in (0.02, 0.1))
+    assert small < large
+    assert sorted(small)[:3] == ["text-1020", "text-1048", "text-1066"], "on every machine and in every version"
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
@@ -65,11 +210,7 @@ def test_replay_has_its_share_of_the_tokens(tmp_path: Path, share: float) -> Non
     again, other = domain.mixed_with(general, share, seed=3), domain.mixed_with(general, share, seed=4)
     assert np.array_equal(again.read(np.arange(len(again.lengths))).ids, everything.ids)
     assert not np.array_equal(other.read(np.arange(len(other.lengths))).ids, everything.ids)
-
-
-def test_no_replay_is_the_corpus_itself(tmp_path: Path) -> None:
-    domain = tiny.corpus(tmp_path / "domain", "domain", 20)
-    assert domain.mixed_with(tiny.corpus(tmp_path / "general", "general", 20), 0.0, seed=1) is domain
+    assert domain.mixed_with(general, 0.0, seed=3) is domain
 
 
 def test_corpora_of_different_tokenizers_are_not_mixed(tmp_path: Path) -> None:
@@ -79,34 +220,29 @@ def test_corpora_of_different_tokenizers_are_not_mixed(tmp_path: Path) -> None:
         domain.mixed_with(general, 0.1, seed=1)
 
 
-@pytest.mark.parametrize("fraction", [0.0, 0.02, 0.5])
-def test_the_held_out_share(fraction: float) -> None:
-    held = [number for number in range(50_000) if is_heldout(f"text-{number}", fraction)]
-    low, high = binom.ppf([1e-6, 1 - 1e-6], 50_000, fraction)
-    assert low <= len(held) <= high
+# ---- memory
 
 
-def test_who_is_held_out_does_not_depend_on_the_rest() -> None:
-    """Chosen by the id alone; a larger share holds out the same texts and more."""
-    ids = [f"text-{number}" for number in range(2_000)]
-    small, large = ({text for text in ids if is_heldout(text, fraction)} for fraction in (0.02, 0.1))
-    assert small < large
-    assert sorted(small)[:3] == ["text-1020", "text-1048", "text-1066"], "on every machine and in every version"
-
-
-@pytest.mark.parametrize("rows", [[], [("a", ""), ("b", " \u200b")]])
-def test_no_text(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
-    with pytest.raises(
-        BadData, match=f"AB-018 .*/nothing: {f'0 of {len(rows)} texts have a token' if rows else 'no text'}\n"
-    ):
-        write(tmp_path / "nothing", rows, tiny.tokenizer(), 32)
-    assert list(tmp_path.iterdir()) == []
-
-
-LARGE = """
-import json, resource, sys
+WRITING = """
+import random, resource, sys
 from pathlib import Path
-import numpy as np
+from adaptbert.text.token_store import write
+from tests.support import tiny
+
+def rows(count):
+    draw = random.Random(count)
+    for number in range(count):
+        yield str(number), " ".join(draw.choices(tiny.WORDS["general"], k=16))
+
+if __name__ == "__main__":
+    pieces = tiny.tokenizer()
+    for count in (20_000, 20_000, 80_000):
+        write(Path(sys.argv[1]) / "text", rows(count), pieces, 64, int(sys.argv[2]))
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+READING = """
+import resource, sys
+from pathlib import Path
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.text.token_store import TokenizedCorpus
 
@@ -115,12 +251,41 @@ resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 corpus = TokenizedCorpus.load(Path(sys.argv[1]))
 stream = DocumentStream(corpus.lengths, 1, 8 * 8192)
 tokens = sum(len(corpus.read(stream.batch(k)[0]).ids) for k in range(0, 100_000, 2_500))
-print(corpus.tokens * corpus._parts[0].ids.itemsize // limit, tokens // 8192)
+print(2 * corpus.tokens // limit, tokens // 8192)
 """
 
 
+def printed(folder: Path, code: str, *arguments: str) -> list[int]:
+    """The numbers that a program of its own prints."""
+    (folder / "program.py").write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(folder / "program.py"), *arguments],
+        env={
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [int(number) for number in done.stdout.split()]
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_memory_does_not_grow_with_the_text_that_is_written(tmp_path: Path, workers: str) -> None:
+    """60,000 lines more, as text or as tokens, would take more than 3 MB; two numbers a document, as a list, 4 MB.
+
+    Of the process that reads and writes: a worker has one batch at a time.
+    """
+    _, small, large = printed(tmp_path, WRITING, str(tmp_path / "out"), workers)
+    assert large - small < 3 * 1024
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to RLIMIT_DATA")
-def test_a_corpus_many_times_larger_than_memory(tmp_path: Path) -> None:
+def test_a_corpus_many_times_larger_than_memory_is_read(tmp_path: Path) -> None:
     """13 GB of ids (holes of a file, which take no room on disk) are read by a process that may have 300 MB."""
     documents, length = 800_000, 8192
     for name, width in (("ids", 2), ("word_starts", 1)):
@@ -129,11 +294,4 @@ def test_a_corpus_many_times_larger_than_memory(tmp_path: Path) -> None:
     np.arange(0, (documents + 1) * length, length).tofile(tmp_path / "offsets.bin")
     np.full(documents, length).tofile(tmp_path / "characters.bin")
     (tmp_path / "corpus.json").write_text(json.dumps({"dtype": "uint16"}), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", LARGE, str(tmp_path)],
-        env={"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.split() == ["41", str(40 * 8)], done.stderr
+    assert printed(tmp_path, READING, str(tmp_path)) == [41, 40 * 8]

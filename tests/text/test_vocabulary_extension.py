@@ -13,8 +13,7 @@ from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, BertForPreTr
 
 from adaptbert.config.schema.text import Extension
 from adaptbert.text.tokenizer import SPECIALS, Tokenizer
-from adaptbert.text.vocabulary_extension import Extended, WordPieces, extend_vocabulary, with_words
-from adaptbert.text.vocabulary_growth import extends, grow
+from adaptbert.text.vocabulary_extension import Extended, WordPieces, extend_vocabulary, extends, grow, with_words
 from tests.support import tiny
 
 LETTERS = "abc"

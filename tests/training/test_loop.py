@@ -4,14 +4,12 @@ import os
 from collections.abc import Mapping
 
 import pytest
-import pytorch_lightning as pl
 import torch
 
 from adaptbert.mlm.heldout_evaluation import HeldOut
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.training import loop as training
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.loop import fit
 from tests.support import tiny, tiny_params
@@ -146,29 +144,6 @@ def test_a_job_of_slurm_is_trained_here(corpus: TokenizedCorpus, monkeypatch: py
     for name, value in (("NTASKS", "4"), ("JOB_NAME", "night"), ("PROCID", "3"), ("LOCALID", "3")):
         monkeypatch.setenv(f"SLURM_{name}", value)
     assert torch.equal(trained(corpus), expected)
-
-
-def test_sums_over_micro_batches_leave_the_memory_of_recorded_graphs(
-    corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A recording writes its gradients to the same place each time; the bits are the same."""
-    how = plan(accumulate=2)
-    expected = trained(corpus, how)
-    places: list[tuple[int, int]] = []
-    leave = training._Steps.on_after_backward
-
-    def spied(steps: training._Steps, trainer: pl.Trainer, made: pl.LightningModule) -> None:
-        (first, *_) = made.parameters()
-        assert first.grad is not None
-        before = first.grad.data_ptr()
-        leave(steps, trainer, made)
-        places.append((before, first.grad.data_ptr()))
-
-    monkeypatch.setattr(training._Steps, "on_after_backward", spied)
-    monkeypatch.setattr(training, "mode", lambda: "graphs")
-    assert torch.equal(trained(corpus, how), expected)
-    assert len(places) == 2 * STEPS
-    assert all(before != after for before, after in places)
 
 
 def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:

@@ -59,15 +59,6 @@ class Masking(Section):
         return self
 
 
-class Lengths(Section):
-    """Short documents first."""
-
-    short_share: Annotated[float, Field(gt=0, le=1)]
-    """Share of the optimizer steps, the first ones, in which documents are cut into chunks."""
-    short_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
-    """Tokens of the longest chunk, [CLS] and [SEP] included; also of a packed row while chunks are read."""
-
-
 class MlmStep(Training):
     """A step of masked-language modelling."""
 
@@ -97,8 +88,6 @@ class MlmStep(Training):
     none."""
     dropout: Annotated[float, Field(ge=0, lt=1), FromWeights(0.0, 0.1)]
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
-    lengths: Lengths | None = None
-    """Short documents first; left out, documents are read whole from the first step on."""
     sentence_objective: SentenceObjective = "none"
     """An objective beside masking, on the two halves of a document: none; whether the second follows the first or is
     from another document (nsp); whether they are in order (sop). Not for texts of one sentence."""
@@ -132,11 +121,6 @@ class MlmStep(Training):
             raise contradiction(
                 f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}",
                 f"write block_size: {self.micro_batch_tokens}, or less",
-            )
-        if self.lengths and self.lengths.short_length > self.block_size:
-            raise contradiction(
-                f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}",
-                f"write short_length: {self.block_size}, or less",
             )
         return self
 

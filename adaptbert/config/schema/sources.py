@@ -7,32 +7,30 @@ from pydantic import Field, model_validator
 
 from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Section, contradiction
-from adaptbert.config.schema.task_types import SPECS, Target, TaskSpec, TaskType
+from adaptbert.config.schema.task_types import SPECS, Target, TaskName, TaskSpec, TaskType
 
 Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
 Scheme = Literal["io", "bio", "iob1", "iobes"]
-TaskName = Literal[
-    "text-classification",
-    "text-pair-classification",
-    "multi-label",
-    "regression",
-    "question-answering",
-    "token-classification",
-]
 Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-Rows = Annotated[int, Field(gt=0, le=bounds.ROWS)]
+
+
+DEMONSTRATIONS = {f"data/own/{name}": f"python -m examples.docstrings {name}" for name in ("demo", "smoke")}
+"""Folder of the demonstration's files -> the command that writes them."""
+
+
+def maker(path: str) -> str | None:
+    """The command that writes a file of the demonstration; None: it is the user's."""
+    return next((made for folder, made in DEMONSTRATIONS.items() if path.startswith(f"{folder}/")), None)
 
 
 class Source(Section):
-    """A source of text; what is left out is not done."""
+    """Files; what is left out is not done."""
 
-    source: Literal["installed_docs", "files", "hub"] = "files"
-    """`files` (yours), `hub` (a data set by name and revision) or `installed_docs` (the demonstration)."""
     columns: dict[str, str] | None = None
     """Field name -> column in the file, e.g. `{text: content, id: post_id}`; a field that is not mapped is read from
     the column of the same name. `id` and `group` are read only if they are mapped, `{id: id}`; otherwise rows are
-    named after file and line. (`hub`: in the YAML file instead.)"""
+    named after file and line."""
     format: Format | None = None
     """Format of the files; left out: by their names."""
     encoding: str | None = None
@@ -47,18 +45,7 @@ class Corpus(Source):
     """Unlabelled text."""
 
     path: str
-    """installed_docs: a list of packages; files: a file or a folder; hub: a YAML file. DVC watches it."""
-
-
-class MostRows(Section):
-    """Most rows of each split of a demonstration task."""
-
-    train: Rows
-    """Of the training split. `rows` is for `installed_docs` only."""
-    dev: Rows
-    """Of the development split."""
-    test: Rows
-    """Of the test split."""
+    """A file, or a folder of files. DVC watches it."""
 
 
 class SplitShares(Section):
@@ -96,13 +83,11 @@ class Task(Source):
     pair: bool = False
     """Whether a row of `multi-label` or `regression` has two texts, `text_a` and `text_b`."""
     train: str
-    """The training split: a file, or a list of packages."""
+    """The training split: a file or a folder."""
     dev: str
     """The development split: a file, or that of `train` (see `split`). It selects the checkpoint to keep."""
     test: str
     """The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training."""
-    rows: MostRows | None = None
-    """installed_docs only; your own sets are taken whole."""
     split: SplitShares | None = None
     """For a set without dev or test rows of its own."""
     labels: list[str] | None = None

@@ -14,6 +14,15 @@ from pydantic import model_validator
 from adaptbert.config.schema.finetuning import Decoder, Finetune, LongText, Positions
 from adaptbert.config.schema.section import Section, contradiction
 
+TaskName = Literal[
+    "text-classification",
+    "text-pair-classification",
+    "multi-label",
+    "regression",
+    "question-answering",
+    "token-classification",
+]
+"""What a user writes as `type`."""
 Type = Literal[
     "text-classification",
     "text-pair-classification",

@@ -13,6 +13,11 @@ def _pooled(model: Any, hidden: "Tensor") -> "Tensor":
     return vectors
 
 
+def _pair_scores(model: Any, hidden: "Tensor") -> "Tensor":
+    scores: Tensor = model.cls.seq_relationship(model.bert.pooler(hidden[:, None]))
+    return scores
+
+
 BERT = Family(
     name="bert",
     classes={
@@ -35,4 +40,6 @@ BERT = Family(
     first_position=0,
     sentence_vectors=_pooled,
     last_layer=lambda model: model.classifier,
+    token_head=lambda model: (model.cls.predictions.transform, model.cls.predictions.decoder),
+    pair_scores=_pair_scores,
 )

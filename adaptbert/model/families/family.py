@@ -35,6 +35,10 @@ class Family:
         sentence_vectors: a model with the head `sequence` and the hidden states of [CLS], (texts, hidden), to the input
             of its last layer, (texts, hidden).
         last_layer: of a model with the head `sequence`, which is linear.
+        token_head: of a model with the head `masked_lm` or `pretraining`: what transforms hidden states, and the linear
+            layer from that to scores of the tokens.
+        pair_scores: a model with the head `pretraining` and the hidden states of [CLS], (pairs, hidden), to the scores
+            of the labels 0 and 1, (pairs, 2).
     """
 
     name: str
@@ -47,6 +51,8 @@ class Family:
     first_position: int
     sentence_vectors: "Callable[[Any, Tensor], Tensor]"
     last_layer: Callable[[Any], Any]
+    token_head: Callable[[Any], tuple[Any, Any]]
+    pair_scores: "Callable[[Any, Tensor], Tensor]"
 
     def hugging_face(self, head: Head) -> Any:
         """The class of transformers with this head."""

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from adaptbert.comparison.records import Arm
+from adaptbert.comparison.records import Arm, Bin
 from adaptbert.report.charts.svg import Scale, nice_ticks, stretched, svg, tag, text
 from adaptbert.report.language import millions, points, tick
-from adaptbert.statistics.calibration import Bin
 
 GUTTER = 10
 """Percent of the width that is reserved for the numbers of the upward axis."""

@@ -122,7 +122,7 @@ def whiskers(steps: Sequence[Step], worth: float, described_by: str) -> Markup:
     ]
     for index, step in enumerate(steps):
         y, difference = ROW * index, step.difference
-        body.append(text(svg_text(step_name(step.question, step.name), ROOM), "0%", y + NAMED_AT, "row-label"))
+        body.append(text(svg_text(step_name(step.question, step.variant), ROOM), "0%", y + NAMED_AT, "row-label"))
         if difference is None:
             body.append(text(svg_text(t("not testable")), "100%", y + NAMED_AT, "missing", "end"))
             continue

@@ -10,7 +10,7 @@ from adaptbert.statistics.intervals import Interval
 def arms(task: Task, confidence: float) -> Text:
     """Caption of the bars of a task."""
     intervals = [arm.interval for arm in task.arms]
-    if task.draws > 1:
+    if task.replicates > 1:
         caption = t("Mean; a dot for each seed, a line of dots for each draw.")
     else:
         caption = t("Mean over seeds, a dot for each seed.")
@@ -50,7 +50,7 @@ def learning(task: Task, confidence: float) -> Text:
 
 def curve(comparison: Comparison) -> Text:
     """Caption of the bits per character on one text."""
-    if comparison.draws_of_a_rung > 1:
+    if comparison.replicates > 1:
         return t("bits per character by cumulative training tokens, a line for each draw")
     return t("bits per character by cumulative training tokens")
 

@@ -15,10 +15,10 @@ def facts(comparison: Comparison) -> list[Text]:
     """What a reader of the answers has to know at once: leaks, what is missing or failed, the price."""
     known = [_leaks(comparison)]
     lacking = [
-        task.cell(arm.name) if arm.missing else f"{task.cell(arm.name)} ({draw})"
+        task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({number})"
         for task in comparison.tasks
         for arm in task.arms
-        for draw in ([0] if arm.missing else [draw for draw in arm.planned if draw not in arm.by_draw])
+        for number in ([0] if arm.missing else [each for each in arm.planned if each not in arm.by_replicate])
     ]
     if lacking:
         known.append(t("Planned and without a result: {names}.", names=listed(lacking)))

@@ -7,13 +7,13 @@ from adaptbert.statistics.intervals import Difference, Interval
 
 def of_difference(difference: Difference, draws: int | None, task: Task) -> Text:
     """What stands behind a difference: `3 draws, 5 seeds, 1,000 test rows`."""
-    rows = difference.variance is not None and "rows" in difference.variance.parts
+    rows = difference.variance is not None and "rows" in difference.variance
     return _listed(draws, difference.seeds, task if rows else None)
 
 
 def of_mean(interval: Interval, arm: Arm, task: Task) -> Text:
     """What stands behind the mean of an arm."""
-    draws = None if arm.planned == [0] else len(arm.by_draw)
+    draws = None if arm.planned == [0] else len(arm.by_replicate)
     return _listed(draws, interval.n, task if "rows" in interval.sources else None)
 
 
@@ -36,21 +36,21 @@ def test_rows(task: Task) -> Text:
 
 def runs_of(runs: int, task: Task) -> Text:
     """The number of times that an arm of the task was fine-tuned."""
-    if task.draws > 1:
+    if task.replicates > 1:
         return counted("{n} run", "{n} runs", runs)
     return counted("{n} seed", "{n} seeds", runs)
 
 
 def once(comparison: Comparison) -> Text:
     """What results do not speak of, because it was not repeated; for the start of the page."""
-    draws = comparison.draws
+    draws = comparison.replicates
     if draws > 1:
         return t(
             "Each rung above general pre-training was trained {draws} times (draws), general pre-training once.",
             draws=draws,
         )
     sentence = t("Each step before fine-tuning was trained once (one draw); another draw may give another result.")
-    cost = comparison.one_more_draw
+    cost = comparison.one_more_replicate
     if cost is None or not _draws_bring_verdicts(comparison):
         return sentence
     return sentence + t(
@@ -63,9 +63,9 @@ def once(comparison: Comparison) -> Text:
 
 def _draws_bring_verdicts(comparison: Comparison) -> bool:
     """Whether a primary question is about more than general pre-training, which is done once whatever `draws` says."""
-    is_random = {rung.name: rung.climb.is_random for rung in comparison.rungs}
+    is_random = {each.name: each.climb.is_random for each in comparison.checkpoints}
     return any(
-        is_random.get(arm.rung) == is_random.get(other.rung)
+        is_random[arm.checkpoint] == is_random[other.checkpoint]
         for task in comparison.tasks
         for step in task.steps
         if step.primary and (arm := task.arm(step.arm)) is not None and (other := task.arm(step.other)) is not None

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.rungs import Masks, grouped
+from adaptbert.comparison.records import Comparison, Masks
 from adaptbert.report.language import EMPTY, Text, t
 
 MASKING_RATE_TOLERANCE = 0.01
@@ -16,7 +15,7 @@ def reading(comparison: Comparison) -> list[Text]:
     """What a reader of the bits per character has to know: where they began, and which mean nothing."""
     sentences = []
     for start, checkpoint in comparison.began_from.items():
-        of_start = t(" of {start}", start=start) if len(comparison.starts) > 1 else EMPTY
+        of_start = t(" of {start}", start=start) if len(comparison.bases) > 1 else EMPTY
         sentences.append(
             t(
                 "General pre-training{of_start} started from {checkpoint}, whose earlier training is not counted here.",
@@ -24,8 +23,8 @@ def reading(comparison: Comparison) -> list[Text]:
                 checkpoint=checkpoint,
             )
         )
-    for rung in grouped(comparison.rungs):
-        sentences += [t("{rung} has no measurements.", rung=draw.name) for draw in rung.rungs if draw.missing]
+    for rung in comparison.checkpoints:
+        sentences += [t("{rung} has no measurements.", rung=draw.name) for draw in rung.replicates if draw.missing]
         if rung.first.random_head:
             sentences.append(
                 t(
@@ -38,7 +37,7 @@ def reading(comparison: Comparison) -> list[Text]:
 
 def masking(comparison: Comparison) -> list[Text]:
     """Rungs whose masks differ from the configuration."""
-    masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
+    masked = [(each.name, each.masks) for _, each in comparison.trained() if each.masks is not None]
     return [t("{name}: {fact}", name=name, fact=each) for name, masks in masked for each in _troubles(masks)]
 
 

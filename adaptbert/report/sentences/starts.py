@@ -1,6 +1,6 @@
 """Rankings of starts -> sentences in both languages: their order, unequal budgets, what was made once."""
 
-from adaptbert.comparison.records import ArmFromStarts, Ranking, Standing
+from adaptbert.comparison.records import ArmOfBases, Ranking, Standing
 from adaptbert.report.language import EMPTY, Text, listed, moved, points, t
 from adaptbert.report.terms import METRICS, STANDS
 from adaptbert.statistics.multiplicity import ADJUSTMENT
@@ -31,7 +31,7 @@ def headline(ranking: Ranking) -> Text:
             second=second,
             arm=ranking.arm,
         )
-    verdict = next((each.verdict for each in ranking.arms[0].standings if each.start == second), None)
+    verdict = next((each.verdict for each in ranking.arms[0].standings if each.base == second), None)
     return t(
         "On {task}, {first} is ahead of {others} on the dev split (arm {arm}); on the test split, {second}: {stands}.",
         task=ranking.task,
@@ -46,7 +46,7 @@ def headline(ranking: Ranking) -> Text:
 def _behind(standing: Standing, first: str, confidence: float) -> Text:
     difference = standing.difference
     if difference is None or standing.verdict is None:
-        return t("On the test split, {start} and {first} share no seed.", start=standing.start, first=first)
+        return t("On the test split, {start} and {first} share no seed.", start=standing.base, first=first)
     stands, interval = STANDS[standing.verdict], EMPTY
     if difference.low is not None and difference.high is not None:
         interval = t(
@@ -58,7 +58,7 @@ def _behind(standing: Standing, first: str, confidence: float) -> Text:
         )
     return t(
         "On the test split, {start} differs from {first} by {size} points{interval}: {stands}.",
-        start=standing.start,
+        start=standing.base,
         first=first,
         size=moved(difference.mean),
         interval=interval,
@@ -79,7 +79,7 @@ def budgets(ranking: Ranking) -> Text | None:
     return t("A difference may be due to unequal budgets: {arms}.", arms=listed(unequal))
 
 
-def _amounts(arm: ArmFromStarts) -> Text:
+def _amounts(arm: ArmOfBases) -> Text:
     spent = [t("{start} {tokens:millions} M", start=start, tokens=cost.tokens) for start, cost in arm.costs.items()]
     return t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent))
 

@@ -1,7 +1,6 @@
 """Comparison -> sentences in both languages: answers to the questions, with their numbers, and what they leave open."""
 
 from adaptbert.comparison.amounts import amount
-from adaptbert.comparison.questions import AGAIN
 from adaptbert.comparison.records import Detectable, Needed, Step, Task
 from adaptbert.report.language import EMPTY, Text, counted, listed, moved, t, too_small
 from adaptbert.report.sentences import repetition
@@ -43,8 +42,6 @@ def _answer(step: Step, task: Task, confidence: float, worth: float) -> Text:
         interval=interval_of(step.difference, step, task, confidence),
         adjusted=adjusted(step.p_holm),
     )
-    if step.question == AGAIN:
-        answer += t("Both arms are one recipe with other seeds: the true difference is 0.")
     if step.verdict in ("undecided", "no_worse") and step.detectable is not None:
         answer += _detectable(step.detectable) + _needed(step.needed, worth)
     return answer
@@ -53,7 +50,7 @@ def _answer(step: Step, task: Task, confidence: float, worth: float) -> Text:
 def interval_of(difference: Difference, step: Step, task: Task, confidence: float) -> Text:
     """The interval and what was repeated for it."""
     low, high = difference.low, difference.high
-    repeated = repetition.of_difference(difference, step.draws, task)
+    repeated = repetition.of_difference(difference, step.replicates, task)
     if low is None or high is None:
         return repeated
     if too_small(low) and too_small(high):
@@ -95,7 +92,7 @@ def _needed(needed: Needed | None, worth: float) -> Text:
         "To show a gain of {least:points}, the cheapest design has {draws} draws and {seeds} seeds: {tflop:amount} "
         "TFLOP more.",
         least=worth,
-        draws=needed.design.draws,
+        draws=needed.design.replicates,
         seeds=needed.design.seeds,
         tflop=needed.design.tflop,
     )
@@ -117,7 +114,7 @@ def _own_values(step: Step, task: Task) -> Text:
 def _untested(step: Step, task: Task) -> Text:
     missing = [name for name in (step.arm, step.other) if (arm := task.arm(name)) is None or arm.missing]
     if missing:
-        names = listed([task.cell(name) for name in missing])
+        names = listed([task.shown(name) for name in missing])
         return t("Not testable, without a result: {names}.", names=names)
     if step.difference is None:
         return t("Not testable: the two arms share no seed.")

@@ -10,7 +10,7 @@ from adaptbert.statistics.intervals import Interval
 
 def best(task: Task, confidence: float) -> Text:
     """Which arm scores highest on the dev split, and its score on the test split."""
-    arm = task.arm(task.chosen) if task.chosen is not None else None
+    arm = task.arm(task.chosen)
     if arm is None or arm.interval is None:
         return t("No arm of this task has a result yet.")
     if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from

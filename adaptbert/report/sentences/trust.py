@@ -28,7 +28,7 @@ def calibration(task: Task) -> Text | None:
     share = max(each * (1 - each) for each in (measured.confidence, measured.accuracy))
     beyond_chance = CLEARLY * math.sqrt(share / task.rows["test"])
     apart = abs(measured.confidence - measured.accuracy) > beyond_chance
-    if measured.ece <= CALIBRATED_WITHIN * measured.chance and not apart:
+    if measured.ece <= CALIBRATED_WITHIN * measured.ece_by_chance and not apart:
         verdict = t("No miscalibration is detectable on these rows.")
     elif measured.confidence > measured.accuracy:
         verdict = t("The model is overconfident.")
@@ -40,7 +40,7 @@ def calibration(task: Task) -> Text | None:
         accuracy=measured.accuracy,
         right=right,
     )
-    ece, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.chance))
+    ece, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_by_chance))
     return verdict + means + t("Expected calibration error: {ece}; by chance alone: {chance}.", ece=ece, chance=chance)
 
 
@@ -75,14 +75,14 @@ def baseline(task: Task) -> Baseline | None:
 def _standing(beside: Difference) -> Standing:
     if beside.low is None or beside.high is None:
         return "higher" if beside.mean < 0 else "lower"
-    if beside.draws > 1:
+    if beside.replicates > 1:
         return "loses" if beside.low > 0 else "wins" if beside.high < 0 else "ties"
     return "loses_once" if beside.low > 0 else "wins_once" if beside.high < 0 else "ties_once"
 
 
 def against_baselines(task: Task, confidence: float) -> Text:
     """The chosen arm compared with the best baseline."""
-    arm, best = task.arm(task.chosen) if task.chosen is not None else None, baseline(task)
+    arm, best = task.arm(task.chosen), baseline(task)
     if arm is None or arm.interval is None or best is None:
         return EMPTY
     lead = t("The best baseline") if len(task.baselines) > 1 else t("The only baseline")
@@ -102,7 +102,7 @@ def against_baselines(task: Task, confidence: float) -> Text:
 def _gap(arm: str, best: Baseline, confidence: float) -> Text:
     """The chosen arm beside the best baseline; a recommendation only where the rungs of the arm were repeated."""
     variance = best.beside.variance
-    rows = variance is None or "rows" in variance.parts
+    rows = variance is None or "rows" in variance
     gap = t(
         "{mean:change} ({level:percent} % interval {low:change} to {high:change}{lacks})",
         mean=best.beside.mean,
@@ -131,7 +131,7 @@ def _fewer_rows(task: Task) -> Text:
 def degenerate(task: Task) -> Text | None:
     """Arms with degenerate seeds, which predict the same for every row; None where there are none."""
     parts = [
-        t("{arm} ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=arm.runs)
+        t("{arm} ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=len(arm.runs))
         for arm in task.arms
         if arm.degenerate
     ]

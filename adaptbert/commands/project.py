@@ -1,0 +1,195 @@
+"""`adaptbert use`, `download`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from adaptbert.codes import Code
+from adaptbert.commands.errors import user_errors
+from adaptbert.commands.predict import pairs
+from adaptbert.config.schema.task_types import TaskName
+from adaptbert.data.formats import FORMATS
+from adaptbert.errors import BadParams
+
+
+def use(
+    preset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PRESET]",
+            help="zh-public, en-public, tapt-only, gpu-base, weibo, biomed, demo or smoke; without it, "
+            "only copy the files of --data.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with your files, copied into data/own and tracked by DVC.")
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Overwrite params.yaml or files in data/own even if they exist nowhere else."),
+    ] = False,
+) -> None:
+    """Write params.yaml from a preset.
+
+    plan.json is written with it. With --data, your files are copied into the project first. Without a preset, only
+    the files are copied.
+    """
+    from adaptbert.project import own_data, presets
+
+    with user_errors():
+        if data is not None:
+            own_data.check_folder(data)
+        if preset is not None:
+            _use_preset(preset, data, force=force)
+        elif data is None:
+            problem = "neither a preset nor --data was named"
+            raise BadParams(Code.UNKNOWN_KEY, presets.FOLDER, problem, f"known presets: {', '.join(presets.names())}")
+        else:
+            summary = own_data.bring(data, force=force)
+            own_data.record(summary.files)
+            print(f"{summary}\nparams.yaml is unchanged")
+    correct = "" if data is None else "correct the names of files and columns in params.yaml, and "
+    print(f"now {correct}run: adaptbert check")
+
+
+def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
+    from adaptbert.config import plan_file
+    from adaptbert.config.plan import PLAN
+    from adaptbert.config.recipe import PARAMS
+    from adaptbert.config.schema.sources import maker
+    from adaptbert.project import editing, named_files, own_data, presets
+    from adaptbert.runtime.stage import checked
+
+    text = presets.text(name, data)
+    if not force:
+        presets.check_replaceable(PARAMS, data)
+    summary = None if data is None else own_data.bring(data, force=force)
+    files = summary.files if summary is not None else []
+    with editing.replaced(PARAMS, text):
+        recipe = checked()
+        with editing.replaced(PLAN, plan_file.text(plan_file.plan(recipe))):
+            if files:
+                own_data.record(files)
+    print(f"{PARAMS} is now the preset '{name}', and {PLAN} has its checkpoints and cells")
+    if summary is not None:
+        print(summary)
+    if any(maker(path) for _, path in named_files.paths(recipe)):
+        subprocess.run([sys.executable, "-m", "examples.docstrings"])  # else its files are still missing
+    for _, error in named_files.check(recipe):
+        print(f"still missing: {error}")
+    if unnamed := named_files.unnamed(recipe, files):
+        print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")
+
+
+def download(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a data set on the Hugging Face hub, e.g. org/name.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where its files are written, e.g. data/own/name.")],
+    revision: Annotated[str | None, typer.Option(help="A branch, a tag or a commit; default: main.")] = None,
+    config: Annotated[str | None, typer.Option(help="Of a data set that has several configurations.")] = None,
+) -> None:
+    """Download a data set of the hub as Parquet files.
+
+    Each split is a file. The commit is remembered beside them, DVC tracks the folder, and the lines that name the
+    files in params.yaml are printed.
+    """
+    from adaptbert.data.download import download as fetch
+    from adaptbert.data.download import lines
+    from adaptbert.project import own_data
+
+    with user_errors():
+        fetch(name, revision, config, out)
+        if out.is_relative_to(own_data.OWN):
+            own_data.record([out])
+        print(*lines(out), sep="\n")
+
+
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="A folder in Hugging Face format, or the name of a model on the hub."),
+    ],
+    revision: Annotated[
+        str | None, typer.Option(help="Of a model on the hub: a branch, a tag or a commit; default: main.")
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the base that it becomes; default: by its own name.")
+    ] = None,
+) -> None:
+    """Bring in a public checkpoint as a base.
+
+    It is written to models/init/<base> as safetensors. Pickled weights are read without running code. The lines that
+    make it a base of params.yaml are printed.
+    """
+    from adaptbert.project.importing import import_checkpoint
+
+    with user_errors():
+        print(*import_checkpoint(source, revision, base), sep="\n")
+
+
+def add_task(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE", help="One to three files; which is train, dev and test by name, or train=FILE."),
+    ],
+    name: Annotated[str | None, typer.Option(help="Name of the task; default: by its files.")] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of a field in the files; repeatable.")
+    ] = None,
+    type: Annotated[str | None, typer.Option(help=f"Task type: {', '.join(get_args(TaskName))}.")] = None,
+    format: Annotated[str | None, typer.Option(help=f"Format of the files: {', '.join(FORMATS)}.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
+    separator: Annotated[str | None, typer.Option(help="What parts several labels in one text, e.g. ';'.")] = None,
+    tag_scheme: Annotated[
+        str | None, typer.Option(help="How tags mark spans: io, bio, iob1 or iobes; none: they are no spans.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+) -> None:
+    """Add a labelled set as a task.
+
+    The command looks at its files, shows what it concludes, and writes a block into params.yaml. Without --yes it asks
+    first, and writes nothing where there is no terminal to ask on. What is not clear is an error that names the option.
+    """
+    from adaptbert.config.recipe import PARAMS
+    from adaptbert.project.add_task import prepare
+    from adaptbert.project.task_inference import said
+
+    with user_errors():
+        options = {"type": type, "format": format, "encoding": encoding}
+        told = said(pairs(columns or []), **options, separator=separator, tag_scheme=tag_scheme)
+        task = prepare(files, name, told, PARAMS)
+        print(task.shown)
+        if not yes and not sys.stdin.isatty():
+            print("nothing written: --yes writes it")
+            raise typer.Exit(1)
+        if not yes and not typer.confirm(f"write this into {PARAMS}?", default=True):
+            print("nothing was written")
+            raise typer.Exit(1)
+        print("\n".join(task.write()))
+    print("now run: dvc repro")
+
+
+def doctor() -> None:
+    """Check if this machine can run the recipe.
+
+    Checks versions, disk space, device and environment. The exit code is 1 if a check fails.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from adaptbert.project.doctor import examine
+
+    findings = list(examine())
+    table = Table("", "what", "found", "remedy")
+    for finding in findings:
+        table.add_row(*finding)
+    Console().print(table)
+    fails, warnings = (sum(each.verdict == verdict for each in findings) for verdict in ("FAIL", "warn"))
+    if fails or warnings:
+        print(f"FAIL {fails}, warn {warnings} of {len(findings)}: the last column says what to do")
+    else:
+        print(f"{len(findings)} checks passed: this machine can run the recipe")
+    if fails:
+        raise typer.Exit(1)

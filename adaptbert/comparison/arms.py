@@ -1,0 +1,136 @@
+"""The metrics and predictions of a task from one base -> its `Arm`s, and the study that their differences rest on."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from adaptbert.comparison.records import Arm, Checkpoint, Cost, LearningPoint, Run, Search, by_replicate, means
+from adaptbert.comparison.scores import ResampledRows
+from adaptbert.config.plan import FINETUNE, Plan
+from adaptbert.statistics.intervals import mean_interval
+from adaptbert.statistics.rows import Floats
+from adaptbert.statistics.study import ArmRuns, of_arms
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SeedMetrics
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
+
+
+@dataclass(frozen=True)
+class StageOutputs:
+    """The folders that the stages wrote.
+
+    Attributes:
+        data: data/validated/tasks.
+        manifests: data/raw.
+        metrics: of all steps.
+        predictions: of the arms.
+        bases: models/pretrain: for each base the checkpoint that all its arms begin with.
+    """
+
+    data: Path
+    manifests: Path
+    metrics: Path
+    predictions: Path
+    bases: Path
+
+
+class TaskResults:
+    """All runs of a task from one base.
+
+    Args:
+        rows: the test rows of the task.
+
+    Attributes:
+        planned: key -> the entry of the plan: an arm on one replicate of its checkpoint.
+        trained: the metrics of those that have a result.
+        arms: name -> its scores, in the order of params.yaml.
+        study: of these arms.
+        tflop_of_run: of fine-tuning once, as a mean.
+    """
+
+    def __init__(
+        self, plan: Plan, outputs: StageOutputs, task: str, base: str, rows: ResampledRows, confidence: float
+    ) -> None:
+        self.planned = {key: each for key, each in plan.finetune.items() if (each.task, each.base) == (task, base)}
+        paths = {key: outputs.metrics / FINETUNE / f"{key}.json" for key in self.planned}
+        self.trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
+        self.metric, self._folder = COMPARED_BY[rows.task.target], outputs.predictions
+        self._runs = {arm: self._runs_of(arm) for arm in dict.fromkeys(each.arm for each in self.planned.values())}
+        self.arms = {arm: ArmRuns(by_replicate(runs), self._resampled(arm, rows)) for arm, runs in self._runs.items()}
+        self.study = of_arms(self.arms, rows.groups, confidence, limits(self.metric))
+        costs = [each.cost.tflop / len(each.seeds) for each in self.trained.values()]
+        self.tflop_of_run = sum(costs) / max(1, len(costs))
+
+    @property
+    def seeds(self) -> list[int]:
+        """Of all arms."""
+        return sorted({seed.seed for each in self.trained.values() for seed in each.seeds})
+
+    def keys(self, arm: str) -> dict[int, str]:
+        """Replicate -> the key of its entry in the plan."""
+        return {each.replicate: key for key, each in self.planned.items() if each.arm == arm}
+
+    def predictions(self, arm: str) -> list[Path]:
+        """Of all replicates with a result; empty where one of these files is missing."""
+        paths = [self._folder / f"{key}.parquet" for key in self.keys(arm).values() if key in self.trained]
+        return paths if all(map(Path.is_file, paths)) else []
+
+    def arm(self, name: str, checkpoints: Mapping[str, Checkpoint]) -> Arm:
+        """What the comparison tells of it.
+
+        Args:
+            checkpoints: by their folders.
+        """
+        keys, runs = self.keys(name), self._runs[name]
+        on = [checkpoints[self.planned[key].checkpoint] for key in keys.values()]
+        trained = {replicate: self.trained[key] for replicate, key in keys.items() if key in self.trained}
+        return Arm(
+            name=name,
+            checkpoint=on[0].name,
+            role=on[0].role,
+            planned=list(keys),
+            runs=runs,
+            interval=self.study.mean(name) if runs else None,
+            cost=next((each.first.total for each in on if each.first.total is not None), None),
+            learning_curve=self._learning_curve(list(trained.values())),
+            searches=[search for replicate, each in trained.items() if (search := _search(replicate, each))],
+            has_own_values=any(self.planned[key].has_own_values for key in keys.values()),
+            run_tflop=mean(each.cost.tflop / len(each.seeds) for each in trained.values()) if trained else None,
+        )
+
+    def _runs_of(self, arm: str) -> list[Run]:
+        return [
+            Run(replicate, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.degenerate)
+            for replicate, key in self.keys(arm).items()
+            if key in self.trained
+            for seed in self.trained[key].seeds
+        ]
+
+    def _resampled(self, arm: str, rows: ResampledRows) -> list[Floats] | None:
+        return [rows.of_runs(path) for path in self.predictions(arm)] or None
+
+    def _scores(self, seeds: Iterable[SeedMetrics | FewerLabelsSeed]) -> dict[int, float]:
+        return {seed.seed: seed.test[self.metric] for seed in seeds}
+
+    def _learning_curve(self, replicates: Sequence[CellMetrics]) -> list[LearningPoint]:
+        by_labels: dict[int, list[dict[int, float]]] = {}
+        for each in replicates:
+            if each.learning_curve is not None:
+                for point in each.learning_curve:
+                    by_labels.setdefault(point.labels, []).append(self._scores(point.seeds))
+                by_labels.setdefault(each.labels, []).append(self._scores(each.seeds))
+        points = []
+        for labels, measured in sorted(by_labels.items()):
+            scores = dict(sorted(means(measured).items()))
+            interval = mean_interval(list(scores.values()), self.study.confidence, limits(self.metric))
+            points.append(LearningPoint(labels, scores, interval))
+        return points
+
+
+def _search(replicate: int, metrics: CellMetrics) -> Search | None:
+    search = metrics.search
+    if search is None:
+        return None
+    chosen, cost = search.trials[search.chosen - 1], Cost(search.tokens, search.tflop)
+    values = chosen.learning_rate, chosen.global_batch_size, chosen.epochs
+    return Search(replicate, len(search.trials), *values, cost)

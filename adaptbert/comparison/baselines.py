@@ -1,0 +1,435 @@
+"""Baselines without an encoder: most frequent answers, and linear models on terms and on input embeddings.
+
+Labelled rows (as in data/validated/tasks) -> scores on the test rows, by the same metrics as the arms and from the
+same training rows. The dev rows choose the strength of regularisation. An arm that scores below a baseline
+does not justify its training.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptbert.comparison.scores import ResampledRows
+from adaptbert.config.schema.task_types import TARGETS, Target, TaskType
+from adaptbert.data import labelled_set as labelled
+from adaptbert.data import tag_schemes
+from adaptbert.data.layout import Layout
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.tasks.metrics import answer_overlap as answer_text
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
+
+Row = dict[str, Any]
+Rows = Sequence[Row]
+Answers = Callable[[Any], list[Any]]
+"""Features -> an answer for each row."""
+STRENGTHS = (1.0, 10.0, 100.0)
+"""Inverse regularisation of the linear models, chosen on dev: the library's own 1.0 costs up to ten points."""
+MOST_CHARACTERS, MOST_WORDS = 10_000_000, 100_000
+"""Limits of what a linear model is fitted on, for texts and for tagged words: about a minute for all strengths."""
+FEW_SPACES = 0.08
+WEIGHTS = "bert.embeddings.word_embeddings.weight"
+
+
+@dataclass(frozen=True)
+class BaselineRuns:
+    """One baseline of a task.
+
+    Attributes:
+        scores: seed -> score on test; the same for all seeds where they have the same labels.
+        resampled: its score on resampled test rows, the mean over those that differ.
+        rows: that it was fitted on.
+    """
+
+    scores: Mapping[int, float]
+    resampled: NDArray[np.float64]
+    rows: int
+
+
+def baselines_of(
+    test: ResampledRows,
+    data: Path,
+    labels: int,
+    seeds: Sequence[int],
+    seed: int,
+    embeddings: "Embeddings | None" = None,
+) -> dict[str, BaselineRuns]:
+    """All baselines by name, each fitted on the labelled subsets of these seeds.
+
+    A model that cannot be fitted to a subset counts there as the most frequent answer.
+
+    Args:
+        data: folder of the labelled set.
+        labels: rows of a subset.
+        seeds: of the arms.
+        seed: of the linear models.
+        embeddings: of the checkpoint that all arms begin with.
+    """
+    task, pool = test.task, labelled.split(data, "train")
+    dev = fitted_on(task, labelled.split(data, "dev"))
+    drawn = seeds if labels < len(pool) else seeds[:1]
+    fitting = [fitted_on(task, labelled.subset(pool, labels, each)) for each in drawn]
+    answered = [baseline_answers(task, rows, dev, test.rows, seed, embeddings) for rows in fitting]
+    fewest = min(map(len, fitting))
+    baselines = {}
+    for name in dict.fromkeys(name for answers in answered for name in answers):
+        # Where a subset has one class only, a model of it would answer what the first baseline does.
+        answers = [own.get(name, next(iter(own.values()))) for own in answered]
+        scores = [_score(task, test.rows, own) for own in answers]
+        by_seed = dict(zip(seeds, scores * (len(seeds) // len(scores)), strict=True))
+        resampled = np.mean([test.resampled(own) for own in answers], 0)
+        baselines[name] = BaselineRuns(by_seed, resampled, fewest)
+    return baselines
+
+
+def _score(task: TaskDescription, rows: Rows, answers: list[Any]) -> float:
+    """By the metric that compares the arms."""
+    gold = right_answers(rows, task.target)
+    return SCORING[task.target].score(gold, answers, task)[COMPARED_BY[task.target]]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Models that differ in one value, which the dev rows choose.
+
+    Attributes:
+        read: rows -> features.
+        models: features -> an answer for each row.
+    """
+
+    read: Callable[[Rows], Any]
+    models: Sequence[Answers]
+
+
+def baseline_answers(
+    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int, embeddings: "Embeddings | None" = None
+) -> dict[str, list[Any]]:
+    """Name of a baseline -> its answers to `test`.
+
+    Args:
+        train, dev: at most the rows of `fitted_on`; the time grows with them.
+        seed: of the linear models.
+        embeddings: of the checkpoint that all arms begin with; None: no baseline reads them.
+    """
+    answers = {}
+    for name, candidates in BASELINES[task.task_type].make(task, train, seed, embeddings).items():
+        features = candidates.read(dev)
+        best = max(candidates.models, key=lambda model: _score(task, dev, model(features)))
+        answers[name] = best(candidates.read(test))
+    return answers
+
+
+def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
+    """The first rows, up to the limit that keeps fitting short: usually all of them, and at least one."""
+    baseline = BASELINES[task.task_type]
+    return rows[: max(1, sum(size <= baseline.most for size in accumulate(map(baseline.size, rows))))]
+
+
+def _always(answer: Any) -> Candidates:
+    return Candidates(lambda rows: rows, [lambda rows: [answer] * len(rows)])
+
+
+def _most_frequent(values: Sequence[Any]) -> Any:
+    """The most frequent value; the first in sort order of several, so that equal data give equal results."""
+    counts = Counter(json.dumps(value) for value in values)
+    return json.loads(min(counts, key=lambda value: (-counts[value], json.loads(value))))
+
+
+# ---- sentences and pairs
+
+
+def _texts(task: TaskDescription, train: Rows, seed: int, embeddings: "Embeddings | None") -> dict[str, Candidates]:
+    """The most frequent answer (for regression the mean), and linear models on TF-IDF of one and two words and on the
+    mean of the input embeddings.
+
+    In a script without spaces the terms are characters. The features of a pair are those of both texts and of what they
+    share. A linear model is left out where all answers are equal or no text has a term, or a token.
+    """
+    model, inputs, gold = TEXT_MODELS[task.target], Layout(task.task_type).inputs, right_answers(train, task.target)
+
+    def columns(rows: Rows) -> list[list[str]]:
+        return [[row[column] for row in rows] for column in inputs]
+
+    def fitted(read: Callable[[list[list[str]]], Any], features: Any) -> Candidates:
+        models = [model.fit(features, gold, task.labels, strength, seed) for strength in STRENGTHS]
+        return Candidates(lambda rows: read(columns(rows)), models)
+
+    baselines = {"majority": _always(model.always(gold))}
+    if len({json.dumps(answer) for answer in gold}) < 2:
+        return baselines
+    if (terms := Terms.of(columns(train))) is not None:
+        baselines[f"tfidf_{model.kind}"] = fitted(terms, terms(columns(train)))
+    if embeddings is not None and (features := embeddings.features(columns(train))).any():
+        baselines[f"embeddings_{model.kind}"] = fitted(embeddings.features, features)
+    return baselines
+
+
+def few_spaces(texts: Sequence[str]) -> bool:
+    """Whether spaces do not separate the words, as in Chinese: there, terms are characters.
+
+    English has a space for every six characters, Chinese hardly any, even with some Latin words in it.
+    """
+    characters = sum(map(len, texts))
+    return sum(character.isspace() for text in texts for character in text) < FEW_SPACES * characters
+
+
+class Terms:
+    """TF-IDF of each column of texts, side by side; for two columns also their product, and its sum.
+
+    Args:
+        vectors: a fitted `TfidfVectorizer`.
+    """
+
+    def __init__(self, vectors: Any) -> None:
+        self._vectors = vectors
+
+    @classmethod
+    def of(cls, columns: list[list[str]]) -> "Terms | None":
+        """Fitted on the training rows, (columns, rows); None where no text has a term."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        texts = [text for column in columns for text in column]
+        # Words of one letter count too: the default pattern would drop them.
+        unit = {"analyzer": "char"} if few_spaces(texts) else {"token_pattern": r"(?u)\b\w+\b"}
+        vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **unit)
+        terms = vectors.build_analyzer()
+        return cls(vectors.fit(texts)) if any(terms(text) for text in texts) else None
+
+    def __call__(self, columns: list[list[str]]) -> Any:
+        from scipy.sparse import csr_matrix, hstack
+
+        features = [self._vectors.transform(column) for column in columns]
+        if len(features) == 1:
+            return features[0]
+        shared = features[0].multiply(features[1])
+        return hstack([*features, shared, csr_matrix(shared.sum(1))]).tocsr()
+
+
+class Embeddings:
+    """The input embeddings of the checkpoint that all arms begin with: what its layers add to them is the difference of
+    an arm from this baseline.
+
+    Args:
+        folder: of the checkpoint.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        from safetensors import safe_open
+        from tokenizers import Tokenizer
+
+        with safe_open(folder / "model.safetensors", "numpy") as weights:
+            self._vectors: NDArray[np.float32] = weights.get_tensor(WEIGHTS)
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.encode_special_tokens = True  # `[MASK]` in a text is text
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def mean(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The mean vector of the tokens of each text, of length 1, (texts, dimensions); 0 where it has no token."""
+        means = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
+        for row, text in enumerate(texts):
+            if ids := self._tokenizer.encode(text, add_special_tokens=False).ids:
+                mean = self._vectors[ids].mean(0)
+                means[row] = mean / max(float(np.linalg.norm(mean)), np.finfo(np.float32).tiny)
+        return means
+
+    def features(self, columns: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Of one column of texts its means; of two both, their distances and products, as for pairs of sentences
+        (Conneau et al. 2017, arXiv 1705.02364).
+
+        Args:
+            columns: (columns, rows).
+        """
+        means = [self.mean(column) for column in columns]
+        if len(means) == 1:
+            return means[0]
+        first, second = means
+        return np.hstack([first, second, np.abs(first - second), first * second])
+
+
+def _logistic(train: Any, gold: Sequence[str], strength: float, seed: int) -> Any:
+    """By `newton-cg`: with more terms than rows `lbfgs` spends its time on the vectors of its history, 15 times as long
+    for 600 texts."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=strength, max_iter=5000, random_state=seed, solver="newton-cg").fit(train, gold)
+
+
+def _one_label(train: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+    model = _logistic(train, gold, strength, seed)
+    return lambda features: list(model.predict(features))
+
+
+def _multi_label(train: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+    """A model for each label that some rows have and others lack."""
+    decided = {label: [label in answer for answer in gold] for label in labels}
+    fitted = {
+        label: _logistic(train, [str(yes) for yes in column], strength, seed)
+        for label, column in decided.items()
+        if len(set(column)) > 1
+    }
+    always = [label for label, column in decided.items() if all(column)]
+
+    def predict(features: Any) -> list[Any]:
+        columns = {label: model.predict(features) for label, model in fitted.items()}
+        rows = range(features.shape[0])
+        return [sorted([*always, *(name for name, column in columns.items() if column[row] == "True")]) for row in rows]
+
+    return predict
+
+
+def _ridge(train: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+    from sklearn.linear_model import Ridge
+
+    model = Ridge(alpha=1 / strength, random_state=seed).fit(train, gold)
+    return lambda features: list(model.predict(features).tolist())
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """The baselines of a target of sentences and pairs.
+
+    Attributes:
+        always: gold answers of the training rows -> the one answer to every row.
+        kind: of the models that are fitted; their baselines are called `tfidf_<kind>` and `embeddings_<kind>`.
+        fit: features, gold answers, labels, strength and seed -> a trained model: features -> answers.
+    """
+
+    always: Callable[[Sequence[Any]], Any]
+    kind: str
+    fit: Callable[[Any, list[Any], Sequence[str], float, int], Answers]
+
+
+TEXT_MODELS: Mapping[Target, TextModel] = {
+    "class": TextModel(_most_frequent, "logistic", _one_label),
+    "labels": TextModel(_most_frequent, "logistic", _multi_label),
+    "number": TextModel(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
+}
+"""By target, for sentences and pairs; the baselines of the other task types handle their targets themselves."""
+
+
+# ---- questions
+
+
+def _answers(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings | None) -> dict[str, Candidates]:
+    """No answer at all, and the sentence of the context that shares most tokens with the question."""
+
+    def overlap(row: Row) -> str:
+        characters = answer_text.by_characters([row["context"]])
+        tokens = answer_text.character_tokens if characters else answer_text.word_tokens
+        question = set(tokens(row["question"]))
+        sentences = [part.strip() for part in _SENTENCES.split(row["context"]) if part.strip()] or [""]
+        return max(sentences, key=lambda sentence: len(question & set(tokens(sentence))))
+
+    overlapping = Candidates(lambda rows: rows, [lambda rows: [overlap(row) for row in rows]])
+    return ({"majority": _always("")} if task.no_answer else {}) | {"question_overlap": overlapping}
+
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+
+
+# ---- tagged words
+
+
+def _words(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings | None) -> dict[str, Candidates]:
+    """The most frequent tag of each word, and logistic regression on a word and two words to each side.
+
+    The tag of a new word is O, or the most frequent of all tags where every word has a tag of its own.
+    """
+    from sklearn.feature_extraction import DictVectorizer
+
+    spans = TARGETS[task.target].marks_spans
+
+    def legal(tags: list[str]) -> list[str]:
+        return tag_schemes.legal(tags, "bio") if spans else tags
+
+    by_word: dict[str, list[str]] = {}
+    for row in train:
+        for word, tag in zip(row["tokens"], row["tags"], strict=True):
+            by_word.setdefault(word, []).append(tag)
+    lexicon = {word: _most_frequent(tags) for word, tags in by_word.items()}
+    tags = [tag for row in train for tag in row["tags"]]
+    unknown = tag_schemes.OUTSIDE if spans else _most_frequent(tags)
+
+    def look_up(rows: Rows) -> list[Any]:
+        return [legal([lexicon.get(word, unknown) for word in row["tokens"]]) for row in rows]
+
+    baselines = {"word_majority": Candidates(lambda rows: rows, [look_up])}
+    if len(set(tags)) < 2:
+        return baselines
+    terms = DictVectorizer()
+
+    def read(rows: Rows, vectorize: Callable[[Any], Any] = terms.transform) -> tuple[list[int], Any]:
+        """The number of words of each row, and the features of all words."""
+        features = vectorize(word for row in rows for word in _windows(row["tokens"]))
+        features.eliminate_zeros()  # False is stored as 0.0: nearly half of all values
+        return [len(row["tokens"]) for row in rows], features
+
+    def with_model(model: Any) -> Answers:
+        def predict(features: tuple[list[int], Any]) -> list[Any]:
+            answers = iter(model.predict(features[1]).tolist())
+            return [legal(list(islice(answers, count))) for count in features[0]]
+
+        return predict
+
+    _, features = read(train, terms.fit_transform)
+    models = [with_model(_logistic(features, tags, strength, seed)) for strength in STRENGTHS]
+    return baselines | {"window_logistic": Candidates(read, models)}
+
+
+def _windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
+    """The features of each word: the words around it by their distance, and its own spelling."""
+    lowered = [token.lower() for token in tokens]
+    rows = []
+    for position, token in enumerate(tokens):
+        features: dict[str, Any] = {
+            f"word{distance:+d}": lowered[position + distance]
+            for distance in range(-reach, reach + 1)
+            if 0 <= position + distance < len(tokens)
+        }
+        features["suffix"] = lowered[position][-3:]
+        features["capital"] = token[:1].isupper()
+        features["all_capital"] = token.isupper()
+        features["digit"] = any(character.isdigit() for character in token)
+        features["mark"] = any(not character.isalnum() for character in token)
+        features["first"] = position == 0
+        rows.append(features)
+    return rows
+
+
+# ---- by task type
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The baselines of one task type.
+
+    Attributes:
+        make: a task, its training rows, a seed and embeddings -> name of a baseline -> its candidates.
+        size: of a row.
+        most: the summed size of rows to fit on.
+    """
+
+    make: Callable[[TaskDescription, Rows, int, Embeddings | None], dict[str, Candidates]]
+    size: Callable[[Row], int]
+    most: int
+
+
+def _characters(row: Row) -> int:
+    return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
+
+
+BASELINES: Mapping[TaskType, Baseline] = {
+    "single_sentence": Baseline(_texts, _characters, MOST_CHARACTERS),
+    "sentence_pair": Baseline(_texts, _characters, MOST_CHARACTERS),
+    "extractive_answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
+    "sequence_labelling": Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS),
+}

@@ -1,0 +1,123 @@
+"""plan.json and the metrics of the steps before fine-tuning -> `Checkpoint`s."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from adaptbert.comparison.records import Checkpoint, Cost, Masks, Replicate
+from adaptbert.config.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, RANDOM, SCRATCH, TASK_TRANSFER, Plan
+from adaptbert.config.schema.bases import Climb
+from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
+
+Bits = dict[str, float]
+"""Held-out set -> bits per character."""
+
+
+def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
+    """Folder below models/ -> the checkpoint, with that one replicate; in the order of training."""
+    trained = (*plan.domain_transfer.values(), *plan.task_transfer.values())
+    several_bases, several = len(plan.pretrain) > 1, len({entry.replicate for entry in trained}) > 1
+    found: dict[str, Checkpoint] = {}
+    for base in plan.pretrain:
+        scratch, pretrain = (f"{step}/{base}" if several_bases else step for step in (SCRATCH, PRETRAIN))
+        measured = _metrics(metrics / PRETRAIN / f"{base}.json")
+        random = _random(scratch, measured, _on_all_text(metrics, f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
+        is_public = measured is not None and measured.init != f"{SCRATCH}/{base}"
+        below = measured.init if measured is not None and is_public else scratch
+        found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, Climb(is_random=True), [random])
+        replicate = _trained(pretrain, 0, measured, _on_all_text(metrics, base), random)
+        found[f"{PRETRAIN}/{base}"] = Checkpoint(pretrain, PRETRAIN, base, None, below, Climb(), [replicate])
+    for step, entries in ((DOMAIN_TRANSFER, plan.domain_transfer), (TASK_TRANSFER, plan.task_transfer)):
+        for key, entry in entries.items():
+            begun = found[entry.checkpoint]
+            is_of_task = step == TASK_TRANSFER
+            corpora = begun.climb.corpora if is_of_task else (*begun.climb.corpora, entry.corpus)
+            climb = replace(begun.climb, corpora=corpora, with_task_text=is_of_task)
+            parts = [*([entry.task] if is_of_task else []), *([RANDOM] if climb.is_random else []), *corpora]
+            path = f"{step}/{'-'.join(parts)}"
+            name = f"{path}-{entry.base}" if several_bases else path
+            own = f"{name}-{entry.replicate}" if several else name
+            measured = _metrics(metrics / step / f"{key}.json")
+            replicate = _trained(own, entry.replicate, measured, _on_all_text(metrics, key), begun.replicates[0])
+            found[f"{step}/{key}"] = Checkpoint(
+                name, path, entry.base, entry.task or None, begun.name, climb, [replicate]
+            )
+    return found
+
+
+def together(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+    """The replicates of each together, in the order of the first."""
+    by_name: dict[str, Checkpoint] = {}
+    for each in checkpoints:
+        there = by_name.get(each.name)
+        by_name[each.name] = replace(there, replicates=[*there.replicates, *each.replicates]) if there else each
+    return list(by_name.values())
+
+
+def began_from(checkpoints: Mapping[str, Checkpoint]) -> dict[str, str]:
+    """Base -> the public checkpoint that it began with, for those that did not begin with random weights."""
+    random = {each.name for each in checkpoints.values() if each.below is None}
+    pretrained = [each for each in checkpoints.values() if each.climb == Climb()]
+    return {each.base: each.below for each in pretrained if each.below is not None and each.below not in random}
+
+
+def published(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
+    """The names of those that are public checkpoints as they were published, or stand on them."""
+    trained = {
+        each.base
+        for each in checkpoints.values()
+        if each.climb == Climb() and (cost := each.first.cost) and cost.tokens
+    }
+    bases = began_from(checkpoints).keys() - trained
+    return {each.name for each in checkpoints.values() if each.base in bases and not each.climb.is_random}
+
+
+def _random(name: str, measured: StepMetrics | None, on_all_text: Bits, folder: str) -> Replicate:
+    """Random weights were measured before the first step of general pre-training, unless that began from others."""
+    if measured is None:
+        return Replicate(name, 0)
+    bits, nothing = on_all_text | (_bits(measured.before) if measured.init == folder else {}), Cost(0, 0.0)
+    return Replicate(name, 0, nothing, nothing, bits, bits, [(0, bits)])
+
+
+def _trained(name: str, number: int, measured: StepMetrics | None, on_all_text: Bits, below: Replicate) -> Replicate:
+    if measured is None:
+        return Replicate(name, number)
+    spent, before, after = below.total, below.after | _bits(measured.before), on_all_text | _bits(measured.after)
+    masking = measured.masking
+    return Replicate(
+        name,
+        number,
+        cost=Cost(measured.tokens, measured.tflop),
+        total=Cost(spent.tokens + measured.tokens, spent.tflop + measured.tflop) if spent is not None else None,
+        before=before,
+        after=after,
+        curve=_curve(measured, before, after),
+        masks=Masks(masking.unit, masking.probability, dict(masking.measures)) if masking.measures else None,
+        random_head=bool(measured.random_head),
+    )
+
+
+def _curve(measured: StepMetrics, before: Bits, after: Bits) -> list[tuple[int, Bits]]:
+    """Tokens and bits; between the first point and the last those of the texts that the step is measured on."""
+    suffix = "/bits_per_char"
+    curve = [(0, before)]
+    for point in measured.curve:
+        bits = {name.removesuffix(suffix): bits for name, bits in point.measures.items() if name.endswith(suffix)}
+        curve.append((round(measured.tokens * point.step / max(1, measured.steps)), bits))
+    if curve[-1][0] == measured.tokens:
+        curve.pop()
+    return [*curve, (measured.tokens, after)]
+
+
+def _metrics(path: Path) -> StepMetrics | None:
+    return StepMetrics.read(path) if path.is_file() else None
+
+
+def _on_all_text(metrics: Path, key: str) -> Bits:
+    path = metrics / MEASURE / f"{key}.json"
+    return _bits(CheckpointMeasures.read(path).texts) if path.is_file() else {}
+
+
+def _bits(measured: Mapping[str, HeldOutMeasures]) -> Bits:
+    return {name: measures.bits_per_char for name, measures in measured.items()}

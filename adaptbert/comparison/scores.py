@@ -1,0 +1,227 @@
+"""Answers to the test rows -> scores of each run on resampled rows, by the metric that compares the arms.
+
+Every such metric is a function of sums over rows: the counts of each class, right and predicted spans, moments. A
+resample changes how often a row counts, so that its score is that function of weighted sums, and all resamples are one
+matrix product. tests/comparison/test_scores.py holds each against the metric itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptbert.config.schema.task_types import TARGETS, Target
+from adaptbert.data import labelled_set, tag_schemes
+from adaptbert.data.layout import Layout
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.statistics.rows import Floats, resampled_weights
+from adaptbert.tasks.metrics import answer_overlap
+from adaptbert.tasks.metrics.scoring import right_answers
+
+Weights = NDArray[np.uint8]
+"""How often each row is in each resample, (resamples, rows)."""
+Scorer = Callable[[Sequence[Any]], Floats]
+"""Predicted answers -> the score in each resample."""
+ROWS_AT_ONCE = 2**24
+"""Numbers in a block of weights that is made to floats at once."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of one run to one row.
+
+    Attributes:
+        gold, predicted: a label (`class`), labels (`labels`), tags (`spans`, `tags`) or a number (`number`); for
+            `answer` all right answers, and the predicted one.
+        confidence: of the model in its answer, from 0 to 1.
+    """
+
+    id: str
+    gold: Any
+    predicted: Any
+    confidence: float
+
+
+def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
+    """Seed -> its answers, in the order of the file.
+
+    Args:
+        path: predictions/<arm of a task>.parquet.
+        target: kind of the task's target.
+    """
+    import pyarrow.parquet as pq
+
+    output = TARGETS[target]
+    by_seed: dict[int, list[Answer]] = {}
+    for row in pq.read_table(path, columns=["seed", "id", "gold", "predicted", "confidence"]).to_pylist():
+        gold, predicted = output.read_gold(row["gold"]), output.read_answer(row["predicted"])
+        answer = Answer(row["id"], gold, predicted, row["confidence"])
+        by_seed.setdefault(row["seed"], []).append(answer)
+    return {seed: by_seed[seed] for seed in sorted(by_seed)}
+
+
+class ResampledRows:
+    """The test rows of a task, resampled once for everything that answered them.
+
+    Args:
+        data: folder of the labelled set.
+        mapped: id of a row -> the group that the user's files give it.
+
+    Attributes:
+        rows: themselves.
+        resampled: scores answers to them.
+        groups: how many are drawn: groups, and rows that are in none.
+        are_grouped: whether rows belong together by the user's files or by a text that they share.
+    """
+
+    def __init__(self, data: Path, mapped: Mapping[str, str]) -> None:
+        self.task = TaskDescription.read(data)
+        self.rows = labelled_set.split(data, "test")
+        layout = Layout(self.task.task_type)
+        groups = [
+            mapped[row["id"]] if row["id"] in mapped else tuple(str(row[column]) for column in layout.shared)
+            for row in self.rows
+        ]
+        self.groups = len(set(groups))
+        self.are_grouped = bool(mapped) or layout.shared != layout.inputs
+        weights = resampled_weights(groups, seed=crc32(data.name.encode()))
+        self.resampled: Scorer = scorer(self.task.target, right_answers(self.rows, self.task.target), weights)
+
+    def of_runs(self, predictions: Path) -> Floats:
+        """The scores of an arm's seeds in one replicate, (seeds, resamples)."""
+        order = {row["id"]: place for place, row in enumerate(self.rows)}
+        by_seed = read_predictions(predictions, self.task.target).values()
+        placed = [sorted(answers, key=lambda answer: order[answer.id]) for answers in by_seed]
+        return np.array([self.resampled([answer.predicted for answer in answers]) for answers in placed])
+
+
+def scorer(target: Target, gold: Sequence[Any], weights: Weights) -> Scorer:
+    """For runs that answered the rows of `gold`, in its order."""
+    return _SCORERS[target](gold, weights)
+
+
+def _sums(weights: Weights, values: NDArray[Any]) -> Floats:
+    """Weighted sums of columns: (resamples, columns).
+
+    Counts are summed in single precision, which holds them exactly up to 16 million rows.
+    """
+    precision = np.float64 if values.dtype == np.float64 else np.float32
+    columns: NDArray[Any] = values.astype(precision)
+    step = max(1, ROWS_AT_ONCE // len(columns))
+    parts = (weights[start : start + step].astype(precision) for start in range(0, len(weights), step))
+    return np.concatenate([np.matmul(part, columns) for part in parts]).astype(np.float64)
+
+
+def _classes(gold: Sequence[str], weights: Weights) -> Scorer:
+    return _macro_f1([[label] for label in gold], weights, lambda answers: [[label] for label in answers])
+
+
+def _label_sets(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
+    return _macro_f1(gold, weights, lambda answers: answers)
+
+
+def _macro_f1(
+    gold: Sequence[Sequence[str]], weights: Weights, sets: Callable[[Sequence[Any]], Sequence[Sequence[str]]]
+) -> Scorer:
+    """F1 of each class as a mean over the classes that occur among the right answers of the resample."""
+    classes = {name: column for column, name in enumerate(sorted({name for row in gold for name in row}))}
+
+    def marked(rows: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+        table = np.zeros((len(rows), len(classes)), np.bool_)
+        for place, row in enumerate(rows):
+            for name in row:
+                if name in classes:  # a class that is never right has no F1
+                    table[place, classes[name]] = True
+        return table
+
+    right = marked(gold)
+    support = _sums(weights, right)
+    occurs = support > 0
+
+    def scores(answers: Sequence[Any]) -> Floats:
+        predicted = marked(sets(answers))
+        hits, chosen = _sums(weights, right & predicted), _sums(weights, predicted)
+        f1 = 2 * hits / np.maximum(support + chosen, 1)
+        return np.asarray((f1 * occurs).sum(1) / np.maximum(occurs.sum(1), 1))
+
+    return scores
+
+
+def _spans(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
+    """Micro F1 of spans."""
+    right = [set(tag_schemes.spans(tags, "bio")) for tags in gold]
+
+    def scores(answers: Sequence[Sequence[str]]) -> Floats:
+        predicted = [set(tag_schemes.spans(tags, "bio")) for tags in answers]
+        counts = [(len(own & other), len(own) + len(other)) for own, other in zip(right, predicted, strict=True)]
+        hits, both = _sums(weights, np.array(counts)).T
+        return np.asarray(2 * hits / np.maximum(both, 1))
+
+    return scores
+
+
+def _tags(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
+    """Share of right words."""
+
+    def scores(answers: Sequence[Sequence[str]]) -> Floats:
+        counts = [
+            (sum(one == other for one, other in zip(own, row, strict=True)), len(own))
+            for own, row in zip(gold, answers, strict=True)
+        ]
+        hits, words = _sums(weights, np.array(counts)).T
+        return np.asarray(hits / np.maximum(words, 1))
+
+    return scores
+
+
+def _answers(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
+    """Mean over questions of the best agreement."""
+    characters = answer_overlap.by_characters([text for answers in gold for text in answers])
+
+    def scores(answers: Sequence[str]) -> Floats:
+        rows = [answer_overlap.agreement(own, text, characters)[0] for own, text in zip(gold, answers, strict=True)]
+        return _sums(weights, np.array(rows)[:, None])[:, 0] / len(rows)
+
+    return scores
+
+
+def _numbers(gold: Sequence[float], weights: Weights) -> Scorer:
+    """Pearson's correlation; 0 where one of the two is constant."""
+    right = _standard(gold)
+
+    def scores(answers: Sequence[float]) -> Floats:
+        answer = _standard(answers)
+        ones = np.ones_like(right)
+        columns = np.stack([ones, right, answer, right * right, answer * answer, right * answer], 1)
+        n, x, y, xx, yy, xy = _sums(weights, columns).T
+        of_right, of_answers = xx - x * x / n, yy - y * y / n
+        varies = (of_right > CONSTANT) & (of_answers > CONSTANT)
+        spread = np.where(varies, of_right * of_answers, 1.0)
+        return np.where(varies, (xy - x * y / n) / np.sqrt(spread), 0.0)
+
+    return scores
+
+
+CONSTANT = 1e-10
+"""Sum of squares, of values with a variance of 1, below which they are constant but for the arithmetic."""
+
+
+def _standard(values: Sequence[float]) -> Floats:
+    """With mean 0 and variance 1, which the correlation does not depend on: sums of large numbers lose digits."""
+    numbers = np.array(values, np.float64)
+    sd = numbers.std()
+    return np.asarray((numbers - numbers.mean()) / sd) if sd > 0 else np.zeros_like(numbers)
+
+
+_SCORERS: Mapping[Target, Callable[[Any, Weights], Scorer]] = {
+    "class": _classes,
+    "labels": _label_sets,
+    "number": _numbers,
+    "spans": _spans,
+    "tags": _tags,
+    "answer": _answers,
+}

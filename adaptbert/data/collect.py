@@ -1,0 +1,160 @@
+"""Reads a corpus or a task into a folder of data/raw: Parquet, unreadable rows with reasons, a manifest.
+
+Rows are written in batches, so that memory does not grow with the text.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Corpus, Task, maker
+from adaptbert.core.files import write_json
+from adaptbert.data.files import Files, LabelledFiles
+from adaptbert.data.labelled_set import TEST_GROUPS
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.parquet import Table
+from adaptbert.data.read_text import DECLARE
+from adaptbert.data.rows import Problem, Row
+from adaptbert.data.source_config import layout_of
+from adaptbert.errors import BadData
+
+_TEXT, _NUMBER = pa.string(), pa.int64()
+
+
+def collect_corpus(corpus: Corpus, folder: Path) -> dict[str, Any]:
+    """Write text.parquet, unreadable.parquet and manifest.json to an empty folder; returns the manifest."""
+    files = Files(Path(corpus.path), corpus)
+    with RawWriter(folder, CORPUS) as writer:
+        writer.write(files.rows(), "text", corpus.path)
+        about = {"source": "files", "demonstration": maker(corpus.path) is not None, "files": files.digests}
+        return writer.finish(about, files.warnings)
+
+
+def collect_task(task: Task, paths: Mapping[str, Path], folder: Path, head: int | None = None) -> dict[str, Any]:
+    """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest.
+
+    Args:
+        paths: of train, dev and test.
+        head: rows that are read of each file; None: all.
+    """
+    files, layout = LabelledFiles(paths, task, head), layout_of(task)
+    with RawWriter(folder, layout) as writer:
+        for split, path in paths.items():
+            writer.write(files.rows(split), split, path)
+        labels = {"labels": task.labels} if task.labels else {}
+        cut = {"split": files.cut()} if files.shares else {}
+        return writer.finish({**_about(task), **labels, **cut, "files": files.digests}, files.warnings)
+
+
+def _about(task: Task) -> dict[str, Any]:
+    """The facts about the set that validation and prediction need, and its source."""
+    values = task.model_dump(exclude_none=True) | {"shape": task.shape, "target": task.target}
+    if task.span_scheme is None:
+        values.pop("tag_scheme", None)
+    keys = ("replace", "shape", "target", "map_labels", "positive", "tag_scheme", "repair_tags", "no_answer", "range")
+    known = {"source": "files", "demonstration": maker(task.train) is not None}
+    return known | {key: values[key] for key in keys if key in values}
+
+
+class RawWriter:
+    """Counts, digests and writes the rows of one corpus, or of the splits of one task.
+
+    Args:
+        folder: exists and is empty.
+        layout: the columns of a row.
+    """
+
+    def __init__(self, folder: Path, layout: Layout) -> None:
+        self.folder, self.layout = folder, layout
+        self.rows: dict[str, int] = {}
+        self.rows_in: dict[str, int] = {}
+        self.characters = 0
+        self._digest = hashlib.sha256()
+        self._tables = ExitStack()
+        split = [] if layout.is_corpus else [("split", _TEXT)]
+        columns = [("id", _TEXT), *split, ("file", _TEXT), ("line", _NUMBER), ("code", _NUMBER), ("reason", _TEXT)]
+        self._unreadable = self._table("unreadable.parquet", columns)
+        self._groups: Table | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._tables.__exit__(kind, error, traceback)
+
+    def write(self, rows: Iterable[Row], name: str, place: str | Path) -> None:
+        """One file of rows.
+
+        Args:
+            name: of the file, without its suffix: `text`, or the split.
+            place: what messages call the source.
+        """
+        columns = [(field.name, field.type) for field in self.layout.arrow()]
+        problems: Counter[Problem] = Counter()
+        written = 0
+        split = {} if self.layout.is_corpus else {"split": name}
+        with Table(self.folder / f"{name}.parquet", [*columns, ("file", _TEXT), ("line", _NUMBER)]) as table:
+            for row in rows:
+                common = {"id": row.id, "file": row.file, "line": row.line}
+                if row.problem is not None:
+                    problems[row.problem] += 1
+                    self._unreadable.add({**common, **split, **row.problem._asdict()})
+                    continue
+                written += 1
+                characters = sum(_characters(row.values[field]) for field in self.layout.inputs)
+                self.characters += characters
+                table.add({**common, **row.values}, characters)
+                if name == "test" and row.group is not None:
+                    self._add_group(row)
+                content = [row.id, *(row.values[field] for field in self.layout.fields)]
+                self._digest.update(json.dumps(content, ensure_ascii=False).encode())
+        self.rows[name], self.rows_in[name] = written, written + problems.total()
+        if not written:
+            raise _nothing_left(problems, place)
+
+    def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
+        """Write the manifest and return it."""
+        is_corpus = self.layout.is_corpus
+        manifest = {
+            **about,
+            "rows": sum(self.rows.values()) if is_corpus else self.rows,
+            "rows_in": sum(self.rows_in.values()) if is_corpus else self.rows_in,
+            "characters": self.characters,
+            "digest": self._digest.hexdigest(),
+            "warnings": dict(sorted(warnings.items())),
+        }
+        write_json(self.folder / "manifest.json", manifest)
+        return manifest
+
+    def _table(self, name: str, columns: list[tuple[str, pa.DataType]]) -> Table:
+        """A table that is closed with the writer."""
+        return self._tables.enter_context(Table(self.folder / name, columns))
+
+    def _add_group(self, row: Row) -> None:
+        """For the comparison, which draws the test rows of a group together."""
+        if self._groups is None:
+            self._groups = self._table(TEST_GROUPS, [("id", _TEXT), ("group", _TEXT)])
+        self._groups.add({"id": row.id, "group": row.group})
+
+
+def _nothing_left(problems: Counter[Problem], place: str | Path) -> BadData:
+    if not problems:
+        return BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
+    (code, _), _ = problems.most_common(1)[0]
+    counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
+    problem = f"0 of {problems.total():,} documents left: {counts}"
+    return BadData(Code.NOTHING_LEFT, place, problem, DECLARE if code == Code.ENCODING else "mend them")
+
+
+def _characters(cell: str | list[str]) -> int:
+    return len(cell) if isinstance(cell, str) else sum(map(len, cell))

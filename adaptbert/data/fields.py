@@ -1,0 +1,298 @@
+"""Reads the fields of a row from the columns of its file, or says why they cannot be read.
+
+`replace` of params.yaml is applied to texts: regular expressions with limits of time and length. Patterns are checked
+with Python's `re`, and run by `regex`, which has the same syntax and a timeout: a pattern such as `(a|a)*$` backtracks
+exponentially on a text of 40 letters that it does not match.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.data.layout import Layout
+from adaptbert.data.rows import BadRow, Problem, Row
+from adaptbert.data.tag_schemes import renamed
+from adaptbert.errors import BadData, nearest, raise_all
+
+KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
+TEXTS = ("text", "text_a", "text_b", "context", "question")
+OPTIONAL = ("id", "group")
+"""Read only if the user mapped them."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MOST = 2**63 - 1
+"""The largest offset in Parquet; no text is longer."""
+
+SECONDS = 5.0
+"""Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
+GROWTH, SPARE = 10, 10_000
+"""A text may grow to GROWTH times its length plus SPARE characters: each Chinese character may be spelled out, and an
+emoji in a short text may become a sentence."""
+_SHOWN = 200
+"""Characters of a pattern that a message shows."""
+
+
+class Fields:
+    """Selects and checks the fields of one kind of row. Validation removes hidden characters later.
+
+    Args:
+        columns: field -> its name in the file; others have the name of the field.
+        replace: patterns that `pattern_problem` finds valid, and their replacements.
+        separator: between several labels in one text, as in a cell of CSV; None: they are a list.
+        names: label (of spans: type) in the file -> label in adaptbert; others are unchanged.
+
+    Attributes:
+        columns: `id` and `group` are among them only where the user mapped them.
+        label_kinds: types of the labels read so far, with the place of the first of each.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        columns: Mapping[str, str] | None,
+        replace: Sequence[Sequence[str]] | None,
+        separator: str | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        import regex
+
+        mapping = dict(columns or {})
+        fields = (*(name for name in OPTIONAL if name in mapping), *layout.fields)
+        self.columns = {name: mapping.get(name, name) for name in fields}
+        self.label_kinds: dict[str, str] = {}
+        self._separator, self._names = separator, names or {}
+        self._has_spans = layout.target is not None and layout.output.marks_spans
+        self._patterns = [(regex.compile(pattern), replacement) for pattern, replacement in replace or []]
+
+    def check(self, present: Sequence[str], place: str, mapping: str = "`columns`") -> None:
+        """Reject a file that lacks a column.
+
+        Args:
+            present: its columns.
+            mapping: what messages call the place where `columns` is written.
+        """
+        errors = []
+        for name, column in self.columns.items():
+            if column in present:
+                continue
+            out = f"map another column as `{name}`, or take `{name}` out of {mapping}"
+            remedy = out if name in OPTIONAL else f"rename it or map it in {mapping}"
+            errors.append(missing_column(column, present, place, remedy))
+        raise_all(errors)
+
+    def read(self, row: Row, place: str) -> Row:
+        """A row of the file with the fields of its layout, or the reason why it has none.
+
+        Args:
+            place: of the row, for the message.
+
+        Raises:
+            BadData: an error of the column, not of the row.
+        """
+        names: dict[str, str] = {}
+        values: dict[str, Any] = {}
+        try:
+            if row.problem is not None:
+                raise BadRow(*row.problem)
+            for name, column in self.columns.items():
+                (names if name in OPTIONAL else values)[name] = self._cell(name, column, row.values, place)
+            tokens, tags = (len(values.get(name, ())) for name in ("tokens", "tags"))
+            if "tags" in values and tokens != tags:
+                raise BadRow(Code.TAGS, f"{tokens} tokens, {tags} tags")
+        except BadRow as bad:
+            return Row(names.get("id", row.id), row.file, row.line, {}, problem=bad.problem)
+        return Row(names.get("id", row.id), row.file, row.line, values, names.get("group"))
+
+    def _cell(self, name: str, column: str, record: Mapping[str, Any], place: str) -> Any:
+        if column not in record:
+            raise BadRow(Code.COLUMNS, f"column '{column}' missing in this row")
+        value = record[column]
+        if isinstance(value, Problem):
+            raise BadRow(*value)
+        if name in OPTIONAL:
+            return _name(value, name, column)
+        if name in ("text_a", "text_b") and (value is None or value == ""):
+            raise BadRow(Code.TEXT_MISSING, f"{name} missing")
+        if name in TEXTS:
+            return self.replaced(_text(value, name, column), place)
+        return READERS[name](self, value, column, place)
+
+    def _label(self, value: object, column: str, place: str) -> str:
+        self._check_kind(value, column, place)
+        if _is_missing(value):
+            raise BadRow(Code.LABEL_MISSING, "label missing")
+        return whole(self._names.get(str(value), str(value)), column)
+
+    def _check_kind(self, value: object, column: str, place: str) -> None:
+        if _is_missing(value):
+            return
+        if not isinstance(value, str | int):
+            problem = f"label in column '{column}' is {kind(value)}"
+            raise BadData(Code.BAD_LABEL, place, problem, "write labels as text or integers")
+        self.label_kinds.setdefault(kind(value), place)
+
+    def _labels(self, value: object, column: str, place: str) -> list[str]:
+        """Sorted and unique; an empty list, or empty text between separators, is no label."""
+        if value is None:
+            raise BadRow(Code.LABEL_MISSING, "labels missing")
+        if isinstance(value, str):
+            if self._separator is None:
+                reason = f"column '{column}': text where a list is expected; split on ';'?"
+                remedy = "name the separator of labels, e.g. `separator: ';'`, or give lists (jsonl)"
+                raise BadData(Code.BAD_LABEL, place, reason, remedy)
+            value = [part.strip() for part in value.split(self._separator) if part.strip()]
+        if not isinstance(value, list):
+            remedy = "write a list of labels a row"
+            raise BadData(Code.BAD_LABEL, place, f"labels in column '{column}' are {kind(value)}", remedy)
+        for label in value:
+            self._check_kind(label, column, place)  # an error of the column, before one label is that of the row
+        return sorted({self._label(label, column, place) for label in value})
+
+    def _value(self, value: object, column: str, place: str) -> float:
+        """A number, or text of one, as in CSV; not `1_000`, which float() would accept."""
+        try:
+            number = math.nan if value is None or value == "" else _number(value)
+        except (ValueError, OverflowError):
+            raise BadRow(Code.BAD_LABEL, "value is not a number") from None
+        if math.isnan(number):
+            raise BadRow(Code.LABEL_MISSING, "value missing")
+        return number
+
+    def _strings(self, value: object, column: str, place: str) -> list[str]:
+        if value is None:
+            raise BadRow(Code.TEXT_MISSING, f"column '{column}' is null")
+        if isinstance(value, str):
+            problem = f"column '{column}': text where a list is expected"
+            raise BadData(Code.BAD_LABEL, place, problem, "use jsonl, parquet or conll")
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of text")
+        return [whole(item, column) for item in value]
+
+    def _tags(self, value: object, column: str, place: str) -> list[str]:
+        tags, names = self._strings(value, column, place), self._names
+        return [renamed(tag, names) if self._has_spans else names.get(tag, tag) for tag in tags]
+
+    def _answers(self, value: object, column: str, place: str) -> list[dict[str, Any]]:
+        """From {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}]; equal ones once."""
+        if value is None:
+            raise BadRow(Code.LABEL_MISSING, "answers missing")
+        if isinstance(value, str):
+            problem = f"column '{column}': text where a list is expected"
+            raise BadData(Code.BAD_LABEL, place, problem, "use squad, jsonl or parquet, with texts and offsets")
+        pairs: list[tuple[Any, Any]]
+        if isinstance(value, Mapping):
+            texts, starts = value.get("text"), value.get("answer_start", value.get("start"))
+            if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
+                problem = "is not a list of texts and one of offsets, equally long"
+                raise BadRow(Code.BAD_LABEL, f"column '{column}' {problem}")
+            pairs = list(zip(texts, starts, strict=True))
+        elif isinstance(value, list) and all(isinstance(answer, Mapping) for answer in value):
+            pairs = [(answer.get("text"), answer.get("answer_start", answer.get("start"))) for answer in value]
+        else:
+            raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of answers")
+        answers: list[dict[str, Any]] = []
+        for text, start in pairs:
+            if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
+                raise BadRow(Code.BAD_LABEL, f"column '{column}': an answer is not a text and its offset")
+            answer = {"text": whole(text, column), "start": start}
+            if abs(start) > _MOST:
+                problem = "the offset of an answer is outside its context"
+                raise BadRow(Code.OFFSETS, f"column '{column}': {problem}")
+            if answer not in answers:
+                answers.append(answer)
+        return answers
+
+    def replaced(self, text: str, place: str) -> str:
+        """The text after all replacements.
+
+        Args:
+            place: of the row, for the message.
+
+        Raises:
+            BadData: a pattern does not terminate, or the text grows beyond its limit.
+        """
+        longest, length = GROWTH * len(text) + SPARE, len(text)
+        for pattern, replacement in self._patterns:
+            shown = f"replace: '{pattern.pattern[:_SHOWN]}'"
+            try:
+                text = pattern.sub(replacement, text, timeout=SECONDS)
+            except (TimeoutError, MemoryError):
+                problem = f"{shown} does not come to an end in {SECONDS:g} seconds"
+                remedy = "write the pattern so that a text fits it in one way: (a+)* fits in many"
+                raise BadData(Code.BAD_PATTERN, place, problem, remedy) from None
+            if len(text) > longest:
+                problem = f"{shown} -> '{replacement[:_SHOWN]}' makes more than {longest:,} characters of a text of"
+                remedy = f"a text may grow to {GROWTH} times its length and {SPARE:,} characters: write a shorter one"
+                remedy = f"{remedy}, or a pattern that fits in fewer places"
+                raise BadData(Code.BAD_PATTERN, place, f"{problem} {length:,}", remedy)
+        return text
+
+
+def pattern_problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
+    """The error of the first invalid pattern, with its position; None: all are valid."""
+    import regex
+
+    for pattern, replacement in pairs or []:
+        try:
+            re.compile(pattern).sub(replacement, "")
+            regex.compile(pattern).sub(replacement, "")
+        except (re.error, regex.error, IndexError, ValueError, OverflowError, RecursionError) as error:
+            return f"replace: '{pattern[:_SHOWN]}' -> '{replacement[:_SHOWN]}': {error}"
+    return None
+
+
+READERS: Mapping[str, Callable[[Fields, object, str, str], Any]] = {
+    "label": Fields._label,
+    "labels": Fields._labels,
+    "value": Fields._value,
+    "tokens": Fields._strings,
+    "tags": Fields._tags,
+    "answers": Fields._answers,
+}
+"""Field other than plain text -> the reader of its cells."""
+
+
+def missing_column(column: str, present: Sequence[str], place: str, remedy: str) -> BadData:
+    """The error of a file that lacks a column."""
+    problem = f"column '{column}' missing; found {', '.join(present) or 'none'}{nearest(column, present)}"
+    return BadData(Code.COLUMNS, place, problem, remedy)
+
+
+def whole(text: str, column: str) -> str:
+    """The text; raises BadRow where it has half a character: JSON can contain one, UTF-8 and Parquet cannot."""
+    if _SURROGATE.search(text):
+        raise BadRow(Code.BAD_ROW, f"lone surrogate escape in field '{column}'")
+    return text
+
+
+def _name(value: object, name: str, column: str) -> str:
+    if isinstance(value, str) and name == "group":
+        value = value.strip()
+    if not isinstance(value, str | int) or value == "":
+        found = "an empty cell" if isinstance(value, str) else kind(value)
+        raise BadRow(Code.COLUMNS, f"column '{column}': expected a name of the {name}, found {found}")
+    return whole(str(value), column)
+
+
+def _is_missing(label: object) -> bool:
+    return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
+        raise ValueError
+    return float(value)
+
+
+def _text(value: object, name: str, column: str) -> str:
+    if value is None:
+        raise BadRow(Code.TEXT_MISSING, f"{name} is null")
+    if not isinstance(value, str):
+        raise BadRow(Code.COLUMNS, f"column '{column}' is {kind(value)}, expected text")
+    return whole(value, column)
+
+
+def kind(value: object) -> str:
+    """The type of a value, for messages."""
+    return "null" if value is None else KINDS.get(type(value), type(value).__name__)

@@ -1,0 +1,306 @@
+"""Reads rows from the user's files in any of `FORMATS`, plain or gzip: one file or a folder.
+
+In: the section of a corpus or a task. Out: its rows, and, complete after the last of them, the digests of the files and
+counts of repairs and omissions. A task has a source for each split, checks across splits, and splits that are cut off
+its training rows.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Source, Task
+from adaptbert.core.files import file_digest
+from adaptbert.data.cleaning import letters
+from adaptbert.data.fields import Fields
+from adaptbert.data.formats import FORMATS, KNOWN, format_of
+from adaptbert.data.layout import Layout, as_text
+from adaptbert.data.read_text import check_name, check_regular
+from adaptbert.data.rows import Head, Row, SourceFile, changed
+from adaptbert.data.source_config import layout_of, names
+from adaptbert.errors import BadData, UserError, raise_all
+
+MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
+"""Where only first rows are read: files of a folder, and characters of a file."""
+_ARCHIVES = {".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar"}
+
+
+class Files:
+    """Rows of one file or of all files in a folder, in the order of their names.
+
+    Args:
+        split: of a task, prefix of the ids of rows without a mapped id; empty for a corpus.
+        head: rows that are read of each of the first files; the errors of all of them are reported together.
+            None: all files are read completely, and the first error is raised.
+
+    Attributes:
+        digests: file -> sha256 of its bytes; complete after `survey`.
+        warnings: counts of repairs and omissions, complete after the last row.
+        is_whole: whether `head` left nothing out.
+    """
+
+    def __init__(self, path: Path, config: Source, split: str = "", head: int | None = None) -> None:
+        self.path, self.config, self.split, self.layout = path, config, split, layout_of(config)
+        self.head, self.is_whole = head, True
+        self.warnings: Counter[str] = Counter()
+        labels = (config.separator, config.map_labels) if isinstance(config, Task) else (None, None)
+        self.fields = Fields(self.layout, names(config, self.layout), config.replace, *labels)
+        self.digests: dict[str, str] = {}
+
+    def rows(self) -> Iterator[Row]:
+        """Raises BadData for an unusable file."""
+        self.survey()
+        read: dict[str, str] = {}
+        failures: list[UserError] = []
+        for name, digest in self.digests.items():
+            if digest in read:
+                self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
+                continue
+            read[digest] = name
+            try:
+                yield from self._rows(name)
+            except UserError as error:
+                if self.head is None:
+                    raise
+                failures.append(error)
+                if error.code == Code.BAD_PATTERN:  # it would take as long in each of the other files
+                    break
+        raise_all(failures)
+
+    def survey(self) -> None:
+        """Find the files and their digests; all errors of names are reported together."""
+        if self.digests:
+            return
+        found = list(self._names())
+        if self.head is not None:
+            self.is_whole &= len(found) <= MOST_FILES
+            del found[MOST_FILES:]
+        failures: list[BadData] = []
+        for name in found:
+            try:
+                check_regular(self._place(name), str(self._place(name)))
+            except BadData as error:
+                failures.append(error)
+        raise_all(failures)
+        self.digests = {name: self._digest(name) for name in found}
+
+    def _names(self) -> Iterator[str]:
+        """Of the files; those of a folder by their path in it."""
+        if str(self.path).startswith("~"):
+            raise BadData(Code.FILE, self.path, "~ is not expanded", "write the path out")
+        if not self.path.exists():
+            raise BadData(Code.FILE, self.path, "no such file or folder", "check `path` in params.yaml")
+        if not self.path.is_dir():
+            self._check_format(self.path)
+            yield self.path.name
+            return
+        paths: list[str] = []
+        for folder, folders, files in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in folders:
+                check_name(Path(folder) / name)
+            for file in sorted(files):
+                if not file.startswith(".") and not file.endswith(".dvc"):
+                    place = Path(folder) / file
+                    self._check_format(place)
+                    paths.append(place.relative_to(self.path).as_posix())
+        if not paths:
+            raise BadData(Code.FILE, self.path, "no file in this folder", f"put {KNOWN} files into it")
+        yield from sorted(paths)
+
+    def _check_format(self, place: Path) -> None:
+        check_name(place)  # ids of rows contain the name
+        suffixes = [suffix.lower() for suffix in place.suffixes]
+        if _ARCHIVES.intersection(suffixes[-2:]):
+            raise BadData(Code.WRONG_FORMAT, place, "archive, not text", "unpack it first")
+        if format_of(place, self.config.format) is None:
+            remedy = f"known: {KNOWN}; rename it or move it away"
+            raise BadData(Code.FILE, place, "the name tells no known format", remedy)
+        if suffixes[-2:] == [".parquet", ".gz"]:
+            raise BadData(Code.DAMAGED_FILE, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
+
+    def _rows(self, name: str) -> Iterator[Row]:
+        place = self._place(name)
+        kind = format_of(place, self.config.format)
+        assert kind is not None, "survey rejects files without a format"
+        columns, encoding = self.fields.columns, self.config.encoding
+        file = SourceFile(
+            place, str(place), self.layout, columns, self._check_columns(place), self.warnings, encoding, name,
+            self._stem(name),
+        )  # fmt: skip
+        rows, head = FORMATS[kind].read(file), Head(self.head or 0, MOST_CHARACTERS)
+        for row in rows if self.head is None else head.of(rows):
+            yield self.fields.read(row, f"{place}:{row.line}")
+        self.is_whole &= head.is_whole
+        if self._digest(name) != self.digests[name]:
+            raise changed(file)
+
+    def _digest(self, name: str) -> str:
+        """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""
+        place = self._place(name)
+        if self.head is not None and place.stat().st_size > MOST_CHARACTERS:
+            return sha256(os.fsencode(os.path.realpath(place))).hexdigest()
+        return file_digest(place)
+
+    def _check_columns(self, place: Path) -> Callable[[list[str]], None]:
+        def check(columns: list[str]) -> None:
+            mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
+            self.fields.check(columns, f"{place}:1", mapping)
+            extra = [column for column in columns if column not in self.fields.columns.values()]
+            if extra:
+                # Only mapped ids are read: they may repeat, and decide what is held out.
+                hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+                unread = hint if "id" in extra and "id" not in self.fields.columns else ""
+                self.warnings[f"files with columns that are not read: {', '.join(extra)}{unread}"] += 1
+
+        return check
+
+    def _stem(self, name: str) -> str:
+        """Prefix of ids, also of documents. In a folder the whole name, so that a.txt and a.csv differ."""
+        if self.path.is_dir():
+            return f"{self.split}/{name}" if self.split else name
+        return self.split or Path(name[: -len(".gz")] if name.lower().endswith(".gz") else name).stem
+
+    def _place(self, name: str) -> Path:
+        return self.path / name if self.path.is_dir() else self.path
+
+
+class LabelledFiles:
+    """The files of each split of a task, and the checks across splits.
+
+    Args:
+        paths: split -> its path; those that `split` of the task cuts off the training rows are not read.
+        head: rows that are read of each file, see `Files`.
+
+    Raises:
+        BadData: two splits have the same bytes.
+    """
+
+    def __init__(self, paths: Mapping[str, Path], task: Task, head: int | None = None) -> None:
+        self.shares = task.split.shares() if task.split is not None else {}
+        self._layout, self._is_head = layout_of(task), head is not None
+        self._files = {
+            split: Files(path, task, split, head) for split, path in paths.items() if split not in self.shares
+        }
+        self._split_of_group: dict[str, str] = {}
+        first_place: dict[str, str] = {}
+        for split, files in self._files.items():
+            files.survey()
+            for name, digest in files.digests.items():
+                if digest in first_place:
+                    problem = f"{name} has the bytes of {first_place[digest]}"
+                    raise BadData(Code.FILE, files.path, problem, "a split needs a file of its own")
+            first_place |= {digest: f"{split}: {name}" for name, digest in files.digests.items()}
+
+    def rows(self, split: str) -> Iterator[Row]:
+        """Raises BadData where a group is in two splits or a split is cut off too few rows, and at the end of a split
+        without labels, with labels of another type than those before, or of test rows that are all one group.
+        """
+        is_cut = split in self.shares or (split == "train" and bool(self.shares))
+        labelled, unlabelled = 0, 0
+        for row in self._cut_off(split) if is_cut else self._files[split].rows():
+            if row.problem is None:
+                labelled += 1
+                self._check_group(row, split)
+            else:
+                unlabelled += row.problem.code == Code.LABEL_MISSING
+            yield row
+        if unlabelled and not labelled:
+            remedy = "a split needs labels; rows without them are for prediction"
+            raise BadData(Code.LABEL_MISSING, split, f"{split} has no labels", remedy)
+        if split == "test" and labelled > 1 and not self._is_head:
+            self._check_test_groups(labelled)
+        self._check_label_kinds()
+
+    @property
+    def warnings(self) -> Counter[str]:
+        return sum((files.warnings for files in self._files.values()), Counter[str]())
+
+    @property
+    def digests(self) -> dict[str, dict[str, str]]:
+        """Split -> file -> sha256."""
+        return {split: files.digests for split, files in self._files.items()}
+
+    def cut(self) -> dict[str, Any]:
+        """The splits that are cut off the training rows, with their shares, and the column whose hash decides; empty if
+        there are none."""
+        columns = self._files["train"].fields.columns
+        by = columns["group"] if "group" in columns else " and ".join(self._layout.shared)
+        return {**self.shares, "by_hash_of": by} if self.shares else {}
+
+    @cached_property
+    def _pool(self) -> dict[str, list[Row]]:
+        return cut(self._files["train"].rows(), self._layout, self.shares)
+
+    def _cut_off(self, split: str) -> list[Row]:
+        if not self._pool[split]:
+            total = sum(map(len, self._pool.values()))
+            problem = f"{total:,} rows cannot be split: none falls to {split}"
+            raise BadData(Code.TOO_FEW_ROWS, _SECTION, problem, f"give more rows, or a file for {split}")
+        return self._pool[split]
+
+    def _check_test_groups(self, rows: int) -> None:
+        """Test rows are resampled by groups, and one group has no spread."""
+        if sum(split == "test" for split in self._split_of_group.values()) == 1:
+            problem = f"all {rows:,} test rows are of one group, so that nothing is known of other groups"
+            remedy = "take rows of more groups for test, or take `group` out of `columns`"
+            raise BadData(Code.GROUPS, _SECTION, problem, remedy)
+
+    def _check_group(self, row: Row, split: str) -> None:
+        if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:
+            problem = f"the group of row '{row.id}' is in {first}, too"
+            remedy = "split by group, or drop its rows from one of the two"
+            raise BadData(Code.GROUPS, f"{row.file}:{row.line}", problem, remedy)
+
+    def _check_label_kinds(self) -> None:
+        """Reject a column that mixes types: labels 1 and "1" would become equal."""
+        kinds: dict[str, str] = {}
+        for files in self._files.values():
+            kinds |= {kind: place for kind, place in files.fields.label_kinds.items() if kind not in kinds}
+        if len(kinds) > 1:
+            first = ", ".join(f"{name} ({place})" for name, place in kinds.items())
+            problem = f"labels have mixed types: {first}"
+            raise BadData(Code.BAD_LABEL, list(kinds.values())[-1], problem, "write them all alike")
+
+
+_SECTION = "params.yaml: tasks"
+
+
+# ---- splits by a hash
+
+
+def cut(rows: Iterable[Row], layout: Layout, shares: Mapping[str, float]) -> dict[str, list[Row]]:
+    """The rows of one source by split, in memory; rows that cannot be read belong to train.
+
+    The split of a row depends only on its text, or on its group where one is mapped, so that rows added later move no
+    other row, and copies of one text stay together. Questions about one context stay together as well.
+    """
+    pool: dict[str, list[Row]] = {split: [] for split in ("train", *shares)}
+    for row in rows:
+        if row.problem is not None:
+            split = "train"
+        elif row.group is not None:
+            split = split_of(f"group {row.group}", shares)
+        else:
+            split = split_of("\n".join(letters(as_text(row.values[name])) for name in layout.shared), shares)
+        pool[split].append(row)
+    return pool
+
+
+def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str:
+    """`train`, or one of the splits that have a share.
+
+    Args:
+        salt: before the key, so that this choice is independent of other hashes of a text.
+    """
+    draw = int.from_bytes(sha256(f"{salt}{key}".encode()).digest()[:6]) / 2**48
+    for name, share in shares.items():
+        if draw < share:
+            return name
+        draw -= share
+    return "train"

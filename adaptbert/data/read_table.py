@@ -1,0 +1,142 @@
+"""Reads tables: CSV, TSV and Parquet. Nothing is converted: `NA` and `007` stay text.
+
+csv: a header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: the columns that are
+read; strings that are not UTF-8 reject their row.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.data.read_text import DECLARE, MAX_LINE, check_regular, read_lines
+from adaptbert.data.rows import Problem, Row, SourceFile, check_columns_differ
+from adaptbert.errors import BadData
+
+_BATCH = 4096
+
+
+def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
+    """CSV, or TSV."""
+    problems: list[Problem] = []
+    csv.field_size_limit(MAX_LINE)
+    reader = csv.reader(
+        _with_ends(file, problems),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    header: list[str] | None = None
+    begin = 1
+    while True:
+        try:
+            values = next(reader, None)
+        except csv.Error as error:
+            raise _csv_error(file, str(error), begin) from None
+        if values is None:
+            break
+        line, begin = begin, reader.line_num + 1
+        problem = problems[0] if problems else None
+        problems.clear()
+        if not values and problem is None:
+            continue  # a blank line
+        if header is None:
+            header = values
+            _check_header(file, header, problem, delimiter)
+        elif problem is None and len(values) != len(header):
+            yield file.row(line, {}, Problem(Code.BAD_ROW, f"expected {len(header)} columns, found {len(values)}"))
+        else:
+            yield file.row(line, dict(zip(header, values, strict=False)), problem)
+    if header is None:
+        raise file.error(Code.EMPTY_FILE, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
+
+
+def _with_ends(file: SourceFile, problems: list[Problem]) -> Iterator[str]:
+    """The lines as `csv` expects them; the problems of those that it read last are put into the list."""
+    for number, text, problem in read_lines(file):
+        if problem and problem.code == Code.TOO_LONG:
+            raise file.error(Code.TOO_LONG, problem.reason, "a quote before it may be left open", number)
+        if problem:
+            problems.append(problem)
+        yield text + "\n"
+
+
+def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
+    if "field larger" in message:
+        problem = f"field larger than {MAX_LINE:,} characters"
+        return file.error(Code.TOO_LONG, problem, "is a quote left open?", line)
+    if "unexpected end" in message:
+        problem = f"quote opened in line {line} never closes"
+        return file.error(Code.WRONG_FORMAT, problem, "close it, or double it", line)
+    return file.error(Code.WRONG_FORMAT, f"not CSV ({message})", "double a quote inside a quoted field", line)
+
+
+def _check_header(file: SourceFile, header: list[str], problem: Problem | None, delimiter: str) -> None:
+    if problem:
+        raise file.error(problem.code, f"the header cannot be read: {problem.reason}", DECLARE, 1)
+    check_columns_differ(header, filter(None, header), f"{file.shown}:1")
+    if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
+        name = "tab" if other == "\t" else other
+        raise file.error(Code.WRONG_FORMAT, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
+    file.check(header)
+
+
+def parquet(file: SourceFile) -> Iterator[Row]:
+    """Rows of the columns that are read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path, read = file.path(), list(file.columns.values())
+    check_regular(path, file.shown)
+    if path.stat().st_size == 0:
+        raise file.error(Code.EMPTY_FILE, "file is empty", "fill it or take it away")
+    again = "copy or write the file again"
+    try:
+        opened = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError):
+        raise file.error(Code.DAMAGED_FILE, "Parquet footer missing: file truncated?", again) from None
+    with opened:
+        check_columns_differ(opened.schema_arrow.names, read, file.shown)
+        file.check(opened.schema_arrow.names)
+        row = 0
+        try:
+            for batch in opened.iter_batches(_BATCH, columns=read):
+                cells = [_cells(batch.column(name)) for name in batch.schema.names]
+                for values in zip(*cells, strict=True):
+                    row += 1
+                    problem = next((value for value in values if isinstance(value, Problem)), None)
+                    yield file.row(row, dict(zip(batch.schema.names, values, strict=True)), problem)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            problem_of_file = f"damaged after row {row:,} ({type(error).__name__})"
+            raise file.error(Code.DAMAGED_FILE, problem_of_file, again) from None
+        if row == 0:
+            raise file.error(Code.NOTHING_LEFT, "0 documents in the file", "fill it or take it away")
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """None of a damaged file, whose error is raised when its rows are read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError):
+        return []
+
+
+def _cells(column: Any) -> list[Any]:
+    """Values as Python objects; a string that is not UTF-8 becomes a problem."""
+    import pyarrow as pa
+
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_decoded(value) for value in column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()]
+
+
+def _decoded(value: bytes | None) -> str | Problem | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError as error:
+        return Problem(Code.ENCODING, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")

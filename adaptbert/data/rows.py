@@ -1,0 +1,141 @@
+"""One record carries a row from the user's file to data/raw: its place, and its values or why it cannot be read."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adaptbert.codes import Code
+from adaptbert.data.layout import Layout
+from adaptbert.errors import BadData
+
+
+class Problem(NamedTuple):
+    """Why something cannot be read. The reason never shows row text."""
+
+    code: Code
+    reason: str
+
+
+class BadRow(Exception):
+    """A row cannot be read; whoever reads it puts the problem on its record."""
+
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(reason)
+        self.problem = Problem(code, reason)
+
+
+class Row(NamedTuple):
+    """One row of a file.
+
+    Attributes:
+        id: its own where one is mapped, else after file and line.
+        line: its first line, from 1; in a format without lines, its number.
+        values: from a reader by the columns of the file, then by the fields of its layout; empty where it has a
+            problem.
+        group: of a labelled row, where a column is mapped: rows of one group must be in one split.
+    """
+
+    id: str
+    file: str
+    line: int
+    values: Mapping[str, Any]
+    group: str | None = None
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file, and what to read from it.
+
+    Attributes:
+        source: a file; or a stream, of a format that is made of lines.
+        shown: its name for messages.
+        layout: of the rows; without a target for rows to predict. It can be of a task type that the format does not
+            have: `check` refuses it.
+        columns: field -> column in the file (Parquet reads no others). `tokens` has the column of the text where the
+            format marks characters; rows to predict may have `text`.
+        check: called with the columns as soon as they are known; raises BadData when one is missing.
+        warnings: counts of repairs and omissions; added to.
+        encoding: of text; None: UTF-8.
+        name: of the file in its rows.
+        stem: prefix of the ids of rows, and of what the file only numbers, such as documents.
+    """
+
+    source: Path | BufferedReader
+    shown: str
+    layout: Layout
+    columns: Mapping[str, str]
+    check: Callable[[list[str]], None]
+    warnings: Counter[str] = field(default_factory=Counter)
+    encoding: str | None = None
+    name: str = ""
+    stem: str = ""
+
+    def row(self, line: int, values: Mapping[str, Any], problem: Problem | None = None) -> Row:
+        """A row of this file, named after it and the line."""
+        return Row(f"{self.stem}-{line}", self.name, line, values, None, problem)
+
+    def error(self, code: Code, problem: str, remedy: str, line: int | None = None) -> BadData:
+        """An error of the file, or of one of its lines."""
+        return BadData(code, self.shown if line is None else f"{self.shown}:{line}", problem, remedy)
+
+    def path(self) -> Path:
+        """The path of a source that is not a stream."""
+        assert isinstance(self.source, Path)
+        return self.source
+
+
+@contextmanager
+def unchanged(file: SourceFile) -> Iterator[None]:
+    """Raises BadData where something has written to the file while this block read it to its end."""
+
+    def stamp() -> tuple[int, ...]:
+        status = file.source.stat() if isinstance(file.source, Path) else None
+        return () if status is None else (status.st_size, status.st_mtime_ns, status.st_ino)
+
+    before = stamp()
+    yield
+    if stamp() != before:
+        raise changed(file)
+
+
+def changed(file: SourceFile) -> BadData:
+    """The error of a file that is not what it was when its reading began."""
+    return file.error(Code.FILE, "changed while reading", "run again when nothing writes to it")
+
+
+class Head:
+    """The first rows of a file.
+
+    Args:
+        rows: how many at most.
+        characters: after so many of text no further row follows; None: no limit.
+
+    Attributes:
+        is_whole: whether the rows were all.
+    """
+
+    def __init__(self, rows: int, characters: int | None = None) -> None:
+        self._rows, self._characters, self.is_whole = rows, characters, True
+
+    def of(self, rows: Iterator[Row]) -> Iterator[Row]:
+        characters = 0
+        for row in islice(rows, self._rows):
+            if self._characters is not None and characters > self._characters:
+                self.is_whole = False
+                return
+            yield row
+            characters += sum(len(value) for value in row.values.values() if isinstance(value, str))
+        self.is_whole &= next(rows, None) is None
+
+
+def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
+    """Reject two columns of a file with one name, where it is read."""
+    counts = Counter(columns)
+    if (name := next((name for name in read if counts[name] > 1), None)) is not None:
+        raise BadData(Code.COLUMNS, place, f"column '{name}' twice", "rename one of the two")

@@ -1,0 +1,76 @@
+"""metrics/{pretrain,domain_transfer,task_transfer,measure}/*.json: what a step measured, and what it cost.
+
+Written by adaptbert.mlm.step and adaptbert.mlm.heldout_evaluation, read by adaptbert.comparison.
+"""
+
+from pydantic import Field
+
+from adaptbert.core.record import CurvePoint, MeasuredRecord, Record
+
+
+class HeldOutMeasures(Record):
+    """Measures of a model on one held-out text."""
+
+    bits_per_char: float
+    mlm_loss: float
+    """Nats a masked token."""
+    masked_accuracy: float
+
+
+class SentenceCounts(Record):
+    """Counts of a sentence objective."""
+
+    objective: str
+    pairs: int
+    unpaired: int
+    """Documents too short to be cut."""
+
+
+class VocabularyGrowth(Record):
+    """The vocabulary extension of a step."""
+
+    init: str = Field(alias="from")
+    """Fingerprint of the tokenizer of the weights that it began from."""
+    new_tokens: int
+
+
+class MaskingMetrics(MeasuredRecord):
+    """Parameters of the masks, and as `measures` their audit; it is empty where no document was masked."""
+
+    unit: str
+    probability: float
+
+
+class CheckpointMeasures(Record):
+    """metrics/measure/*.json: one checkpoint on all held-out text."""
+
+    checkpoint: str = Field(alias="rung")
+    """Its folder below models/."""
+    texts: dict[str, HeldOutMeasures]
+    """By held-out text."""
+
+
+class StepMetrics(Record):
+    """One step."""
+
+    checkpoint: str = Field(alias="rung")
+    """Its folder below models/."""
+    init: str = Field(alias="from")
+    """The checkpoint, the folder or the model of the hub that it began from."""
+    tokens: int
+    """Steps times tokens a step, as in params; the number read differs a little, because documents are read whole."""
+    steps: int
+    """Those of the budget, and of the warm-up of the head."""
+    tflop: float
+    parameters: int
+    sentence: SentenceCounts | None = None
+    """Where there is a sentence objective."""
+    vocabulary: VocabularyGrowth | None = None
+    """Where the vocabulary was extended."""
+    random_head: bool | None = None
+    """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
+    before: dict[str, HeldOutMeasures]
+    """By held-out text: general text and that of the step; `CheckpointMeasures` has all."""
+    after: dict[str, HeldOutMeasures]
+    curve: list[CurvePoint]
+    masking: MaskingMetrics

@@ -1,0 +1,295 @@
+"""A step of masked-language modelling: from a checkpoint and a text to the next checkpoint, measured before and after.
+
+pretrain, domain_transfer and task_transfer are this operation with three sets of values.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack
+
+from adaptbert.codes import Code
+from adaptbert.config.plan import seed_of_replicate
+from adaptbert.config.schema.bases import Base
+from adaptbert.config.schema.mlm import MlmStep
+from adaptbert.config.schema.text import Measure
+from adaptbert.core.files import atomic_write, write_json
+from adaptbert.core.record import CurvePoint
+from adaptbert.errors import BadData
+from adaptbert.mlm.arguments import StepArguments
+from adaptbert.mlm.heldout_evaluation import HeldOut, HeldOutPairs, Measures, as_records, named, unnamed
+from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM
+from adaptbert.mlm.masking import audit_metrics
+from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
+from adaptbert.model import checkpoint
+from adaptbert.model.card import CARD, Provenance
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.families.registry import family_of
+from adaptbert.model.flops import training_flop
+from adaptbert.model.precision import named_precision
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.training import distributed
+from adaptbert.training.arguments import TrainingArguments
+from adaptbert.training.document_stream import optimizer_steps
+from adaptbert.training.loop import fit
+from adaptbert.training.resume import Work
+
+NEAR_CHANCE = 0.8
+"""Of ln V, the loss of a random head: a head with a higher loss on every held-out text was never trained.
+
+V is the size of the vocabulary. A model of token frequencies alone gives the entropy of single tokens: 0.66 to 0.70
+ln V with BERT's vocabularies on encyclopaedic and biomedical English, mixed Chinese and Weibo posts.
+"""
+RANDOM_HEAD = (
+    "the head of masked-language modelling in {name} was never trained: bits per character of this checkpoint mean"
+    " nothing, and no comparison with it does; set head_warmup_steps (some hundreds) to train the head alone first"
+)
+
+
+@contextmanager
+def opened_base(base: Base, tokenizer: Path, scratch: Path) -> Iterator[Checkpoint]:
+    """Random weights or a public checkpoint, with the tokenizer of the base.
+
+    Args:
+        scratch: gets the architecture without weights, for an arm that skips pre-training, when the block ends without
+            an error.
+    """
+    vocabulary, public = Tokenizer.load(tokenizer), None
+    if base.is_random:
+        config = checkpoint.random_weights(base, vocabulary.size, vocabulary.pad)
+    else:
+        public = Checkpoint.of(base).extended(vocabulary, tokenizer)
+        if public.unextended:
+            sizes = f"{public.unextended.size:,} -> {public.tokenizer.size:,} tokens"
+            print(f"vocabulary: {sizes}; the embeddings grow to match")
+        vocabulary, config = public.tokenizer, public.config()
+    untrained = Provenance(stage="pretrain", rung=f"scratch/{scratch.name}", params={}, init=None)
+    with atomic_write(scratch) as part:
+        checkpoint.save(part, config, vocabulary, untrained)
+        yield public or Checkpoint.load(part)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The inputs of a step.
+
+    Attributes:
+        name: of the stage.
+        init: the checkpoint that it begins from.
+        corpus: its text, with what is replayed.
+        heldout: folders of the held-out sets that it is measured on while it is trained.
+    """
+
+    name: str
+    init: Checkpoint
+    corpus: TokenizedCorpus
+    params: MlmStep
+    measure: Measure
+    seed: int
+    heldout: Sequence[Path]
+
+    def check(self) -> None:
+        """Refuse a corpus with another tokenizer or too long documents.
+
+        Raises:
+            BadData
+        """
+        self.init.check_tokenizer(self.corpus.fingerprint, self.corpus.texts[0]["name"])
+        longest, positions = int(self.corpus.lengths.max()), self.init.longest
+        for limit, name in ((self.params.block_size, "block_size"), (positions, "max_positions")):
+            if longest > limit:
+                problem = f"a document has {longest} tokens, {name} is {limit}"
+                remedy = f"lower tokenize.max_length or raise {name}"
+                raise BadData(Code.CONTRADICTION, f"params.yaml: {self.name}", problem, remedy)
+
+    def begin(self, work: Work, devices: int, heldout: HeldOut) -> str:
+        """Find the unfinished run of this step, or begin one; the name of its precision."""
+
+        def key(precision: str) -> dict[str, Any]:
+            """Everything that decides the result except code and machine."""
+            old = self.init.unextended
+            return {
+                "params": {**self.params.model_dump(), "precision": precision},
+                "seed": self.seed,
+                "devices": devices,
+                "measure": self.measure.model_dump(),
+                "init": [self.init.digest, self.init.tokenizer.fingerprint, old.fingerprint if old else None],
+                "texts": [*self.corpus.texts, len(self.corpus.lengths), *self.corpus.segmentation],
+                "heldout": heldout.digests,
+            }
+
+        precision = named_precision(
+            f"{self.name}.precision", self.params.precision, lambda name: work.is_begun(key(name))
+        )
+        work.begin(key(precision))
+        return precision
+
+
+class Trained(NamedTuple):
+    """The results of a step.
+
+    Attributes:
+        model: has the head of masked-language modelling.
+        counts: sums over all micro-batches.
+    """
+
+    model: Any
+    metrics: StepMetrics
+    provenance: Provenance
+    counts: Mapping[str, int]
+
+
+def take_step(
+    name: str,
+    init: Checkpoint,
+    params: MlmStep,
+    texts: Iterable[str],
+    replicate: int = 1,
+    replay: tuple[Path, float] | None = None,
+    **common: Unpack[StepArguments],
+) -> None:
+    """The stages pretrain, domain_transfer and task_transfer: open the text, train, write the checkpoint.
+
+    Args:
+        texts: names of the held-out sets that it is measured on while it is trained.
+        replay: another text, and its share of the tokens.
+        common: seed of the first replicate, folder of the text, folder of the held-out sets; `metrics` is written last.
+    """
+    out, metrics, work, run = common["out"], common["metrics"], common["work"], common["run"]
+    seed, corpus = seed_of_replicate(common["seed"], replicate), TokenizedCorpus.load(common["text"])
+    if replay is not None and replay[0] != common["text"]:
+        corpus = corpus.mixed_with(TokenizedCorpus.load(replay[0]), replay[1], seed)
+    heldout = [common["heldout"] / text for text in texts]
+    step = Step(name, init, corpus, params, common["measure"], seed, heldout)
+    trained = train(step, f"{name}/{out.name}", work, run)
+
+    measured, sentence = trained.metrics, trained.metrics.sentence
+    init.hand_on_pooler(trained.model)
+    card = checkpoint.save(out, trained.model, init.tokenizer, trained.provenance)
+    if sentence:
+        print(f"  {sentence.pairs:,} pairs, {sentence.unpaired:,} documents too short for one")
+    write_json(metrics, measured.as_json())
+    work.finish(metrics)
+    warmed = {None: {}, True: {"random_head": "yes"}, False: {"random_head": "warmed up"}}[measured.random_head]
+    run.set_tags({**warmed, "checkpoint": str(card.weights)})
+    masked = {f"mask/{name}": value for name, value in measured.masking.measures.items()}
+    run.log_metrics({"cost/tokens": measured.tokens, "cost/tflop": measured.tflop, **masked})
+    run.log_artifact(out / CARD)
+    run.log_artifact(metrics)
+    pairs = ((name, measured.before[name].bits_per_char, now.bits_per_char) for name, now in measured.after.items())
+    print("  bits per character: " + ", ".join(f"{name} {before:.3f} -> {after:.3f}" for name, before, after in pairs))
+
+
+def train(step: Step, name: str, work: Work, run: Run) -> Trained:
+    """Train, resuming where an earlier process stopped.
+
+    Args:
+        name: of the checkpoint, its folder below models/.
+
+    Raises:
+        BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
+    """
+    step.check()
+    params, init, corpus, objective = step.params, step.init, step.corpus, step.params.sentence_objective
+    model, drawn = init.model_and_drawn(
+        "masked_lm" if objective == "none" else "pretraining",
+        step.seed,
+        hidden_dropout_prob=params.dropout,
+        attention_probs_dropout_prob=params.dropout,
+    )
+    longest = min(params.block_size, init.longest)
+    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, step.seed)
+    accumulate = params.global_batch_tokens // params.micro_batch_tokens
+    body_steps = optimizer_steps(params, corpus.tokens)
+    steps = params.head_warmup_steps + body_steps
+    heldout = HeldOut(step.heldout, step.measure, init.tokenizer, params.block_size)
+    pairs = None if objective == "none" else HeldOutPairs(heldout, objective, longest)
+
+    precision = step.begin(work, distributed.count(accumulate), heldout)
+    run.go_on(work.run)
+    # What a base from elsewhere was measured to be is of other texts of the same names.
+    before = heldout.measure(model, precision, {} if step.name == "pretrain" else init.measured)
+    began_untrained = init.has_weights and (
+        init.has_random_head or (init.card is None and is_random(model, drawn, before, init.tokenizer.size))
+    )
+    run.log_metrics(named(before), step=0)
+    if began_untrained:
+        print(f"  warning: {RANDOM_HEAD.format(name=init.name)}")
+    for text in corpus.texts:
+        run.log_input(str(text["name"]), str(text["digest"]), "training")
+    run.set_tags({"rung": name, "init": init.digest, "precision": precision})
+    print(f"{name}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
+
+    def measure(_step: int) -> dict[str, float]:
+        sentences = pairs.measure(model, precision) if pairs else {}
+        return {**named(heldout.measure(model, precision)), **sentences}
+
+    loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
+    arguments = TrainingArguments(steps, accumulate, params.clip_norm, precision, step.seed, loss_name, parts)
+    measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
+    module = MaskedLM(model, params, body_steps, params.head_warmup_steps)
+    fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())
+    after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
+
+    counts, tokens = fitted.counts, steps * params.global_batch_tokens
+    decoded = counts.get("chosen", 0)
+    needed = decoded + counts.get("pairs", 0)
+    old = init.unextended
+    metrics = StepMetrics(
+        checkpoint=name,
+        init=init.name,
+        tokens=tokens,
+        steps=steps,
+        tflop=round(training_flop(model.config, tokens, float(params.block_size), needed, decoded) / 1e12, 3),
+        parameters=model.num_parameters(),
+        sentence=SentenceCounts(objective=objective, pairs=counts.get("pairs", 0), unpaired=counts.get("unpaired", 0))
+        if pairs
+        else None,
+        vocabulary=VocabularyGrowth(init=old.fingerprint, new_tokens=init.tokenizer.size - old.size) if old else None,
+        random_head=(steps == 0 or is_random(model, (), after, init.tokenizer.size)) if began_untrained else None,
+        before=as_records(before),
+        after=as_records(after),
+        curve=[CurvePoint.model_validate(point) for point in fitted.curve],
+        masking=MaskingMetrics.model_validate(
+            {"unit": params.masking.unit, "probability": params.masking.probability, **audit_metrics(counts)}
+        ),
+    )
+    provenance = Provenance(
+        stage=step.name,
+        rung=name,
+        params={**params.model_dump(), "precision": precision, "seed": step.seed},
+        init=init.digest,
+        texts=[*init.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts if steps)],
+        measured=after,
+        vocabulary=metrics.vocabulary.as_json() if metrics.vocabulary else None,
+        random_head=metrics.random_head,
+    )
+    return Trained(model, metrics, provenance, counts)
+
+
+def is_random(model: Any, drawn: Iterable[str], measured: Measures, vocabulary: int) -> bool:
+    """Whether the head of masked-language modelling was never trained: some public checkpoints come without it, or with
+    a random one. Nothing fails then, but all measures are at chance level.
+
+    Args:
+        drawn: names of the weights that the checkpoint lacks.
+        vocabulary: number of tokens of the decoder.
+    """
+    is_near_chance = min(metrics["mlm_loss"] for metrics in measured.values()) > NEAR_CHANCE * math.log(vocabulary)
+    head = family_of(model.config).pretrained["masked-LM head"]
+    return is_near_chance or any(name.startswith(head) for name in drawn)
+
+
+def measured_steps(steps: int, count: int) -> list[int]:
+    """At most `count` steps that grow by a constant factor up to the last one, from a tenth of the run on."""
+    if steps == 0:
+        return []
+    if count == 1:
+        return [steps]
+    first = math.log(max(1.0, steps / 10))
+    last = math.log(steps)
+    return sorted({round(math.exp(first + (last - first) * i / (count - 1))) for i in range(count)})

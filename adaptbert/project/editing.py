@@ -1,0 +1,138 @@
+"""Changes params.yaml and plan.json in the place where the user keeps them: an entry is added by ruamel's round trip,
+which keeps comments and the order of keys; a file is written through a link, and with its mode."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO
+from os.path import realpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptbert.codes import Code
+from adaptbert.config import strict_yaml
+from adaptbert.core.files import atomic_write
+from adaptbert.errors import BadParams
+
+if TYPE_CHECKING:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap
+
+
+def write(target: Path, content: bytes) -> None:
+    """Replace what a file says, at once or not at all.
+
+    The file behind a link is replaced, not the link. The new file has the permissions of the old one, so that what
+    only its owner could read stays so.
+    """
+    file = Path(realpath(target))
+    with atomic_write(file) as part:
+        part.write_bytes(content)
+        if file.is_file():
+            shutil.copymode(file, part)
+
+
+@contextmanager
+def replaced(target: Path, content: str) -> Iterator[None]:
+    """Write `content` to the file; restore the previous content where the block fails."""
+    before = target.read_bytes() if target.is_file() else None
+    write(target, content.encode())
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            Path(realpath(target)).unlink()
+        else:
+            write(target, before)
+        raise
+
+
+def added(
+    keys: tuple[str, ...], values: Mapping[str, Any], document: Mapping[str, Any], file: Path, remedy: str
+) -> str:
+    """The text of the file with a further entry, at the end of its mapping.
+
+    Args:
+        keys: of the entry, from the outermost on.
+        document: what the text should say then.
+        remedy: what the user can do where the file cannot be changed so.
+
+    Raises:
+        BadParams: the text would say something else, as with an anchor that stands for several places.
+    """
+    yaml = _round_trip()
+    content = mapping = yaml.load(file.read_bytes().decode("utf-8-sig"))
+    for key in keys[:-1]:
+        mapping = mapping[key]
+    _append(mapping, keys[-1], _laid_out(values))
+    text = _dumped(yaml, content)
+    try:
+        means = strict_yaml.load(text, file)
+    except BadParams:
+        means = None
+    if means != document:
+        problem = "written in a way that this command cannot change (anchors)"
+        raise BadParams(Code.NOT_EDITABLE, file, problem, remedy)
+    return text
+
+
+def shown(section: str, name: str, values: Mapping[str, Any]) -> str:
+    """An entry of a section as it will stand in the file."""
+    from ruamel.yaml.comments import CommentedMap
+
+    return _dumped(_round_trip(), CommentedMap({section: CommentedMap({name: _laid_out(values)})}))
+
+
+def _round_trip() -> "YAML":
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.preserve_quotes, yaml.width = True, sys.maxsize
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    return yaml
+
+
+def _dumped(yaml: "YAML", content: Any) -> str:
+    text = StringIO()
+    yaml.dump(content, text)
+    return text.getvalue()
+
+
+def _laid_out(values: Any, *, is_entry: bool = True) -> Any:
+    """An entry with a line for each of its values, which have one line each."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    if isinstance(values, Mapping):
+        laid_out: Any = CommentedMap({key: _laid_out(value, is_entry=False) for key, value in values.items()})
+    elif isinstance(values, list):
+        laid_out = CommentedSeq(values)
+    else:
+        return values
+    if not is_entry or not values:
+        laid_out.fa.set_flow_style()
+    return laid_out
+
+
+def _append(mapping: "CommentedMap", name: str, entry: "CommentedMap") -> None:
+    """Add an entry. ruamel keeps the comments above the next key with the value before it, so they move on."""
+    from ruamel.yaml.tokens import CommentToken
+
+    holder, last = mapping, next(reversed(mapping), None)
+    while last is not None and isinstance(holder[last], list | Mapping) and not holder[last].fa.flow_style():
+        holder = holder[last]
+        last = len(holder) - 1 if isinstance(holder, list) else next(reversed(holder), None)
+    if not mapping:
+        mapping.fa.set_flow_style()
+    mapping[name] = entry
+    slot = 0 if isinstance(holder, list) else 2
+    token = holder.ca.items[last][slot] if last in holder.ca.items else None
+    if token is None:
+        return
+    own, *rest = token.value.splitlines(keepends=True)
+    while rest and len(rest[0]) - len(rest[0].lstrip(" ")) > mapping.lc.col and rest[0].strip():
+        own += rest.pop(0)
+    token.value = own
+    if rest:
+        leaf, key = (mapping, name) if entry.fa.flow_style() else (entry, next(reversed(entry)))
+        leaf.ca.items[key] = [None, None, CommentToken("\n" + "".join(rest), token.start_mark), None]

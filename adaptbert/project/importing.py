@@ -1,0 +1,343 @@
+"""`adaptbert import`: a public checkpoint -> models/init/<base>, and the line of params.yaml that makes it a base.
+
+Its files are read, no code in them is run, and its weights are written as safetensors; transformers gives the tensors
+their names of today. A pickle is a program: Python's own unpickler does whatever the file says. torch's restricted
+unpickler (`weights_only=True`) knows the few operations that build tensors, and refuses all others. This is the only
+module of the library that calls `torch.load` (tests/pipeline/test_layers.py).
+"""
+
+import os
+import re
+import shutil
+import string
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptbert.codes import Code
+from adaptbert.config.recipe import PARAMS
+from adaptbert.config.schema.bases import FOLDERS, is_hub_name
+from adaptbert.config.schema.section import is_name, plain, why_no_name
+from adaptbert.core.files import atomic_write, write_json
+from adaptbert.errors import BadData, BadParams, Several, UserError, printable, shortened
+from adaptbert.model.card import CARD
+from adaptbert.model.checkpoint import Checkpoint, quiet
+from adaptbert.model.checkpoint_files import (
+    CONFIG,
+    COPY,
+    WEIGHTS,
+    check_architecture,
+    downloaded,
+    read_object,
+    refuse_strays,
+)
+from adaptbert.model.families.bert import BERT
+from adaptbert.model.families.registry import FAMILIES, family_of
+from adaptbert.runtime.locks import stage_lock
+from adaptbert.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
+"""Names in older archives, such as those of HFL."""
+INDICES, _PART = (f"{WEIGHTS}.index.json", f"{PICKLED}.index.json"), re.compile(r"-\d+-of-\d+\.")
+IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
+NAME_ONE = "name a folder, or a model as the hub does: hfl/chinese-macbert-base"
+ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
+TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
+_POINTER = b"version https://git-lfs.github.com/"
+_REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
+"""The words of torch's unpickler for operations that build something else than tensors."""
+
+
+def import_checkpoint(name: str, revision: str | None, base: str | None) -> list[str]:
+    """Bring a folder, or else a model of the hub, into the folder of a base: all of it or nothing.
+
+    Args:
+        base: name of the base that it becomes; None: by its own name.
+
+    Returns:
+        What the user is told.
+
+    Raises:
+        BadData: it cannot be used, or there is something in the folder.
+        BadParams: options that do not fit.
+    """
+    if not name:  # as a path it would be this folder
+        raise BadData(Code.NOT_A_CHECKPOINT, "SOURCE", "the name is empty", NAME_ONE)
+    if is_folder := Path(name).is_dir():
+        name = str(Path(name))
+    base = name_of(Path(name).resolve().name if is_folder else name) if base is None else base
+    if not is_name(base):
+        raise BadParams(Code.BAD_NAME, f"--base {base}", *why_no_name(base))
+    if not PARAMS.is_file():
+        problem, remedy = "no params.yaml: not the folder of the project", "change to the folder of the project"
+        raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, remedy)
+    if is_folder and revision is not None:
+        problem = f"{revision} is the revision of a model on the hub, and {name} is a folder"
+        raise BadParams(Code.CONTRADICTION, "--revision", problem, "leave --revision out, or move the folder away")
+    to = Path(f"{FOLDERS}{base}")
+    target = Path(os.path.realpath(to))  # a link stays one
+    with stage_lock("import"):
+        if target.is_file() or (target.is_dir() and any(target.iterdir())):
+            remedy = "remove it to import again, or give the base another name: --base NAME"
+            raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
+        folder = Path(name) if is_folder else _downloaded(name, revision or "main")
+        with atomic_write(target) as part, _speaking_of(part, name), _speaking_of(folder, name):
+            part.mkdir()
+            lines = [*_brought(name, folder, part, is_folder=is_folder)]
+    return [
+        *map(printable, [f"{to}:", *([] if is_folder else [f"{name}: commit {folder.name}"]), *lines]),
+        f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
+        f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
+    ]
+
+
+def name_of(model: str) -> str:
+    """That of its base: `google-bert/bert-base-chinese`, or a folder of that name -> `bert_base_chinese`.
+
+    `public` where nothing of the name can be that of a base.
+    """
+    name = plain(model.rstrip("/").rpartition("/")[2]).lstrip("0123456789_")[:40].rstrip("_")
+    return name if is_name(name) else "public"
+
+
+def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterator[str]:
+    """Write the files of a checkpoint, and check them as every stage does; what the user is told of them."""
+    there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
+    hint = f"there are {', '.join(there[:8]) or 'no files'}"
+    if not is_folder:
+        hint = "check the network (HF_HUB_OFFLINE=1 allows only what was downloaded before), or take another model"
+    config_file = _file(folder, CONFIG) or _file(folder, OLD_CONFIG)
+    if config_file is None:
+        raise BadData(Code.NOT_A_CHECKPOINT, name, "no config.json: not a Hugging Face folder", hint)
+    values = _config(config_file)
+    tokenizer = [path for file in TOKENIZER if (path := _file(folder, file))]
+    if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
+        raise BadData(Code.NOT_A_CHECKPOINT, name, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
+    file = _file(folder, WEIGHTS) or _file(folder, PICKLED)
+    if file is None:
+        parts = [each for each in there if each in INDICES or _PART.search(each)]
+        known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
+        problem = f"weights in several parts ({parts[0]}) are not read" if parts else f"no weights of torch: {known}"
+        raise BadData(Code.DAMAGED_CHECKPOINT, name, problem, IN_ONE if parts else hint)
+    card = _file(folder, CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
+    for path in filter(None, (*tokenizer, card)):
+        shutil.copyfile(path, part / path.name)
+    if values == read_object(config_file):
+        shutil.copyfile(config_file, part / CONFIG)
+    else:
+        write_json(part / CONFIG, values)
+    notes = _with_lower_casing(part)
+    checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
+    checkpoint.check_vocabulary()
+    config = checkpoint.config()
+    sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
+    yield f"BERT with {sizes}; vocabulary: {checkpoint.tokenizer.size:,} tokens, embeddings: {config.vocab_size:,} rows"
+    yield from notes
+    yield from _write_weights(file, part, checkpoint)
+    Checkpoint.load(part)
+    used = {path.name for path in (config_file, file, card, *tokenizer) if path}
+    left_out = [other for other in there if other not in used and not other.startswith(".")]
+    if is_folder and left_out:
+        yield f"files left out: {', '.join(left_out)}"
+
+
+def _downloaded(name: str, revision: str) -> Path:
+    """The folder of a model of the hub; its files are those of the commit that the revision was for the first one."""
+    if Path(name).exists():
+        problem = "is a file, and a checkpoint is a folder"
+        raise BadData(Code.NOT_A_CHECKPOINT, name, problem, f"unpack it, or name its folder: {Path(name).parent}")
+    if not is_hub_name(name):
+        raise BadData(Code.NOT_A_CHECKPOINT, name, "no such folder, and no name of a model on the hub", NAME_ONE)
+    first = downloaded(name, revision, CONFIG)
+    assert first is not None
+    with _speaking_of(first.parent, name):
+        _config(first)  # another architecture is refused before its weights are fetched
+    for file in (*TOKENIZER, CARD):
+        downloaded(name, first.parent.name, file, required=False)
+    if downloaded(name, first.parent.name, WEIGHTS, required=False) is None:
+        for file in (PICKLED, *INDICES):
+            downloaded(name, first.parent.name, file, required=False)
+    return first.parent
+
+
+@contextmanager
+def _speaking_of(folder: Path, label: str) -> Iterator[None]:
+    """Let errors about files of a temporary folder, or of a cache, name what the user named."""
+
+    def renamed(error: UserError) -> UserError:
+        place, problem = (text.replace(str(folder), label) for text in (error.place, error.problem))
+        return type(error)(error.code, place, problem, error.remedy)
+
+    try:
+        yield
+    except Several as errors:
+        raise Several([renamed(error) for error in errors.failures]) from None
+    except UserError as error:
+        raise renamed(error) from None
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    path = folder / name
+    if not path.is_file() and (path.exists() or path.is_symlink()):
+        raise BadData(Code.FILE, path, "not a file", COPY)
+    return path if path.is_file() else None
+
+
+def _config(file: Path) -> dict[str, Any]:
+    """The checked values; in archives of 2019 no kind of model is named."""
+    values = read_object(file)
+    kind, classes = values.get("model_type"), values.get("architectures")
+    if kind is None and isinstance(classes, list) and any(not str(name).startswith("Bert") for name in classes):
+        kind = str(classes[0])
+    if isinstance(kind, str) and kind not in FAMILIES:
+        problem = f"a model of the kind {kind}, which is another architecture than BERT"
+        remedy = "take a BERT; by their config.json, MacBERT and the Chinese RoBERTa-wwm are (model_type bert)"
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
+    values = {"model_type": BERT.name, **values} if kind is None else values
+    check_architecture(values, file)
+    return values
+
+
+def _with_lower_casing(folder: Path) -> list[str]:
+    """Write into tokenizer_config.json whether capitals become small letters, where it does not say so.
+
+    transformers 5 builds the tokenizer of a BERT from the vocabulary and that file alone, and lower-cases where it is
+    silent, whatever the rules in tokenizer.json are.
+
+    Raises:
+        BadData: the tokenizer cannot be loaded, or lacks a special token.
+    """
+    from tokenizers import Tokenizer as Backend
+    from tokenizers.normalizers import BertNormalizer
+
+    about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
+    tokenizer = Tokenizer.load(folder)
+    if isinstance(about.get(LOWER), bool):
+        return []
+    rules = Backend.from_file(str(folder / RULES)).normalizer if (folder / RULES).is_file() else None
+    if isinstance(rules, BertNormalizer):
+        lower, reason = rules.lowercase, "tokenizer.json says so"
+        about = {"tokenize_chinese_chars": rules.handle_chinese_chars, **about}
+        about = about if rules.strip_accents is None else {"strip_accents": rules.strip_accents, **about}
+    else:
+        capitals = len(set(string.ascii_uppercase) & set(tokenizer.tokens))
+        lower = capitals < len(string.ascii_uppercase) // 2
+        default = "BERT lower-cases by default, and " if lower else ""
+        reason = f"no file says so; {default}the vocabulary has {capitals} of the 26 capital letters"
+    write_json(folder / ABOUT, {**about, LOWER: lower})
+    does = "lower-cased" if lower else "kept as they are"
+    return [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
+
+
+def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
+    """Write model.safetensors beside config.json: a copy of such a file, or the tensors of a pickle.
+
+    Args:
+        checkpoint: the folder, which has no weights yet.
+
+    Yields:
+        What it holds, lacks and leaves out.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    config = checkpoint.config()
+    family = family_of(config)
+    decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
+    stored, others = _stored(file)
+    if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
+        stored.pop(f"{family.decoder}weight", None)
+    # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
+    dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
+    dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
+    with quiet(), checkpoint.readable():
+        model, info = family.hugging_face("pretraining").from_pretrained(
+            None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
+        )
+    lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
+    of_heads = tuple(family.pretrained.values())
+    strays = [key for key, *_ in info["mismatched_keys"]] + [name for name in unused if name.startswith(family.prefix)]
+    refuse_strays([*strays, *(name for name in lacking if not name.startswith(of_heads))], file.parent)
+    if config.tie_word_embeddings:
+        lacking |= decoder
+    # Each with memory of its own, as safetensors demands.
+    tensors = {name: tensor.clone().contiguous() for name, tensor in model.state_dict().items() if name not in lacking}
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            remedy = "take another copy of the model"
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{name} holds NaN or Inf", remedy)
+    if file.name == WEIGHTS:
+        shutil.copyfile(file, folder / WEIGHTS)
+    else:
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+        shutil.copymode(folder / CONFIG, folder / WEIGHTS)  # safetensors writes it readable by its owner only
+    yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
+    heads = [head for head, prefix in family.pretrained.items() if any(name.startswith(prefix) for name in tensors)]
+    if heads:
+        yield f"with {', '.join(heads)}"
+    if "masked-LM head" not in heads:
+        key = "`pretrain.head_warmup_steps: 300`"
+        yield f"notice: no head for masked-language modelling: it begins untrained; {key} trains it first"
+    if "pooler" not in heads:
+        yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
+    if unused:
+        yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"
+
+
+def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
+    """The tensors of a file, and the names of what else it holds; a large pickle is mapped into memory."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    with file.open("rb") as opened:
+        beginning = opened.read(len(_POINTER))
+    if beginning == _POINTER:
+        problem = "a pointer of Git LFS, not the weights themselves"
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, "run `git lfs pull` in its folder, or download the file")
+    try:
+        if file.name == WEIGHTS:
+            loaded = load_file(file)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of torch, about files that it cannot read: the error says so
+                loaded = torch.load(file, map_location="cpu", weights_only=True, mmap=beginning.startswith(b"PK\3\4"))
+    except SafetensorError as error:
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"bad safetensors file: {error}", COPY) from None
+    except Exception as error:  # damaged bytes raise errors of any kind
+        raise _refused(file, str(error).strip() or type(error).__name__) from None
+    entries = loaded if isinstance(loaded, Mapping) else {}
+    tensors = {str(name): value for name, value in entries.items() if torch.is_tensor(value)}
+    if not tensors:
+        inside = [str(name) for name, value in entries.items() if isinstance(value, Mapping) and value]
+        kind = f"a {type(loaded).__name__}" + (f" with {', '.join(map(shortened, inside))} inside" if inside else "")
+        problem = f"holds no tensors by name; found {kind}"
+        remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
+    floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    for name, tensor in tensors.items():
+        if tensor.dtype not in floats and not name.endswith("_ids"):
+            problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
+            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
+        if tensor.layout != torch.strided:
+            problem = f"{shortened(name)} is no plain tensor of floating-point numbers"
+            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, COPY)
+    return tensors, [str(name) for name in entries if str(name) not in tensors]
+
+
+def _refused(file: Path, words: str) -> BadData:
+    """The error for a pickle that torch did not read."""
+    if refused := _REFUSED.search(words):
+        named = f", it names {refused[1]}" if refused[1] else ""
+        problem = f"the pickle holds more than tensors{named}: nothing of it was run, nothing was written"
+        remedy = "do not open this file with other programs, which would run it; take the model from its authors"
+        return BadData(Code.UNSAFE_WEIGHTS, file, problem, remedy)
+    reason = words.splitlines()[0]
+    reason = "no file of torch" if "weights_only" in reason else reason
+    return BadData(Code.DAMAGED_CHECKPOINT, file, f"cannot be read: {shortened(reason)}", COPY)

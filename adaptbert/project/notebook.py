@@ -1,0 +1,124 @@
+"""What a notebook needs of the recipe: to run it, and its results as tables of pandas."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptbert.comparison.records import Comparison
+from adaptbert.statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMPARISON = Path("metrics/comparison.json")
+
+
+def read_comparison(path: str | Path = COMPARISON) -> "pd.DataFrame":
+    """The scores on test: a row for each arm and baseline of each task, from each base.
+
+    Args:
+        path: metrics/comparison.json of a project, as `compare` writes it.
+
+    Returns:
+        `task`, `base`, `arm`, `metric`; `score` (at most 1; `rmse` in the unit of the target), `low` and `high`, the
+        ends of its interval; `dev`, the mean score on dev; `replicates`, `seeds` and `runs`, a list of (replicate,
+        seed, score), where replicate 0 is a step that is trained once. Baselines have no runs; an arm that was not
+        trained yet has no score.
+
+    Raises:
+        FileNotFoundError: the recipe was not run yet.
+        BadData: another file.
+    """
+    import pandas as pd
+
+    rows = []
+    for task in Comparison.read(Path(path)).tasks:
+        place = {"task": task.task, "base": task.base}
+        for arm in task.arms:
+            runs = [(run.replicate, run.seed, run.score) for run in arm.runs]
+            of_runs = {"dev": arm.dev, "replicates": len(arm.by_replicate), "seeds": len(arm.scores), "runs": runs}
+            rows.append({**place, "arm": arm.name, "metric": task.metric, **_score(arm.interval), **of_runs})
+        for name, interval in task.baselines.items():
+            no_runs: dict[str, Any] = {"dev": None, "replicates": 0, "seeds": 0, "runs": []}
+            rows.append({**place, "arm": name, "metric": task.metric, **_score(interval), **no_runs})
+    return pd.DataFrame(rows)
+
+
+def _score(interval: Interval | None) -> dict[str, float | None]:
+    if interval is None:
+        return {"score": None, "low": None, "high": None}
+    return {"score": interval.mean, "low": interval.low, "high": interval.high}
+
+
+def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
+    """The comparisons: a row for each question that is asked of a task, from each base.
+
+    Args:
+        path: metrics/comparison.json of a project, as `compare` writes it.
+
+    Returns:
+        `task`, `base`, `question`; `arm` and `other`, which are compared; `difference` of their scores, with `low` and
+        `high`, the ends of its interval; `p`, and `p_holm` adjusted for all primary questions; `primary`, `verdict`.
+
+    Raises:
+        FileNotFoundError: the recipe was not run yet.
+        BadData: another file.
+    """
+    import pandas as pd
+
+    rows = []
+    for task in Comparison.read(Path(path)).tasks:
+        for step in task.steps:
+            found = step.difference
+            interval = (found.mean, found.low, found.high, found.p) if found is not None else (None,) * 4
+            rows.append(
+                {
+                    "task": task.task,
+                    "base": task.base,
+                    "question": step.name,
+                    "arm": step.arm,
+                    "other": step.other,
+                    **dict(zip(("difference", "low", "high", "p"), interval, strict=True)),
+                    "p_holm": step.p_holm,
+                    "primary": step.primary,
+                    "verdict": step.verdict,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def run(*stages: str, folder: str | Path = ".") -> None:
+    """Plan and check the recipe, and train what is out of date: `adaptbert plan`, `adaptbert check`, `dvc repro`.
+
+    What the commands say is printed. Interrupting ends the stage that runs; the next call goes on from there.
+
+    Args:
+        stages: as DVC names them, such as `finetune` or `finetune@mood-general-base`, with all that they need; none:
+            all.
+        folder: of the project.
+
+    Raises:
+        subprocess.CalledProcessError: a command failed; what it printed says why.
+    """
+    # `python` in the commands of dvc.yaml is this interpreter.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    for command in (["adaptbert.cli", "plan"], ["adaptbert.cli", "check"], ["dvc", "repro", *stages]):
+        with subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=Path(folder).expanduser(),
+            env={**os.environ, "PATH": path},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    print(line, end="")
+            except BaseException:
+                process.terminate()
+                raise
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)

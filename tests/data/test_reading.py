@@ -1,0 +1,438 @@
+"""Files of every format, good and bad: what is read of them, what is put aside, and what stops the stage."""
+
+import gzip
+import io
+import json
+import re
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.read_text import MAX_LINE
+from adaptbert.errors import UserError
+from tests.support.reading import ANSWER, CLASS, LABELS, MANY, NUMBER, PAIR_NUMBER, SPANS, TAGS, read, write
+
+
+def content_of(content: Any) -> bytes:
+    """Bytes and text as they are; a table as Parquet; lists of rows as JSON lines; the rest as JSON."""
+    if isinstance(content, pa.Table):
+        stream = io.BytesIO()
+        pq.write_table(content, stream)
+        return stream.getvalue()
+    if isinstance(content, tuple):
+        content = "".join(json.dumps(row) + "\n" for row in content)
+    if not isinstance(content, str | bytes):
+        content = json.dumps(content, ensure_ascii=False)
+    return content.encode() if isinstance(content, str) else content
+
+
+def studio(*results: dict[str, Any], **task: Any) -> dict[str, Any]:
+    return {"id": 7, "data": {"text": "Ann 😀 Paris"}, "annotations": [{"result": list(results)}], **task}
+
+
+def result(name: str, **value: Any) -> dict[str, Any]:
+    return {"from_name": name, "to_name": "text", "value": value}
+
+
+def mark(start: int) -> dict[str, Any]:
+    return {"start": start, "end": start + 5, "text": "Paris", "labels": ["LOC"]}
+
+
+def two_controls(**data: str) -> list[dict[str, Any]]:
+    """Spans under `label` and `term`, choices under `mood`."""
+    spans = [result(name, start=0, end=3, labels=[name.upper()]) for name in ("label", "term")]
+    return [{"id": 7, "data": data, "annotations": [{"result": [*spans, result("mood", choices=["pos"])]}]}]
+
+
+def squad(*questions: dict[str, Any]) -> dict[str, Any]:
+    return {"version": "v2.0", "data": [{"title": "T", "paragraphs": [{"context": "The cat sat", "qas": questions}]}]}
+
+
+def texts(*values: str) -> list[dict[str, str]]:
+    return [{"text": value} for value in values]
+
+
+# --- what is read, and what is put aside: (line, code)
+
+STRINGS = (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+FOUR = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+-DOCSTART- -X- -X- O
+
+Peter NNP B-NP B-PER
+
+
+Paris NNP B-NP
+Rome NNP B-NP B-LOC
+"""
+ONE, TWO = result("mood", choices=["pos"]), result("mood", choices=["pos", "glad"])
+SEVERAL = [{"result": [ONE], "was_cancelled": True}, {"result": [ONE]}, {"result": [TWO]}]
+STUDIO = [studio(ONE), studio(TWO), studio(), studio(annotations=[]), studio(annotations=SEVERAL)]
+SMALL = [{"id": 7, "text": "x", "mood": "pos", "stars": 4}, {"text": "y", "mood": {"choices": ["a", "b"]}, "stars": 2}]
+DOCCANO = ({"text": "a", "label": ["x"]}, {"text": "a", "label": ["y", "x"]}, {"text": "a", "label": []})
+FLAT = [{"context_id": "D", "context_text": "猫坐猫", "qas": [
+    {"query_id": "D-0", "query_text": "谁", "answers": ["猫", "猫"]},
+    {"query_id": "D-1", "query_text": "何", "answers": ["狗"]}]}]  # fmt: skip
+NESTED = {"data": [{"paragraphs": [{"id": "D", "context": "猫坐猫", "qas": [
+    {"id": "D-0", "question": "谁", "answers": [{"text": "猫", "answer_start": 0}]}]}]}]}  # fmt: skip
+CAT = [{"context": "猫坐猫", "question": "谁", "answers": [{"text": "猫", "start": 0}]}]
+SQUAD = squad(
+    {"id": "q1", "question": "who?", "answers": [{"text": "The cat", "answer_start": 0}], "is_impossible": False},
+    {"id": "q2", "question": "why?", "answers": [], "plausible_answers": [], "is_impossible": True},
+    {"id": "q3", "question": "how?"},
+)
+ANSWERED = {"context": "The cat sat", "question": "?"}
+SAT_CAT = [{**ANSWERED, "answers": [{"text": "sat", "start": 8}, {"text": "cat", "start": 4}]}]
+PARIS = [{"tokens": ["Ann", "😀", "Paris"], "tags": ["O", "O", "B-LOC"]}]
+PAIR_CSV = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\nH,I,1_000,y\n"
+PAIRS = {"columns": {"text_a": "one", "text_b": "two", "value": "score"}}
+INSIDE = "a\u2028b\u2029c\x85d\x0be\x0cf"
+WRONG = pa.array([b"good", b"b\xffd"], pa.binary()).view(pa.string())
+OFFSETS: list[Any] = [10**30, -(10**30), 2**63]
+NO_ANSWERS: list[Any] = [
+    {"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7,
+]  # fmt: skip
+READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], list[tuple[int, int]]]] = {
+    "only LF, CR and CRLF end a line": (
+        "a.txt", f"one\r\ntwo\rthree\n{INSIDE}\r\n\r\nlast", CORPUS, {},
+        texts("one", "two", "three", INSIDE, "last"), [],
+    ),
+    "a byte that is not UTF-8": ("a.txt", b"good\ncaf\xe9 au\nalso\n", CORPUS, {}, texts("good", "also"), [(2, 1)]),
+    "an overlong form": ("a.txt", b"good\n\xc0\xaf\nalso\n", CORPUS, {}, texts("good", "also"), [(2, 1)]),
+    "half a pair in UTF-8": ("a.txt", b"good\n\xed\xa0\x80\nalso\n", CORPUS, {}, texts("good", "also"), [(2, 1)]),
+    "a character cut at the end": ("a.txt", "good\n三".encode()[:-1], CORPUS, {}, texts("good"), [(2, 1)]),
+    "a bad byte takes its record of CSV": (
+        "a.csv", b'text,n\n"one\nb\xffd",1\ntwo,2\n', CORPUS, {}, texts("two"), [(2, 1)],
+    ),
+    "other widths of CSV": ("a.csv", "text,n\none\na,b\n1,2,3\n", CORPUS, {}, texts("a"), [(2, 44), (4, 44)]),
+    "lone surrogates": (
+        "a.jsonl", '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n', CORPUS, {},
+        texts("ok", "😀"), [(2, 44)],
+    ),
+    "half a character in id and group": (
+        "a.jsonl", ({"text": "a", "nr": "x\ud800", "by": "y"}, {"text": "b", "nr": 1, "by": "\udc00"}), CLASS,
+        {"columns": {"label": "text", "id": "nr", "group": "by"}}, [], [(1, 44), (2, 44)],
+    ),
+    "a last line that is cut": (
+        "a.jsonl", '{"text": "a"}\nnonsense\n3\n{"text": "b', CORPUS, {}, texts("a"), [(2, 44), (3, 44), (4, 44)],
+    ),
+    "deep JSON": ("a.jsonl", '{"text": "a"}\n{"text": ' + "[" * 100_000 + "\n", CORPUS, {}, texts("a"), [(2, 44)]),
+    "gzip of two members": (
+        "a.txt.gz", gzip.compress(b"one\n") + gzip.compress(b"two\n"), CORPUS, {}, texts("one", "two"), [],
+    ),
+    "Parquet that is not UTF-8": ("a.parquet", pa.table({"text": WRONG}), CORPUS, {}, texts("good"), [(2, 1)]),
+    **{
+        f"Parquet of {kind}": (
+            "a.parquet", pa.table({"text": pa.array(["a", None, "b"]).cast(kind)}), CORPUS, {},
+            texts("a", "b"), [(2, 41)],
+        )
+        for kind in STRINGS
+    },
+    "Parquet of bytes": ("a.parquet", pa.table({"text": [b"bytes"]}), CORPUS, {}, [], [(1, 56)]),
+    "Parquet of numbers": ("a.parquet", pa.table({"text": [1]}), CORPUS, {}, [], [(1, 56)]),
+    "integers are labels, null is none": (
+        "a.jsonl", ({"text": "a", "label": 1}, {"text": "b", "label": None}), CLASS, {},
+        [{"text": "a", "label": "1"}], [(2, 62)],
+    ),
+    "tokens and tags": (
+        "a.jsonl",
+        (
+            {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
+            {"tokens": ["a", "b"], "tags": ["O"]},
+            {"tokens": ["a", 1], "tags": ["O", "O"]},
+        ),
+        SPANS, {}, [{"tokens": ["a", "b"], "tags": ["O", "B-X"]}], [(2, 89), (3, 65)],
+    ),
+    "tags under another name": (
+        "a.jsonl", {"tokens": ["a"], "upos": ["DET"]}, TAGS, {"columns": {"tags": "upos"}},
+        [{"tokens": ["a"], "tags": ["DET"]}], [],
+    ),
+    "a pair and a number": (
+        "a.csv", PAIR_CSV, PAIR_NUMBER, PAIRS, [{"text_a": "A", "text_b": "B", "value": 2.5}],
+        [(3, 41), (4, 65), (5, 62), (6, 65)],
+    ),
+    "several labels are sorted, each once": (
+        "a.jsonl", tuple({"text": "a", "labels": labels} for labels in (["y", "x", "y"], [], None)), LABELS, {},
+        [{"text": "a", "labels": ["x", "y"]}, {"text": "a", "labels": []}], [(3, 62)],
+    ),
+    "answers as columns": (
+        "a.jsonl", {**ANSWERED, "answers": {"text": ["sat", "sat", "cat"], "answer_start": [8, 8, 4]}}, ANSWER, {},
+        SAT_CAT, [],
+    ),
+    "answers as a list": (
+        "a.jsonl", {**ANSWERED, "answers": [{"text": "sat", "answer_start": 8}, {"text": "cat", "start": 4}]}, ANSWER,
+        {}, SAT_CAT, [],
+    ),
+    "answers of another form": (
+        "a.jsonl", tuple({**ANSWERED, "answers": each} for each in NO_ANSWERS), ANSWER, {}, [],
+        [(line, 65) for line in range(1, 6)],
+    ),
+    "offsets that Parquet cannot hold": (
+        "a.jsonl", tuple({**ANSWERED, "answers": [{"text": "a", "start": start}]} for start in OFFSETS), ANSWER, {},
+        [], [(1, 81), (2, 81), (3, 81)],
+    ),
+    "CoNLL of four columns": (
+        "a.conll", FOUR, SPANS, {"columns": {"group": "document"}},
+        [{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, {"tokens": ["Peter"], "tags": ["B-PER"]}], [(11, 44)],
+    ),
+    "another column of CoNLL": (
+        "a.conll", FOUR, TAGS, {"columns": {"tags": "2"}},
+        [{"tokens": ["EU", "rejects"], "tags": ["NNP", "VBZ"]}, {"tokens": ["Peter"], "tags": ["NNP"]}], [(11, 44)],
+    ),
+    "CoNLL with tabs: blanks part nothing": (
+        "a.tsv", "New York\tB-LOC\r\nis\tO\r\n\r\nbig O\r\n\r\n#\tO", SPANS, {"format": "conll"},
+        [{"tokens": ["New York", "is"], "tags": ["B-LOC", "O"]}, {"tokens": ["#"], "tags": ["O"]}], [(4, 44)],
+    ),
+    "SQuAD": (
+        "a.json", SQUAD, ANSWER, {"format": "squad"},
+        [
+            {"context": "The cat sat", "question": "who?", "answers": [{"text": "The cat", "start": 0}]},
+            {"context": "The cat sat", "question": "why?", "answers": []},
+        ],
+        [(3, 62)],
+    ),
+    "CMRC like SQuAD": ("a.json", NESTED, ANSWER, {"format": "squad"}, CAT, []),
+    "flat CMRC, which has no offsets": ("a.json", FLAT, ANSWER, {"format": "squad"}, CAT, [(2, 81)]),
+    **{
+        f"SQuAD that is broken inside: {broken}": ("a.json", broken, ANSWER, {"format": "squad"}, [], [(1, 56)])
+        for broken in ([3], [{"paragraphs": 3}], [{"qas": [None]}], [{"paragraphs": [{"qas": "x"}]}])
+    },
+    "doccano, one label": (
+        "a.jsonl", DOCCANO, CLASS, {"format": "doccano"}, [{"text": "a", "label": "x"}], [(2, 65), (3, 62)],
+    ),
+    "doccano, several labels": (
+        "a.jsonl", DOCCANO, LABELS, {"format": "doccano"},
+        [{"text": "a", "labels": labels} for labels in (["x"], ["x", "y"], [])], [],
+    ),
+    "doccano, several labels that are not there": (
+        "a.jsonl", ({"text": "a", "label": ["x"]}, {"text": "b"}), LABELS, {"format": "doccano"},
+        [{"text": "a", "labels": ["x"]}], [(2, 62)],
+    ),
+    "doccano, spans as lists": (
+        "a.jsonl", {"text": "Paris or Ann", "label": [[0, 5, "LOC"], [9, 12, "PER"]]}, SPANS, {"format": "doccano"},
+        [{"tokens": ["Paris", "or", "Ann"], "tags": ["B-LOC", "O", "B-PER"]}], [],
+    ),
+    "doccano, spans as mappings": (
+        "a.jsonl",
+        {"text": "Paris or Ann", "relations": [], "entities": [
+            {"id": 1, "start_offset": 0, "end_offset": 5, "label": "LOC"},
+            {"id": 2, "start_offset": 9, "end_offset": 12, "label": "PER"}]},
+        SPANS, {"format": "doccano"}, [{"tokens": ["Paris", "or", "Ann"], "tags": ["B-LOC", "O", "B-PER"]}], [],
+    ),
+    "doccano, no spans": ("a.jsonl", {"text": "a", "label": [["X"]]}, SPANS, {"format": "doccano"}, [], [(1, 56)]),
+    "doccano, text of another name": (
+        "a.jsonl", {"content": "Ann went", "x": [[0, 3, "TERM"]]}, SPANS,
+        {"format": "doccano", "columns": {"text": "content", "tags": "x"}},
+        [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}], [],
+    ),
+    "Label Studio, choices": (
+        "a.json", STUDIO, CLASS, {"format": "label_studio", "columns": {"label": "mood"}},
+        [{"text": "Ann 😀 Paris", "label": "pos"}] * 2, [(2, 65), (3, 62), (4, 62)],
+    ),
+    "Label Studio, several choices": (
+        "a.json", STUDIO, LABELS, {"format": "label_studio", "columns": {"labels": "mood"}},
+        [{"text": "Ann 😀 Paris", "labels": labels} for labels in (["pos"], ["glad", "pos"], [], ["pos"])], [(4, 62)],
+    ),
+    "JSON-MIN, choices": (
+        "a.json", SMALL, LABELS, {"format": "label_studio", "columns": {"labels": "mood"}},
+        [{"text": "x", "labels": ["pos"]}, {"text": "y", "labels": ["a", "b"]}], [],
+    ),
+    "JSON-MIN, numbers": (
+        "a.json", SMALL, NUMBER, {"format": "label_studio", "columns": {"value": "stars"}},
+        [{"text": "x", "value": 4.0}, {"text": "y", "value": 2.0}], [],
+    ),
+    "Label Studio, ratings": (
+        "a.json", [studio(result("stars", rating=3))], NUMBER,
+        {"format": "label_studio", "columns": {"value": "stars"}}, [{"text": "Ann 😀 Paris", "value": 3.0}], [],
+    ),
+    "the only control needs no name": (
+        "a.json", two_controls(text="Ann"), CLASS, {"format": "label_studio"}, [{"text": "Ann", "label": "pos"}], [],
+    ),
+    "the only control of JSON-MIN": (
+        "a.json", [{"text": "Ann", "mood": "pos", "id": 1}], CLASS, {"format": "label_studio"},
+        [{"text": "Ann", "label": "pos"}], [],
+    ),
+    "Label Studio, text of another name": (
+        "a.json", two_controls(content="Ann went"), SPANS,
+        {"format": "label_studio", "columns": {"text": "content", "tags": "term"}},
+        [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}], [],
+    ),
+    **{  # 6 counts code points, 7 the UTF-16 units of JavaScript
+        f"{kind}, spans from {start}": (
+            "a.json", made(start), SPANS, {"format": "label_studio", "columns": {"tags": "ner"}}, PARIS, []
+        )
+        for start in (6, 7)
+        for kind, made in (
+            ("Label Studio", lambda start: [studio(result("ner", **mark(start)))]),
+            ("JSON-MIN", lambda start: [{"text": "Ann 😀 Paris", "ner": [mark(start)]}]),
+        )
+    },
+    **{
+        f"a span that does not fit: {odd}": (
+            "a.json", [{"text": "Ann", "label": [odd]}], SPANS, {"format": "label_studio"}, [], [(1, code)]
+        )
+        for odd, code in (
+            ({"start": 0, "end": 3, "text": "Bob", "labels": ["X"]}, 81),
+            ({"start": -1, "end": 3, "labels": ["X"]}, 81),
+            ({"start": 0, "end": 3, "labels": ["X", "Y"]}, 56),
+            ({"start": 0, "end": 2, "labels": ["X"]}, 81),
+            (3, 56),
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ)
+def test_what_is_read(tmp_path: Path, case: str) -> None:
+    name, content, layout, options, kept, bad = READ[case]
+    split = "" if layout == CORPUS else "train"
+    rows, unreadable, _ = read(write(tmp_path / name, content_of(content)), layout, split, **options)
+    assert [row.values for row in rows] == kept
+    assert [(row.line, row.problem.code) for row in unreadable if row.problem] == bad
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "layout", "options", "warning", "count"),
+    [
+        ("a.txt", "\ufeff" + "x" * 300 + "\0", CORPUS, {}, "byte-order marks removed", 1),
+        ("a.jsonl", json.dumps({"text": "x" * 300}) + "\0", CORPUS, {}, "NUL bytes removed", 1),
+        ("a.csv", f"text\n{'x' * 300}\0\n", CORPUS, {}, "NUL bytes removed", 1),
+        ("a.json", FLAT, ANSWER, {"format": "squad"}, "answers without an offset, taken at their first place", 3),
+        (
+            "a.json", STUDIO, CLASS, {"format": "label_studio", "columns": {"label": "mood"}},
+            "annotations beyond the first of a task, not read", 1,
+        ),
+        (
+            "a.json", [studio(result("ner", **mark(6)), {"type": "relation", "labels": ["in"]})], SPANS,
+            {"format": "label_studio", "columns": {"tags": "ner"}},
+            "results without a value (relations), not read", 1,
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_counted(
+    tmp_path: Path, name: str, content: Any, layout: Layout, options: dict[str, Any], warning: str, count: int
+) -> None:
+    rows, _, files = read(write(tmp_path / name, content_of(content)), layout, "train", **options)
+    assert files.warnings[warning] == count
+    assert "\0" not in str(rows)
+    assert "\ufeff" not in str(rows)
+
+
+# --- what stops the stage
+
+ZIP, TAR = io.BytesIO(), io.BytesIO()
+with zipfile.ZipFile(ZIP, "w") as archive:
+    archive.writestr("a.txt", "text")
+with tarfile.open(fileobj=TAR, mode="w") as tar_archive:
+    tar_archive.addfile(tarfile.TarInfo("a.txt"), io.BytesIO(b""))
+PACKED = gzip.compress(MANY, mtime=0)
+WRONG_SUM = PACKED[:-8] + bytes([PACKED[-8] ^ 1]) + PACKED[-7:]
+CUT = content_of(pa.table({"text": ["some text"] * 100}))[:-20]
+TWICE = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"])
+SMALL_MARK = {"start": 0, "end": 3, "labels": ["X"]}
+SMALL_CONTROLS = [{"text": "Ann", "label": [SMALL_MARK], "term": [SMALL_MARK], "mood": "pos", "annotator": 1}]
+NO_TERM = r"no control 'termx' for tags; found label, term \(did you mean 'term'\?\)"
+NO_TAGS = r"no control 'tags' for tags; found label, term\n  name one of them, e.g. `columns: {tags: label}`"
+NO_MOOD = r"no control 'moody' for label; found .*mood.* \(did you mean 'mood'\?\)"
+CORPUS_ERRORS = [
+    ("a.txt", "text".encode("utf-16"), 1, "declare encoding: utf-16"),
+    ("a.txt", "plain text".encode("utf-16-le"), 10, "where every second byte is NUL"),
+    ("a.txt", b"some text\0\0\0 and more", 10, "binary file"),
+    ("a.txt", b"\n\r\n\n", 17, "0 documents in 3 lines"),
+    ("a.txt", b"", 17, "file is empty"),
+    ("a.jsonl", b"", 17, "file is empty"),
+    ("a.parquet", b"", 17, "file is empty"),
+    ("a.txt.gz", gzip.compress(b"", mtime=0), 17, "file is empty"),
+    ("a.jsonl", b"\n \n", 17, "0 documents"),
+    ("a.txt.gz", PACKED[: len(PACKED) // 2], 38, "gzip is damaged, or ends early"),
+    ("a.txt.gz", WRONG_SUM, 38, "damaged"),
+    ("a.txt.gz", PACKED + b"rubbish", 38, "damaged"),
+    ("a.txt.gz", gzip.compress(b"a" * 60_000_000, mtime=0), 38, "expands more than"),
+    ("a.txt.gz", b"plain text", 38, "name says gzip, content is not"),
+    ("a.txt", PACKED, 38, "content is gzip"),
+    ("a.txt", ZIP.getvalue(), 37, "zip, not text"),
+    ("a.txt", TAR.getvalue(), 37, "a tar archive, not text"),
+    ("a.txt.gz", gzip.compress(TAR.getvalue(), mtime=0), 37, "tar"),
+    ("a.zip", ZIP.getvalue(), 37, "unpack it first"),
+    ("a.parquet", b"PAR1 cut", 38, "footer missing"),
+    ("a.parquet", CUT, 38, "footer missing"),
+    ("a.parquet", TWICE, 56, "column 'text' twice\n  rename one of the two"),
+    ("a.jsonl", b'[{"text": "a"}]', 37, "one object per line"),
+    ("a.jsonl", b"{\n}", 37, "an object over several lines"),
+    ("a.jsonl", b'{"text": "a"}\n{"text": "a", "text": "b"}', 56, "2: key 'text' twice"),
+    ("a.csv", b"text,text\na,b\n", 56, "column 'text' twice"),
+    ("a.docx", b"x", 50, "no known format"),
+    ("a.csv", b"Text,label\na,b\n", 56, "found Text, label (did you mean 'Text'?)"),
+    ("a.jsonl", b'{"txt": "a"}', 56, "did you mean 'txt'?"),
+    ("a.csv", b'text\n"a\nb\n', 37, "quote opened in line 2 never closes"),
+    ("a.csv", b'text\n"a"b\n', 37, "not CSV"),
+    ("a.csv", b"text;label\na;b\n", 37, "delimiter ';'?"),
+    ("a.csv", b"text\n" + b"x" * (MAX_LINE + 1), 22, "longer than"),
+    ("a.csv", b'text\n"' + (b"x" * 999 + b"\n") * (MAX_LINE // 1000 + 1), 22, "larger than"),
+]
+SET_ERRORS: list[tuple[str, Any, Layout, dict[str, Any], int, str]] = [
+    ("a.csv", "tokens,tags\na b,O O\n", SPANS, {}, 65, "text where a list is expected"),
+    ("a.jsonl", {"text": "a", "label": 1.5}, CLASS, {}, 65, "label in column 'label' is number"),
+    ("a.jsonl", {"text": "a", "label": [1]}, CLASS, {}, 65, "label in column 'label' is list"),
+    ("a.conll", "a\nb\n\n", SPANS, {}, 44, "a.conll:1: one column found"),
+    ("a.conll", "a O\n", SPANS, {"columns": {"tags": "5"}}, 56, "'5' missing; found 1, 2, document, tokens, tags"),
+    ("a.conll", "-DOCSTART- O\n\n\n", SPANS, {}, 17, "0 sentences"),
+    *(
+        ("a.json", content, ANSWER, {"format": "squad"}, code, words)
+        for content, code, words in (
+            ('{"data": 3}', 56, "no list of articles"), ("7", 56, "no list of articles"), ("[]", 17, "0 questions"),
+            ("{", 44, "not JSON"), ("[" * 100_000, 44, "too deep"), ('{"data": [], "data": []}', 56, "'data' twice"),
+        )
+    ),
+    *(
+        ("a.json", squad({"id": "q1", "question": "who?", "answers": []}), ANSWER,
+         {"format": "squad", "columns": columns}, 56, "missing; found title, context, id, question, answers")
+        for columns in ({"question": "q"}, {"id": "nr"})
+    ),
+    *(
+        ("a.jsonl", {"text": "a", "label": []}, layout, {"format": "doccano", "columns": {layout.outputs[0]: "lable"}},
+         56, "column 'lable' missing; found text, label")
+        for layout in (CLASS, SPANS)
+    ),
+    ("a.jsonl", {"body": "a", "x": []}, SPANS, {"format": "doccano", "columns": {"tags": "x"}}, 56, "'text' missing"),
+    *(
+        ("a.json", content, CLASS, {"format": "label_studio"}, 56, "not a list of tasks")
+        for content in ("{}", "[]", "[3]")
+    ),
+    (
+        "a.json", two_controls(content="Ann"), SPANS, {"format": "label_studio", "columns": {"tags": "term"}},
+        56, "column 'text' missing; found content",
+    ),
+    *(  # no other control is read instead: the model would learn another task
+        ("a.json", tasks, layout, {"format": "label_studio", "columns": columns}, 56, words)
+        for tasks in (two_controls(text="Ann"), SMALL_CONTROLS)
+        for layout, columns, words in (
+            (SPANS, {"tags": "termx"}, NO_TERM), (SPANS, {}, NO_TAGS), (CLASS, {"label": "moody"}, NO_MOOD),
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "layout", "options", "code", "words"),
+    [*((name, content, CORPUS, {}, code, re.escape(words)) for name, content, code, words in CORPUS_ERRORS),
+     *SET_ERRORS],
+)  # fmt: skip
+def test_what_stops_the_stage(
+    tmp_path: Path, name: str, content: Any, layout: Layout, options: dict[str, Any], code: int, words: str
+) -> None:
+    path = write(tmp_path / name, content_of(content))
+    with pytest.raises(UserError, match=words) as raised:
+        read(path, layout, "" if layout == CORPUS else "train", **options)
+    assert (raised.value.code, raised.value.exit_code) == (code, 65)
+    assert str(raised.value).startswith(f"AB-{code:03d} {path}")
+    assert str(raised.value).count("\n") == 1

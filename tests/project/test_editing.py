@@ -1,0 +1,140 @@
+"""An entry is added where it belongs, and all other lines stay; files are written where they lie."""
+
+from codecs import BOM_UTF8
+from contextlib import suppress
+from copy import deepcopy
+from difflib import ndiff
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptbert.config import strict_yaml
+from adaptbert.config.plan import PLAN
+from adaptbert.errors import BadParams
+from adaptbert.project import editing
+from tests.project.conftest import rows
+from tests.support.commands import run
+from tests.support.imports import ROOT
+
+PARAMS = Path("params.yaml")
+FILES = [ROOT / "params.yaml", *sorted((ROOT / "presets").glob("*.yaml"))]
+VALUES = {"text": "a: b", "list": [1, "2"], "none": {}, "rate": 5.0e-5, "odd": "2021-99-99"}
+COMMENTED = """a:
+  # of b
+  b: {x: 1}  # behind b
+  c:
+    d: [1, "2"]
+    e: 1_000  # behind e
+              # and more of it
+
+# of f
+f:
+  - 1
+  - 0x10  # behind the last
+
+# of g
+g: {}  # none yet
+
+# of h
+h: 'x'
+"""
+
+
+def added(folder: Path, text: str, keys: tuple[str, ...]) -> str:
+    """The text with an entry, which says no more than that."""
+    file = folder / "params.yaml"
+    file.write_text(text, encoding="utf-8")
+    document = strict_yaml.load(text, file)
+    here = document
+    for key in keys[:-1]:
+        here = here[key]
+    here[keys[-1]] = deepcopy(VALUES)
+    return editing.added(keys, VALUES, document, file, "by hand")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_nothing_but_the_entry_is_new(file: Path, tmp_path: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    after = added(tmp_path, text, ("tasks", "mine"))
+    assert [line for line in ndiff(text.splitlines(), after.splitlines()) if line[0] in "+-"] == [
+        "+   mine:",
+        "+     text: 'a: b'",
+        "+     list: [1, '2']",
+        "+     none: {}",
+        "+     rate: 5e-05",
+        "+     odd: '2021-99-99'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "behind"),
+    [
+        (("a", "new"), "              # and more of it\n  new:\n    text: "),
+        (("a", "c", "new"), "              # and more of it\n    new:\n      text: "),
+        (("g", "new"), "# of g\ng: {new: {text: "),
+        (("new",), "h: 'x'\nnew:\n  text: "),
+    ],
+)
+def test_comments_stay_where_they_are(keys: tuple[str, ...], behind: str, tmp_path: Path) -> None:
+    after = added(tmp_path, COMMENTED, keys)
+    assert behind in after
+    for comment, key in (("# of b\n", "  b:"), ("# of f\n", "f:"), ("# of g\n", "g:"), ("# of h\n", "h:")):
+        assert comment + key in after
+
+
+ODD = ["on", "1e3", "a: b", "#x", "- x", "", " x", "@x", "~", "1_000", "{", "\n", "2021-99-99", "0x_", "‘x’", "\\"]
+
+
+@given(st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9))
+def test_any_text_is_written_so_that_it_is_read_again(value: str) -> None:
+    shown = editing.shown("a", "b", {"x": value, "y": [value]})
+    assert strict_yaml.load(shown, Path("x")) == {"a": {"b": {"x": value, "y": [value]}}}
+
+
+def test_a_text_that_says_something_else_is_refused(tmp_path: Path) -> None:
+    """An entry of a mapping that stands in two places would be in both."""
+    file = tmp_path / "params.yaml"
+    file.write_text("a: &x {b: 1}\nc: *x\n")
+    with pytest.raises(BadParams, match=r"AB-217 .*params\.yaml: written in a way that this command cannot change"):
+        editing.added(("c", "d"), {"e": 1}, {"a": {"b": 1}, "c": {"b": 1, "d": {"e": 1}}}, file, "by hand")
+
+
+@pytest.mark.parametrize("command", ["plan", "add-task data/rooms.jsonl --yes", "use smoke --force"])
+def test_links_and_permissions_stay(command: str, project: Path) -> None:
+    Path("data/rooms.jsonl").write_text(rows(100))
+    before, real = PARAMS.read_bytes(), {}
+    for path in (PARAMS, PLAN):
+        real[path] = project.parent / f"real-{path.name}"
+        path.rename(real[path])
+        path.symlink_to(real[path])
+        real[path].chmod(0o600)
+    PLAN.write_text("")
+    done = run(*command.split())
+    assert done.exit_code == 0, done.output
+    assert PLAN.read_text().startswith('{"plan": ')
+    assert (PARAMS.read_bytes() == before) == (command == "plan")
+    assert {path: path.readlink() for path in real} == real
+    assert {file.stat().st_mode & 0o777 for file in real.values()} == {0o600}
+
+
+def test_a_byte_order_mark_stays(project: Path) -> None:
+    Path("data/rooms.jsonl").write_text(rows(100))
+    PARAMS.write_bytes(BOM_UTF8 + PARAMS.read_bytes())
+    done = run("add-task", "data/rooms.jsonl", "--yes")
+    assert done.exit_code == 0, done.output
+    assert PARAMS.read_bytes().startswith(BOM_UTF8 + b"#")
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path) -> None:
+    path, real = tmp_path / "link", tmp_path / "real"
+    path.symlink_to(real)
+    if is_there:
+        real.write_text("old")
+    with suppress(KeyError), editing.replaced(path, "new"):
+        assert real.read_text() == "new"
+        raise KeyError
+    assert path.is_symlink()
+    assert (real.read_text() if real.exists() else None) == ("old" if is_there else None)

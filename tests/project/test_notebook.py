@@ -1,0 +1,117 @@
+"""The public interface: what `adaptbert` exports, and the notebook of examples/ on a tiny project.
+
+tests/project/test_own_recipe.py runs the notebook on a whole recipe.
+"""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adaptbert
+from adaptbert.core.files import read_json, write_json
+from tests.support.cells import Project
+from tests.support.imports import ROOT
+
+COMPARISON = ROOT / "metrics/comparison.json"
+
+
+def test_a_name_is_imported_when_it_is_used() -> None:
+    code = """
+import sys
+import adaptbert
+def loaded(): return {"torch", "pandas", "mlflow", "pydantic"} & set(sys.modules)
+assert not loaded(), loaded()
+adaptbert.read_comparison, adaptbert.run
+assert "torch" not in loaded()
+for name in adaptbert.__all__:
+    assert getattr(adaptbert, name).__doc__, name
+assert set(dir(adaptbert)) == set(adaptbert.__all__)
+adaptbert.nothing
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr.endswith("AttributeError: module 'adaptbert' has no attribute 'nothing'\n"), done.stderr
+
+
+def test_the_comparison_is_a_table(tmp_path: Path) -> None:
+    """Every number of the file, under the name that it has there."""
+    written = read_json(COMPARISON)
+    section = written["tasks"][0]
+    later = {**section["arms"][0], "name": "later", "runs": [], "interval": None}
+    section["arms"].append(later)
+    write_json(tmp_path / "comparison.json", written)
+    scores = adaptbert.read_comparison(tmp_path / "comparison.json")
+    assert len(scores) == sum(len(task["arms"]) + len(task["baselines"]) for task in written["tasks"])
+    rows: list[dict[str, Any]] = scores[scores["task"] == "section"].set_index("arm").to_dict("index")
+    for arm in section["arms"][:-1]:
+        row = rows[arm["name"]]
+        assert (row["base"], row["metric"]) == ("small", "f1_macro")
+        assert [row[key] for key in ("score", "low", "high")] == [
+            arm["interval"][key] for key in ("mean", "low", "high")
+        ]
+        assert row["runs"] == [(run["replicate"], run["seed"], run["score"]) for run in arm["runs"]]
+        assert row["score"] == pytest.approx(sum(score for _, _, score in row["runs"]) / len(row["runs"]))
+    assert (rows["domain"]["replicates"], rows["domain"]["seeds"]) == (2, 3)
+    assert rows["majority"]["score"] == section["baselines"]["majority"]["mean"]
+    assert (rows["majority"]["seeds"], rows["later"]["runs"]) == (0, [])
+    assert scores["score"].isna().sum() == 1, "of the arm that was not trained yet"
+    assert (
+        section["chosen"] == scores[scores["task"] == "section"].sort_values("dev").dropna(subset="dev")["arm"].iloc[-1]
+    )
+
+
+def test_the_differences_are_a_table() -> None:
+    written = read_json(COMPARISON)["tasks"]
+    steps = [(task["task"], task["base"], step) for task in written for step in task["steps"]]
+    differences = adaptbert.read_differences(COMPARISON).to_dict("records")
+    for row, (task, base, step) in zip(differences, steps, strict=True):
+        assert (row["task"], row["base"], row["question"]) == (task, base, step["name"])
+        assert (row["arm"], row["other"], row["verdict"]) == (step["arm"], step["other"], step["verdict"])
+        found = step["difference"]
+        assert [row[key] for key in ("difference", "low", "high", "p")] == [
+            found[key] for key in ("mean", "low", "high", "p")
+        ]
+        assert (row["p_holm"] == step["p_holm"]) if row["primary"] else row["p_holm"] != row["p_holm"]
+
+
+@pytest.mark.parametrize("code", [0, 78])
+def test_run_plans_checks_and_trains(code: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """With commands of the folder in place of the real ones, which come first there, as in a clone."""
+    say = "import shutil, sys; print(*sys.argv[1:], shutil.which('python'))"
+    (tmp_path / "adaptbert").mkdir()
+    (tmp_path / "adaptbert/__init__.py").touch()
+    (tmp_path / "adaptbert/cli.py").write_text(f"{say}; sys.exit({code} * (sys.argv[1] == 'check'))")
+    (tmp_path / "dvc.py").write_text(say)
+    python = Path(sys.executable).parent / "python"
+    if code:
+        with pytest.raises(subprocess.CalledProcessError, match="78"):
+            adaptbert.run("finetune", folder=tmp_path)
+    else:
+        adaptbert.run("finetune", folder=str(tmp_path))
+    said = [f"plan {python}", f"check {python}", *([] if code else [f"repro finetune {python}"])]
+    assert capfd.readouterr().out.splitlines() == said
+
+
+def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
+    metrics = project.finetune("section", "general", seeds=[1], epochs=1.0)
+    (tmp_path / "models/finetune/section-general").rename(tmp_path / "models/finetune/section-general-small")
+    (tmp_path / "models/pretrain").rename(tmp_path / "models/small")
+    (tmp_path / "models/pretrain").mkdir()
+    (tmp_path / "models/small").rename(tmp_path / "models/pretrain/small")
+    written = read_json(COMPARISON)
+    section = written["tasks"][0]
+    section["arms"] = [arm for arm in section["arms"] if arm["name"] == "general"]
+    write_json(tmp_path / "metrics/comparison.json", {**written, "tasks": [section]})
+    monkeypatch.chdir(tmp_path)
+    ran: list[tuple[str, ...]] = []
+    monkeypatch.setattr(adaptbert, "run", lambda *stages: ran.append(stages), raising=False)
+    names = runpy.run_path(str(ROOT / "examples/notebook.py"))
+    assert (ran, names["folder"]) == ([()], Path("models/finetune/section-general-small"))
+    assert len(names["predictor"].predict(["a text"])) == 1, metrics
+    shown = capsys.readouterr().out
+    assert "confidence" in shown
+    assert "torch.Size([1, " in shown

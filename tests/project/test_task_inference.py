@@ -1,0 +1,267 @@
+"""What `add-task` sees in a file, and what it asks where two answers would do."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.errors import UserError
+from adaptbert.project import task_inference
+from adaptbert.project.add_task import SHARES, name_of, splits_of
+from adaptbert.project.task_inference import Inferred, Said
+from tests.project.conftest import WORDS
+from tests.support.format_examples import Example, examples
+
+SUFFIXES = {"squad": "json", "doccano": "jsonl", "label_studio": "json"}
+NOT_SEEN = ("range", "id", "group")
+"""What a user adds: no file tells it."""
+
+
+def seen(path: Path, content: str, encoding: str = "utf-8", **options: Any) -> Inferred:
+    path.write_bytes(content.encode(encoding))
+    said = task_inference.said(
+        options.pop("columns", {}),
+        **{"type": None, "format": None, "encoding": None, "separator": None, "tag_scheme": None, **options},
+    )
+    return task_inference.of_files({"train": path}, SHARES, said)
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def labelled(labels: Sequence[Any], column: str = "label") -> str:
+    """A row for each label."""
+    return lines(*({"text": f"{WORDS[number % 5]} {number}", column: label} for number, label in enumerate(labels)))
+
+
+def tagged(*tags: Any) -> str:
+    return lines({"tokens": ["a", "b", "c"], "ner_tags": tags})
+
+
+SEVERAL = lines(
+    *({"text": f"{WORDS[n % 5]} {n}", "title": f"on {n}", "kind": n % 2, "stars": n % 5 / 2} for n in range(20))
+)
+"""More columns than a task has."""
+BOTH = lines({"text": "a", "text_a": "b", "text_b": "c", "label": 1})
+PAIRS = {"columns": {"text_a": "text", "text_b": "title"}}
+PARTED = labelled(["a;b", "a"] * 10)
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.format + example.section["type"])
+def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
+    path = tmp_path / f"set.{SUFFIXES.get(example.format, example.suffix)}"
+    if example.format in ("doccano", "label_studio"):
+        with pytest.raises(UserError, match=r"AB-216 .*\n  write its block by hand, as in docs/how-to/labelled"):
+            seen(path, example.text)
+        return
+    said = {"separator": ";"} if "separator" in example.section else {}
+    concluded = seen(path, example.text, **said).values
+    columns = {name: column for name, column in example.section.get("columns", {}).items() if name not in NOT_SEEN}
+    expected = {key: value for key, value in example.section.items() if key not in (*NOT_SEEN, "columns")}
+    if example.suffix == expected.get("format"):
+        del expected["format"]
+    assert concluded == {**expected, **({"columns": columns} if columns else {})}
+
+
+CLASS, NUMBER, MULTI = {"type": "text-classification"}, {"type": "regression"}, {"type": "multi-label"}
+TAGS = {"type": "token-classification", "columns": {"tags": "ner_tags"}}
+SCORE = {"columns": {"value": "score"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "values"),
+    [
+        (labelled(["good", "bad"] * 10), {}, CLASS),
+        (labelled([0, 1] * 10), {}, CLASS),
+        (labelled([1, 2, 3] * 9), {"type": "text-classification"}, CLASS),
+        (labelled([1, 2, 3] * 9, "score"), {"type": "regression"}, {**NUMBER, **SCORE}),
+        (labelled([0.5, 1.5] * 10, "score"), {}, {**NUMBER, **SCORE}),
+        (labelled(["0.5", "1"] * 10, "score"), {}, {**NUMBER, **SCORE}),
+        (labelled([["a"], []] * 10, "labels"), {}, MULTI),
+        (PARTED, {"separator": ";"}, {**MULTI, "separator": ";", "columns": {"labels": "label"}}),
+        (PARTED, {"type": "text-classification"}, CLASS),
+        (labelled(["好", "坏"] * 10, "情感"), {}, {**CLASS, "columns": {"label": "情感"}}),
+        (tagged("B-PER", "I-PER", "O"), {}, {**TAGS, "tag_scheme": "bio"}),
+        (tagged("I-PER", "I-PER", "O"), {}, {**TAGS, "tag_scheme": "iob1"}),
+        (tagged("B-PER", "E-PER", "S-LOC"), {}, {**TAGS, "tag_scheme": "iobes"}),
+        (tagged("NOUN", "VERB", "DET"), {}, {**TAGS, "tag_scheme": "none"}),
+        (tagged("PER", "O", "O"), {"tag_scheme": "io"}, {**TAGS, "tag_scheme": "io"}),
+        (tagged("B-PER", "I-PER", "O"), {"tag_scheme": "none"}, {**TAGS, "tag_scheme": "none"}),
+        (SEVERAL, {"columns": {"label": "kind"}}, {**CLASS, "columns": {"label": "kind"}}),
+        (SEVERAL, {"columns": {"value": "kind"}}, {**NUMBER, "columns": {"value": "kind"}}),
+        (
+            SEVERAL,
+            {"columns": {"text": "title", "group": "kind"}},
+            {**NUMBER, "columns": {"text": "title", "value": "stars", "group": "kind"}},
+        ),
+        (SEVERAL, PAIRS, {**NUMBER, "pair": True, "columns": {**PAIRS["columns"], "value": "stars"}}),
+        (BOTH, {"type": "text-pair-classification"}, {"type": "text-pair-classification"}),
+        (BOTH, {"columns": {"text": "text"}}, CLASS),
+    ],
+)
+def test_what_the_rows_and_the_user_tell(
+    content: str, said: dict[str, Any], values: dict[str, Any], tmp_path: Path
+) -> None:
+    """Where several columns would do, the user decides."""
+    assert seen(tmp_path / "x.jsonl", content, **said).values == values
+
+
+def test_one_question_without_an_answer(tmp_path: Path) -> None:
+    rows = [{"context": "Ada wrote.", "question": "Who?", "answers": {"text": ["Ada"], "answer_start": [0]}}] * 3
+    answered = seen(tmp_path / "x.jsonl", lines(*rows))
+    assert (answered.values["no_answer"], answered.shown[-1]) == (False, "all 3 questions have an answer")
+    rows.append({**rows[0], "answers": {"text": [], "answer_start": []}})
+    one_not = seen(tmp_path / "x.jsonl", lines(*rows))
+    assert (one_not.values["no_answer"], one_not.shown[-1]) == (True, "1 of 4 questions have no answer")
+
+
+def test_spans_are_counted_and_not_their_tags(tmp_path: Path) -> None:
+    content = tagged("B-ORG", "I-ORG", "I-ORG") + tagged("B-ORG", "B-ORG", "O") + tagged("O", "I-PER", "I-PER")
+    shown = seen(tmp_path / "x.jsonl", content).shown[-1]
+    assert shown.endswith("types of spans (2): ORG (3), PER (1); 2 of 3 rows are written as bio")
+
+
+def test_what_is_shown(tmp_path: Path) -> None:
+    content = lines(*({"id": n, "sentence": "房间很干净" * 20, "label": n % 2, "group": 1} for n in range(4)))
+    assert seen(tmp_path / "x.jsonl", content).shown == [
+        f"train: {tmp_path}/x.jsonl (jsonl)",
+        "dev: 10% of the rows of train, chosen by a hash of their text",
+        "test: 20% of the rows of train, chosen by a hash of their text",
+        "the first row:",
+        f"  text (column sentence): {'房间很干净' * 12}... (100 characters)",
+        "  label: 0",
+        "columns that are not read: id, group (read if named: --columns id=id --columns group=group)",
+        "labels of 4 rows: classes (2): 0 (2), 1 (2)",
+    ]
+    shown = seen(tmp_path / "x.jsonl", content, columns={"group": "group"}).shown
+    assert "dev: 10% of the groups of train, chosen by a hash of their name, each whole" in shown
+
+
+ONE, INTS = {"type": "text-classification"}, labelled([1, 2, 3] * 9)
+UNCLEAR = [
+    (INTS, {}, "classes, or numbers?", "choose: --type text-classification, or --type regression"),
+    (PARTED, {}, "or one label?", "choose: --type multi-label --separator ';', or --type text-classification"),
+    (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
+    (
+        labelled(range(60)),
+        {"type": "text-pair-classification"},
+        "which columns are text_a and text_b and label?",
+        "name",
+    ),
+    (
+        labelled([*map(chr, range(65, 125))]),
+        {},
+        "is it the label?",
+        "name another: --columns label=COLUMN; if it is, say",
+    ),
+    (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", "choose: --type regression"),
+    (
+        labelled([[[0, 3, "P"]]] * 9),
+        {},
+        "as an export of doccano does",
+        "write its block by hand, as in docs/how-to/la",
+    ),
+    (
+        tagged("PER", "O", "O"),
+        {},
+        "such as PER beside O: spans, or tags?",
+        "choose: --tag-scheme io, or --tag-scheme none",
+    ),
+    (
+        tagged(1, 0, 0),
+        {},
+        "holds numbers in place of tags",
+        "write the names of the tags, such as B-PER, into the file",
+    ),
+    (
+        lines({"x": "a b", "y": 1}),
+        {},
+        "which columns are text and label?",
+        "name them: --columns text=COLUMN --columns l",
+    ),
+    (
+        INTS,
+        {"tag_scheme": "bio"},
+        "which columns are tokens and tags?",
+        "name them: --columns tokens=COLUMN --columns ",
+    ),
+    (
+        BOTH,
+        {},
+        "may be those of several tasks",
+        "choose: --columns text_a=text_a --columns text_b=text_b, or --columns te",
+    ),
+    ("a b\n", {"format": "txt"}, "text without labels, one document a line", "known: txt, csv, "),
+]
+
+
+@pytest.mark.parametrize(("content", "said", "problem", "remedy"), UNCLEAR)
+def test_what_is_not_clear_is_asked(
+    content: str, said: dict[str, Any], problem: str, remedy: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as caught:
+        seen(tmp_path / "x.jsonl", content, **said)
+    first, second = str(caught.value).splitlines()
+    assert (first.startswith(f"AB-216 {tmp_path / 'x.jsonl'}: "), problem in first) == (True, True), first
+    assert second.startswith(f"  {remedy}")
+
+
+def test_a_name_that_tells_no_format(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"AB-216 .*x\.xlsx: the name tells no known format\n  known: txt, csv, "):
+        seen(tmp_path / "x.xlsx", "a,b\n")
+
+
+def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
+    content = "文本,标签\n房间很干净,好\n服务很差,坏\n"
+    with pytest.raises(UserError, match=r"header cannot be read: byte 0xCE is not UTF-8\n  declare the `encoding`"):
+        seen(tmp_path / "x.csv", content, "gb18030")
+    path = tmp_path / "x.csv"
+    values = task_inference.of_files({"train": path}, SHARES, Said(encoding="gb18030")).values
+    assert (values["encoding"], values["columns"]) == ("gb18030", {"text": "文本", "label": "标签"})
+
+
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        ("a.dev.csv a.train.csv a.test.csv", {"train": "a.train.csv", "dev": "a.dev.csv", "test": "a.test.csv"}),
+        ("x_valid.tsv x_train.tsv", {"train": "x_train.tsv", "dev": "x_valid.tsv"}),
+        ("all.csv", {"train": "all.csv"}),
+        ("train=a.csv test=b.csv", {"train": "a.csv", "test": "b.csv"}),
+        ("训练.csv 测试.csv", {"train": "训练.csv", "test": "测试.csv"}),
+        ("a.csv b.csv", "a.csv: the name does not tell its split\n  say which is which: train=FILE dev=FILE test=FILE"),
+        ("a.test.csv", "a.test.csv: the name says test, and no file is for training\n"),
+        ("a.train.csv b.train.csv", "b.train.csv: also train, as a.train.csv\n"),
+        ("train_test.csv x.dev.csv", "train_test.csv: the name does not tell its split\n"),
+        ("1 2 3 4", "add-task: 4 files\n  give one to three: train=FILE dev=FILE test=FILE"),
+    ],
+)
+def test_which_file_is_which(words: str, files: dict[str, str] | str) -> None:
+    if isinstance(files, dict):
+        assert {split: str(path) for split, path in splits_of(words.split()).items()} == files
+        return
+    with pytest.raises(UserError) as caught:
+        splits_of(words.split())
+    assert str(caught.value).startswith(f"AB-216 {files}")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("zh_ner.train.jsonl.gz", "zh_ner"),
+        ("MRPC-train.TSV", "mrpc"),
+        ("/data/sst-2/train.csv", "sst_2"),
+        ("a b.csv", "a_b"),
+    ],
+)
+def test_a_name(file: str, name: str) -> None:
+    assert name_of(Path(file)) == name
+
+
+def test_no_name() -> None:
+    with pytest.raises(
+        UserError, match=r"AB-216 /数据/训练\.csv: no name for the task can be made of this\n  choose one"
+    ):
+        name_of(Path("/数据/训练.csv"))
