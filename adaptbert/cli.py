@@ -25,7 +25,7 @@ from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
 from adaptbert.commands.price import price
 from adaptbert.commands.project import add_task, doctor, download, import_, use
-from adaptbert.runtime.garbage import collect_seldom
+from adaptbert.runtime.libraries import collect_seldom
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 

@@ -18,8 +18,7 @@ from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
 from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.statistics.spread import Spread
-from adaptbert.statistics.study import ArmRuns, of_arms
+from adaptbert.statistics.study import ArmRuns, Study
 from adaptbert.statistics.verdicts import GAINS, verdicts
 from adaptbert.tasks.metrics.scoring import limits
 from benchmarks.machine import keep
@@ -55,10 +54,9 @@ def spreads(arm: ArmRuns) -> dict[str, Any]:
     """Standard deviations in points, and all scores."""
     runs = arm.runs
     scores = 100 * np.array([list(seeds.values()) for seeds in runs.values()])
-    spread = Spread({"arm": runs}, list(next(iter(runs.values()))))
-    assert spread.rest is not None
-    rest = 10_000 * spread.rest.value
     draws, seeds = scores.shape
+    effects = scores.mean(1, keepdims=True) + scores.mean(0) - scores.mean()
+    rest = float(np.square(scores - effects).sum()) / ((draws - 1) * (seeds - 1))
     between = max(0.0, float(scores.mean(1).var(ddof=1)) - rest / seeds)
     of_seeds = max(0.0, float(scores.mean(0).var(ddof=1)) - rest / draws)
     return {
@@ -88,7 +86,7 @@ def equal_arms(own: ArmRuns, groups: int, metric: str) -> dict[str, Any]:
                 side: ArmRuns({draw: own.runs[draw] for draw in part}, [cells[draw] for draw in part])
                 for side, part in (("one", half), ("other", others))
             }
-            difference = of_arms(sides, groups, CONFIDENCE, limits(metric)).difference("one", "other")
+            difference = Study(sides, groups, CONFIDENCE, limits(metric)).difference("one", "other")
             assert difference is not None
             assert difference.variance is not None
             of_rows.append(difference.variance["rows"])

@@ -21,7 +21,7 @@ from transformers import BertForSequenceClassification, DataCollatorWithPadding,
 from adaptbert.config.schema.task_types import TextOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.precision import chosen
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import whole
 from adaptbert.tasks.heads import head_of

@@ -25,7 +25,7 @@ from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import BF16, chosen
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream

@@ -32,10 +32,10 @@ from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
 from adaptbert.model.optimizer import adamw, rate
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.statistics.intervals import ANYWHERE
 from adaptbert.statistics.spread import MADE_ONCE
-from adaptbert.statistics.study import Study
+from adaptbert.statistics.study import ArmRuns, Study
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
@@ -240,8 +240,8 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
         if peer == OURS:
             continue
         finals = {name: {seed: runs[name][-1].loss for seed, runs in curves.items()} for name in (OURS, peer)}
-        sides = {name: {MADE_ONCE: losses} for name, losses in finals.items()}
-        study = Study(sides, None, CONFIDENCE, ANYWHERE)
+        sides = {name: ArmRuns({MADE_ONCE: losses}) for name, losses in finals.items()}
+        study = Study(sides, 0, CONFIDENCE, ANYWHERE)
         difference = study.difference(OURS, peer)
         assert difference is not None
         ratios = [time_ratio(runs[OURS], runs[peer]) for runs in curves.values()]

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adaptbert.statistics.rows import RowSpread, resampled_weights, row_scores
 from adaptbert.statistics.spread import MADE_ONCE, Runs
-from adaptbert.statistics.study import Study
+from adaptbert.statistics.study import ArmRuns, Study, resampled_weights
 
 ARMS = ("scratch", "general", "general_long", "domain", "task", "domain_task")
 ONCE = ("scratch", "general")
@@ -74,10 +73,11 @@ class Simulated:
 
     def study(self, confidence: float = 0.95) -> Study:
         """As `compare` makes it."""
-        if self.resampled is None:
-            return Study(self.runs, None, confidence, (0.0, 1.0))
-        rows = RowSpread({arm: row_scores(list(draws)) for arm, draws in self.resampled.items()}, ROWS)
-        return Study(self.runs, rows, confidence, (0.0, 1.0))
+        resampled = self.resampled or {}
+        arms = {
+            arm: ArmRuns(runs, list(resampled[arm]) if arm in resampled else None) for arm, runs in self.runs.items()
+        }
+        return Study(arms, ROWS, confidence, (0.0, 1.0))
 
 
 class Simulator:

@@ -18,12 +18,10 @@ import numpy as np
 
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.mean_squares import MeanSquares
-from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.power import Power
-from adaptbert.statistics.spread import Variance
+from adaptbert.statistics.spread import MeanSquares, Variance
 from adaptbert.statistics.study import Study
-from adaptbert.statistics.verdicts import verdicts
+from adaptbert.statistics.verdicts import adjusted_p, verdicts
 from benchmarks.machine import keep
 from benchmarks.simulated_studies import ONCE, PRIMARY, QUESTIONS, Simulated, Simulator, World
 

@@ -27,7 +27,7 @@ from adaptbert.mlm.masking import CLASSES, Masker, token_classes
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import TrainingArguments

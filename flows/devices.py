@@ -10,11 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.settings import PREFECT_API_URL
+
+GPU = "gpu"
+"""The limit of Prefect's server, and the key in `meta:` of a stage in dvc.yaml."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 SECONDS_BETWEEN_TRIES = 1.0
 
@@ -31,6 +38,23 @@ class Devices:
     ids: tuple[str, ...]
     slots: int
 
+    @classmethod
+    def here(cls, jobs: int) -> "Devices":
+        """For as many stages side by side as the limit `gpu` has slots.
+
+        One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would not limit anything.
+        Without a CUDA device there are `jobs` slots: the stages share the cores.
+        """
+        ids = cuda_ids()
+        with get_client(sync_client=True) as client:
+            with suppress(ObjectNotFound):
+                return cls(ids, client.read_global_concurrency_limit_by_name(GPU).limit)
+            slots = 1 if ids else jobs
+            if has_server():
+                with suppress(ObjectAlreadyExists):  # another flow was quicker
+                    client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=slots))
+        return cls(ids, slots)
+
     @property
     def share(self) -> int:
         """Devices of each stage."""
@@ -46,18 +70,29 @@ class Devices:
         if not self.ids:
             yield {}
             return
+        files = {device: cache_folder() / "devices" / device.replace("/", "_") for device in self.ids}
+        waits = f"waits for {self.share} free devices of {', '.join(self.ids)}: other flows have them"
         with ExitStack() as locks:
-            while len(mine := self._try(locks)) < self.share:
+            while True:
+                free = (device for device, file in files.items() if locked(file, locks))
+                mine = list(islice(free, self.share))
+                if len(mine) == self.share:
+                    break
                 locks.close()  # whoever keeps a part while it waits for the rest may wait for ever
-                say(f"waits for {self.share} free devices of {', '.join(self.ids)}: other flows have them")
-                say = _nothing
+                if waits:
+                    say(waits)
+                waits = ""
                 time.sleep(SECONDS_BETWEEN_TRIES)
             yield {VISIBLE: ",".join(mine)}
 
-    def _try(self, locks: ExitStack) -> list[str]:
-        """Lock as many free devices as make a share; fewer where there are fewer."""
-        files = {device: cache_folder() / "devices" / device.replace("/", "_") for device in self.ids}
-        return list(islice((device for device, file in files.items() if locked(file, locks)), self.share))
+
+def has_server() -> bool:
+    """Whether a server outlives this flow.
+
+    The temporary one that a flow brings ends with it, on Ctrl-C before the flow has given its slots back: they would
+    stay taken in its database, and the next flow would wait for ever.
+    """
+    return PREFECT_API_URL.value() is not None
 
 
 def cuda_ids() -> tuple[str, ...]:
@@ -67,10 +102,6 @@ def cuda_ids() -> tuple[str, ...]:
     count = int(printed) if printed.isdecimal() else 0
     named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
     return tuple(named or map(str, range(count))) if count else ()
-
-
-def _nothing(_text: str) -> None:
-    """Says no more."""
 
 
 def cache_folder() -> Path:

@@ -1,6 +1,6 @@
 """The recipe as a Prefect flow: the stages of dvc.yaml up to `until`.
 
-dvc.yaml, params.yaml -> the outputs of `dvc repro`, a log with every line of every stage, a table of scores.
+dvc.yaml, params.yaml -> the outputs of `dvc repro`, a log with every line of every stage, the answers of the report.
 
     python -m flows.recipe --until compare --jobs 2        # here and now, without a server
     python -m flows.recipe --cluster ray --jobs 8          # on the machines of a cluster (docs/how-to/cluster.md)
@@ -11,47 +11,165 @@ in a wrong order, cannot give a wrong result. This file names no stage and no ed
 """
 
 import argparse
+import json
 import logging
 import os
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
-from threading import Event
+from threading import Event, Semaphore
 from typing import Annotated, Any, NoReturn, get_args
 
 from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
+from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ParameterTypeError
 from prefect.futures import PrefectFuture, as_completed, wait
+from prefect.runtime import flow_run
 from prefect.states import Cancelled
 from pydantic import Field
 
+from adaptbert.codes import Code
 from adaptbert.core.processes import cores
-from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, UserError
+from adaptbert.errors import BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
+from adaptbert.runtime.origin import OWN, commit, preset_name
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
-from flows import interruption
-from flows.artifacts import leave_artifact, run_name
-from flows.graph import GPU, Graph, Place
+from flows import process
+from flows.devices import GPU, Devices, has_server
 from flows.machines import Kind, Machines
-from flows.stage_process import DVC, DvcLocked, MachineLost, StageFailed, environment, heard, output
+from flows.process import DVC, DvcLocked, MayPass, StageFailed, environment, heard, output
 
 COMPARISON = Path("metrics/comparison.json")
+REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
+PARAMS = Path("params.yaml")
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The stages of dvc.yaml, as DVC reads it.
+
+    Attributes:
+        upstream: stage -> the stages that it needs, in the order of the file.
+        on_gpu: stages with `meta: {gpu: true}`.
+        restorable: stages whose outputs DVC can fetch from the run cache of a remote. One that keeps its outputs until
+            it replaces them reads files of this machine, and is not there.
+        sources: files and folders that stages read and none of them writes, and those that describe the stages.
+        compare: the stage that writes the comparison, if any.
+    """
+
+    upstream: dict[str, list[str]]
+    on_gpu: frozenset[str]
+    restorable: frozenset[str]
+    sources: frozenset[str]
+    compare: str
+
+    @classmethod
+    def read(cls) -> "Graph":
+        """Of this folder.
+
+        Raises:
+            BadParams: there is no dvc.yaml, or DVC cannot read it.
+        """
+        from dvc.exceptions import DvcException
+        from dvc.repo import Repo
+
+        try:
+            with Repo() as repo:
+                edges = repo.index.graph
+                if not edges:
+                    raise DvcException("it names no stage, or is missing")
+                outs = {out.def_path: stage.addressing for stage in edges for out in stage.outs}
+                read = {dep.def_path for stage in edges for dep in stage.deps if dep.is_in_repo}
+                kept = {stage.addressing for stage in edges if any(out.persist for out in stage.outs)}
+                return cls(
+                    upstream={stage.addressing: [up.addressing for up in edges.successors(stage)] for stage in edges},
+                    on_gpu=frozenset(stage.addressing for stage in edges if (stage.meta or {}).get(GPU)),
+                    restorable=frozenset(s.addressing for s in edges if s.cmd and s.deps and s.outs) - kept,
+                    sources=frozenset({"dvc.yaml", str(PARAMS), *read} - outs.keys()),
+                    compare=outs.get(COMPARISON.as_posix(), ""),
+                )
+        except (DvcException, OSError) as error:
+            reasons = [" ".join(str(each).split()) for each in (error, error.__cause__) if each is not None]
+            remedy = "restore it (git checkout dvc.yaml), or correct what is named here"
+            raise BadParams(Code.DVC, "dvc.yaml", ": ".join(dict.fromkeys(reasons)), remedy) from None
+
+    def needed(self, until: str) -> dict[str, list[str]]:
+        """The part of `upstream` that leads to `until`.
+
+        Raises:
+            BadParams: no stage has this name.
+        """
+        names = {stage: stage.partition("@")[0] for stage in self.upstream}
+        pending = [stage for stage, name in names.items() if until in (stage, name)]
+        if not pending:
+            known = f"known: {', '.join(dict.fromkeys(names.values()))}"
+            near = nearest(until, list(dict.fromkeys([*names.values(), *names])))
+            raise BadParams(Code.UNKNOWN_KEY, "until", f"no stage '{until}'{near}", known)
+        reached: set[str] = set()
+        while pending:
+            stage = pending.pop()
+            if stage not in reached:
+                reached.add(stage)
+                pending.extend(self.upstream[stage])
+        return {stage: before for stage, before in self.upstream.items() if stage in reached}
+
+
+def out_of_date(stages: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The part of `stages` that has changed or needs one that has: asked once, not by a `dvc repro` of each.
+
+    Where DVC cannot tell, because another DVC process is at work, all of them.
+    """
+    told = process.run(*DVC, "status", "--json")
+    if told.returncode and process.is_locked(told.stderr):
+        return dict(stages)
+    if told.returncode:
+        raise StageFailed(f"dvc status: exited with {told.returncode}\n{told.stderr}", INTERNAL)
+    stale = set(json.loads(told.stdout))
+    for stage in TopologicalSorter(stages).static_order():
+        if not stale.isdisjoint(stages[stage]):
+            stale.add(stage)
+    return {stage: [up for up in before if up in stale] for stage, before in stages.items() if stage in stale}
+
+
+class Resources:
+    """What the stages of a flow run on.
+
+    Attributes:
+        machines: run what `graph.restorable` names, if any; all other stages run here.
+        devices: those of this machine, where a stage trains here.
+        slots: of this flow, for stages that train here; None: the limit `gpu` of the server counts them.
+        threads: of each stage. As many as cores for each of several processes would mostly wait for each other.
+        failed: set when a stage failed; waiting stages then do not start.
+    """
+
+    def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int, kind: Kind | None) -> None:
+        self.graph, self.failed = graph, Event()
+        self.machines = Machines.reached(kind, graph.sources) if kind is not None else None
+        away = {stage for stage in stages if self.is_away(stage)}
+        trains_here = bool(graph.on_gpu & (stages.keys() - away))
+        self.devices = Devices.here(jobs) if trains_here else Devices((), 0)
+        self.slots = None if has_server() else Semaphore(self.devices.slots)
+        self.threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // (1 if away else jobs)))
+
+    def is_away(self, stage: str) -> bool:
+        """Whether another machine runs it."""
+        return self.machines is not None and stage in self.graph.restorable
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     """Whether a retry can help: a lock, a server that is busy, or a machine that was lost."""
     error = await state.aresult(raise_on_failure=False)
-    return isinstance(error, DvcLocked | MachineLost | ConcurrencySlotAcquisitionError)
+    return isinstance(error, MayPass | ConcurrencySlotAcquisitionError)
 
 
 @task(
@@ -63,37 +181,36 @@ async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> b
     retry_jitter_factor=0.5,
     retry_condition_fn=may_pass,
 )
-def bring_up_to_date(stage: str, place: Place, threads: str, failed: Event) -> State[Any] | None:
-    """One stage, alone: its upstream stages are up to date when this is called.
-
-    Args:
-        place: where it runs.
-        threads: for OMP_NUM_THREADS.
-        failed: set when a stage failed; waiting stages then do not start.
-    """
-    say = get_run_logger().info
+def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
+    """One stage, alone: its upstream stages are up to date when this is called."""
+    say, trains = get_run_logger().info, stage in resources.graph.on_gpu
     with ExitStack() as held:
-        own: dict[str, str] = {}
-        if place.devices is not None:
+        env = environment() | {"OMP_NUM_THREADS": resources.threads}
+        if trains and not resources.is_away(stage):
             # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot is required.
             of_server = concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False)
-            held.enter_context(place.slots or of_server)
-            own = held.enter_context(place.devices.taken(say))
-        if failed.is_set():
+            held.enter_context(resources.slots or of_server)
+            env |= held.enter_context(resources.devices.taken(say))
+        if resources.failed.is_set():
             return Cancelled(message="not started, because another stage failed")
         try:
-            if place.machines is not None:
-                wants = {"threads": int(threads), "gpus": int(place.trains)}
-                place.machines.bring_up_to_date(stage, place.upstream, wants, say)
+            if resources.machines is not None and resources.is_away(stage):
+                upstream = resources.graph.upstream[stage]
+                resources.machines.bring_up_to_date(stage, upstream, resources.threads, trains, say)
             else:
-                env = environment() | own | {"OMP_NUM_THREADS": threads}
                 heard(stage, output([*DVC, "repro", "--single-item", stage], env), say)
-        except (DvcLocked, MachineLost):  # tried again
+        except MayPass:  # tried again
             raise
         except StageFailed:
-            failed.set()
+            resources.failed.set()
             raise
     return None
+
+
+def run_name() -> str:
+    """Preset, commit and last stage: `weibo 3f9a2c1 until compare`."""
+    preset = preset_name(PARAMS) if PARAMS.is_file() else OWN
+    return " ".join([preset, *filter(None, [commit()[:7]]), "until", flow_run.parameters["until"]])
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
@@ -105,20 +222,55 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
         jobs: stages in parallel, which share the cores; of those that train, as many as the limit `gpu` has slots.
         cluster: `ray` or `prefect` runs them on other machines (docs/how-to/cluster.md), each with all its cores.
     """
-    interruption.insist()
+    process.insist()
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
     logging.getLogger("prefect.task_runs").addFilter(in_short)
     plan_and_check()
     graph = Graph.read()
     upstream = graph.needed(until)
-    stale = graph.out_of_date(upstream)
-    interruption.check()
+    stale = out_of_date(upstream)
+    process.check()
     get_run_logger().info(f"{len(upstream) - len(stale)} of {len(upstream)} stages are up to date")
     if stale:
-        machines = Machines.reached(cluster, graph.sources) if cluster is not None else None
-        run_stages(stale, graph.places(stale, jobs, machines), jobs)
-    if COMPARISON.is_file() and any(stage in graph.writers_of(COMPARISON) for stage in upstream):
-        leave_artifact()
+        run_stages(stale, Resources(graph, stale, jobs, cluster), jobs)
+    if COMPARISON.is_file() and graph.compare in upstream:
+        path = REPORT.resolve()
+        text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
+        text += f"\nThe report lies at `{path}`.\n"
+        create_markdown_artifact(markdown=text, key="report", description="The answers, and where the report lies")
+
+
+def plan_and_check() -> None:
+    """Write the plan, and refuse a bad params.yaml before any stage starts; in processes of their own, because they
+    import the stages."""
+    for command in ("plan", "check"):
+        done = process.run(sys.executable, "-m", "adaptbert.cli", command)
+        for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
+            get_run_logger().info(line)
+        if done.returncode:
+            raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
+
+
+def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) -> None:
+    """Submit each stage when its upstream stages are up to date; after a failure, none."""
+    order = TopologicalSorter(upstream)
+    order.prepare()
+    ready: deque[str] = deque()
+    running: dict[PrefectFuture[Any], str] = {}
+    try:
+        while order.is_active():
+            ready.extend(order.get_ready())
+            process.check()
+            while ready and len(running) < jobs:
+                stage = ready.popleft()
+                running[bring_up_to_date.submit(stage, resources)] = stage
+            future = next(as_completed(list(running)))
+            stage = running.pop(future)
+            future.result()
+            order.done(stage)
+    finally:
+        resources.failed.set()  # what waits for a slot does not start; what runs may end, so that its results are kept
+        wait(list(running))
 
 
 def without_traceback(record: logging.LogRecord) -> bool:
@@ -137,45 +289,6 @@ def in_short(record: logging.LogRecord) -> bool:
     return is_first
 
 
-def run_stages(upstream: dict[str, list[str]], places: Mapping[str, Place], jobs: int) -> None:
-    """Submit each stage when its upstream stages are up to date; after a failure, none."""
-    failed = Event()
-    # As many threads as cores for each of several processes would mostly wait for each other.
-    side_by_side = 1 if any(place.machines for place in places.values()) else jobs
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // side_by_side))
-    order = TopologicalSorter(upstream)
-    order.prepare()
-    ready: deque[str] = deque()
-    running: dict[PrefectFuture[Any], str] = {}
-    try:
-        while order.is_active():
-            ready.extend(order.get_ready())
-            interruption.check()
-            while ready and len(running) < jobs:
-                stage = ready.popleft()
-                running[bring_up_to_date.submit(stage, places[stage], threads, failed)] = stage
-            future = next(as_completed(list(running)))
-            stage = running.pop(future)
-            future.result()
-            order.done(stage)
-    finally:
-        failed.set()  # stages that wait for a slot do not start; running ones may end, so that their results are kept
-        wait(list(running))
-
-
-def plan_and_check() -> None:
-    """Write the plan, and refuse a bad params.yaml before any stage starts; in processes of their own, because they
-    import the stages."""
-    for command in ("plan", "check"):
-        done = subprocess.run(
-            [sys.executable, "-m", "adaptbert.cli", command], capture_output=True, text=True, env=environment()
-        )
-        for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
-            get_run_logger().info(line)
-        if done.returncode:
-            raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
-
-
 def main(argv: list[str] | None = None) -> None:
     """Run the flow in this process; exits with the code of the stage that failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.recipe", description=recipe.__doc__)
@@ -184,7 +297,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--cluster", choices=get_args(Kind), help="who runs stages on other machines")
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
-    interruption.take_signals()
+    process.take_signals()
     try:
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
     except (StageFailed, UserError) as error:
@@ -199,8 +312,8 @@ def main(argv: list[str] | None = None) -> None:
 
 def _end(reason: str, code: int) -> NoReturn:
     """One line for the user: after a signal, what failed did so because of it, but for data, parameters and files."""
-    if interruption.received() and code not in (BAD_DATA, BAD_PARAMS, IO_ERROR):
-        print(interruption.MESSAGE, file=sys.stderr)
+    if process.received() and code not in (BAD_DATA, BAD_PARAMS, IO_ERROR):
+        print(process.INTERRUPTED, file=sys.stderr)
         sys.exit(TEMPORARY)
     print(redacted(f"error: {reason}"), file=sys.stderr)
     sys.exit(code)

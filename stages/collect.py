@@ -10,8 +10,8 @@ from pathlib import Path
 
 from adaptbert.config.schema.sources import Corpus
 from adaptbert.core.files import atomic_write
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 
 
 def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:

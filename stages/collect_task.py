@@ -11,8 +11,8 @@ from pathlib import Path
 
 from adaptbert.config.schema.sources import Task
 from adaptbert.core.files import atomic_write
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 
 
 def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:

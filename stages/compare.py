@@ -10,8 +10,8 @@ from pathlib import Path
 
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import atomic_write, write_json
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 
 
 def compare(

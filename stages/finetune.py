@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 

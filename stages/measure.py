@@ -8,8 +8,8 @@ from pathlib import Path
 
 from adaptbert.config.schema.text import Measure
 from adaptbert.core.files import write_json
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 
 
 def measure(

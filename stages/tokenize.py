@@ -15,8 +15,8 @@ from typing import Any
 from adaptbert.config.schema.text import Tokenize
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import workers
 from adaptbert.text.token_store import is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer

@@ -7,8 +7,8 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 

@@ -12,8 +12,8 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import raise_all
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import workers
 
 

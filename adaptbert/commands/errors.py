@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from adaptbert.codes import Code
-from adaptbert.core.files import Blocked
-from adaptbert.core.full_disk import full_disk
+from adaptbert.core.files import Blocked, full_disk
 from adaptbert.errors import UserError
 from adaptbert.runtime.redaction import redacted
 

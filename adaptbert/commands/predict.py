@@ -16,7 +16,7 @@ import typer
 
 from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
-from adaptbert.core.full_disk import full_disk
+from adaptbert.core.files import full_disk
 from adaptbert.data.formats import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR, BadData, BadParams
 

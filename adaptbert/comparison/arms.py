@@ -9,8 +9,7 @@ from adaptbert.comparison.records import Arm, Checkpoint, Cost, LearningPoint, R
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import FINETUNE, Plan
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.statistics.rows import Floats
-from adaptbert.statistics.study import ArmRuns, of_arms
+from adaptbert.statistics.study import ArmRuns, Floats, Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SeedMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
 
@@ -37,10 +36,8 @@ class StageOutputs:
 class TaskResults:
     """All runs of a task from one base.
 
-    Args:
-        rows: the test rows of the task.
-
     Attributes:
+        rows: the test rows of the task.
         planned: key -> the entry of the plan: an arm on one replicate of its checkpoint.
         trained: the metrics of those that have a result.
         arms: name -> its scores, in the order of params.yaml.
@@ -51,13 +48,14 @@ class TaskResults:
     def __init__(
         self, plan: Plan, outputs: StageOutputs, task: str, base: str, rows: ResampledRows, confidence: float
     ) -> None:
+        self.task, self.base, self.rows = task, base, rows
         self.planned = {key: each for key, each in plan.finetune.items() if (each.task, each.base) == (task, base)}
         paths = {key: outputs.metrics / FINETUNE / f"{key}.json" for key in self.planned}
         self.trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
         self.metric, self._folder = COMPARED_BY[rows.task.target], outputs.predictions
         self._runs = {arm: self._runs_of(arm) for arm in dict.fromkeys(each.arm for each in self.planned.values())}
-        self.arms = {arm: ArmRuns(by_replicate(runs), self._resampled(arm, rows)) for arm, runs in self._runs.items()}
-        self.study = of_arms(self.arms, rows.groups, confidence, limits(self.metric))
+        self.arms = {arm: ArmRuns(by_replicate(runs), self._resampled(arm)) for arm, runs in self._runs.items()}
+        self.study = Study(self.arms, rows.groups, confidence, limits(self.metric))
         costs = [each.cost.tflop / len(each.seeds) for each in self.trained.values()]
         self.tflop_of_run = sum(costs) / max(1, len(costs))
 
@@ -106,8 +104,8 @@ class TaskResults:
             for seed in self.trained[key].seeds
         ]
 
-    def _resampled(self, arm: str, rows: ResampledRows) -> list[Floats] | None:
-        return [rows.of_runs(path) for path in self.predictions(arm)] or None
+    def _resampled(self, arm: str) -> list[Floats] | None:
+        return [self.rows.of_runs(path) for path in self.predictions(arm)] or None
 
     def _scores(self, seeds: Iterable[SeedMetrics | FewerLabelsSeed]) -> dict[int, float]:
         return {seed.seed: seed.test[self.metric] for seed in seeds}

@@ -18,7 +18,7 @@ from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
-from adaptbert.statistics.study import of_arms
+from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import limits
 
@@ -36,8 +36,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
             rows[task] = ResampledRows(outputs.data / task, mapped)
         own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
-        name = f"{task}/{base}" if several else task
-        tasks.append(_task(name, task, base, own, rows[task], climbs, checkpoints, outputs, params))
+        tasks.append(_task(f"{task}/{base}" if several else task, own, climbs, checkpoints, outputs, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
     tasks = judged(tasks, results, worth, params.confidence, one_more)
     sources = _sources(outputs.manifests, read_json(outputs.metrics / "validate.json"))
@@ -51,7 +50,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
         began_from=began_from(checkpoints),
-        rankings=_rankings(tasks, results, rows, published(checkpoints), worth),
+        rankings=_rankings(tasks, results, published(checkpoints), worth),
         spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
         one_more_replicate=one_more,
         replicated=replicated(tasks, 1 - params.confidence),
@@ -60,10 +59,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
 
 def _task(
     name: str,
-    task: str,
-    base: str,
     results: TaskResults,
-    rows: ResampledRows,
     every: Arms,
     checkpoints: Mapping[str, Checkpoint],
     outputs: StageOutputs,
@@ -75,15 +71,14 @@ def _task(
         name: in tables; with the base where there are several.
         every: the arms of all tasks and bases.
     """
-    described, study = rows.task, results.study
+    rows, described, study = results.rows, results.rows.task, results.study
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
     arms = [results.arm(arm, checkpoints) for arm in results.arms]
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
     predicted = results.predictions(chosen) if chosen is not None else []
-    baselines = baselines_of(
-        rows, outputs.data / task, labels, results.seeds or [0], params.baseline_seed, Embeddings(outputs.bases / base)
-    )
+    embeddings, seeds = Embeddings(outputs.bases / results.base), results.seeds or [0]
+    baselines = baselines_of(rows, outputs.data / results.task, labels, seeds, params.baseline_seed, embeddings)
     beside = {
         each: difference
         for each, own in baselines.items()
@@ -94,8 +89,8 @@ def _task(
     compared, named = without_variants(climbs, variants), named_pairs(climbs, params.questions)
     return Task(
         name=name,
-        task=task,
-        base=base,
+        task=results.task,
+        base=results.base,
         task_type=described.task_type,
         target=described.target,
         metric=results.metric,
@@ -115,20 +110,14 @@ def _task(
     )
 
 
-def _rankings(
-    tasks: Sequence[Task],
-    results: Results,
-    rows: Mapping[str, ResampledRows],
-    published: Collection[str],
-    worth: float,
-) -> list[Ranking]:
+def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str], worth: float) -> list[Ranking]:
     found = []
     for name in dict.fromkeys(task.task for task in tasks):
         own = [task for task in tasks if task.task == name]
         bases = {task.base: {arm.name: arm for arm in task.arms} for task in own}
         runs = {study_key(arm, base): each for base in bases for arm, each in results[name, base].arms.items()}
-        confidence = results[name, own[0].base].study.confidence
-        study = of_arms(runs, rows[name].groups, confidence, limits(own[0].metric))
+        first = results[name, own[0].base]
+        study = Study(runs, first.rows.groups, first.study.confidence, limits(first.metric))
         found.append(ranking(name, own[0].metric, bases, published, study, worth))
     return [each for each in found if each is not None]
 

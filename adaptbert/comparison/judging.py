@@ -20,12 +20,10 @@ from adaptbert.comparison.records import (
     Task,
 )
 from adaptbert.config.schema.bases import Climb
-from adaptbert.statistics.designs import Prices, QuestionSpread, cheapest
 from adaptbert.statistics.intervals import Difference
-from adaptbert.statistics.multiplicity import adjusted_p, tasks_with_effect
-from adaptbert.statistics.power import spread_range
+from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
 from adaptbert.statistics.study import Study
-from adaptbert.statistics.verdicts import Verdict, verdicts
+from adaptbert.statistics.verdicts import Verdict, adjusted_p, tasks_with_effect, verdicts
 
 Results = Mapping[tuple[str, str], TaskResults]
 """Task and base -> its runs."""
@@ -102,7 +100,7 @@ def judged(
         question, needed = own.study.question(step.arm, step.other, level), None
         # Where the two arms have no replicates, more of them would change nothing.
         if verdict in ("undecided", "no_worse") and one_more is not None and step.replicates is not None:
-            needed = _needed(question, task, worth, Prices(one_more.tflop, own.tflop_of_run))
+            needed = _needed(question, task, worth, one_more.tflop, own.tflop_of_run)
         least = _detectable(step.difference, question)
         return replace(step, verdict=verdict, p_holm=p_holm, detectable=least, needed=needed)
 
@@ -117,10 +115,10 @@ def _detectable(difference: Difference, question: QuestionSpread) -> Detectable 
     return Detectable(value, value * low, value * high)
 
 
-def _needed(question: QuestionSpread, task: Task, worth: float, prices: Prices) -> Needed:
+def _needed(question: QuestionSpread, task: Task, worth: float, replicate: float, run: float) -> Needed:
     if question.of_rows_alone > worth:
         return Needed(None, math.ceil(task.rows["test"] * (question.of_rows_alone / worth) ** 2))
-    return Needed(cheapest(question, worth, prices), None)
+    return Needed(cheapest(question, worth, replicate, run), None)
 
 
 # ---- a question over several tasks

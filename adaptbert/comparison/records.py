@@ -16,8 +16,8 @@ from adaptbert.comparison.questions import Advice, role
 from adaptbert.config.schema.bases import Climb
 from adaptbert.config.schema.task_types import Target, TaskType
 from adaptbert.core.record import Number, Record, read_record
-from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.power import Design
 from adaptbert.statistics.spread import Runs
 from adaptbert.statistics.verdicts import Verdict
 
@@ -44,11 +44,7 @@ def means(measured: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 
 @dataclass(frozen=True)
 class Masks:
-    """The configured masking of a checkpoint, and the audit of its actual masks.
-
-    Attributes:
-        audit: `adaptbert.mlm.masking.audit_metrics`.
-    """
+    """The configured masking of a checkpoint, and what `adaptbert.mlm.masking.audit_metrics` found."""
 
     unit: str
     probability: float
@@ -174,12 +170,7 @@ def by_replicate(runs: Iterable[Run]) -> dict[int, dict[int, float]]:
 
 @dataclass(frozen=True)
 class LearningPoint:
-    """An arm trained on so many labels.
-
-    Attributes:
-        scores: seed -> score on test, the mean over replicates.
-        interval: over seeds.
-    """
+    """An arm trained on so many labels: seed -> score on test, the mean over replicates; the interval is over seeds."""
 
     labels: int
     scores: dict[int, float]
@@ -253,11 +244,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Detectable:
-    """The true difference that a question, with its replicates, seeds and test rows, shows in four of five studies.
-
-    Attributes:
-        low, high: where it lies with a chance of 90 %, because its spread is itself an estimate.
-    """
+    """The true difference that a question, with its replicates, seeds and test rows, shows in four of five studies; it
+    lies between `low` and `high` with a chance of 90 %, because its spread is itself an estimate."""
 
     value: float
     low: float
@@ -270,7 +258,7 @@ class Needed:
 
     Attributes:
         design: None where no number of replicates and seeds within reason would.
-        rows: test rows that would be needed besides; None where those that are there suffice.
+        rows: test rows that it takes besides; None where those that are there suffice.
     """
 
     design: Design | None
@@ -348,12 +336,8 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Bin:
-    """Statements of about equal confidence.
-
-    Attributes:
-        confidence, accuracy: mean confidence and share of true statements, from 0 to 1.
-        spread: standard deviation of `accuracy` for perfectly calibrated confidence.
-    """
+    """Statements of about equal confidence: its mean, and the share of true ones; `spread` is the standard deviation of
+    that share for perfectly calibrated confidence."""
 
     count: int
     confidence: float
@@ -384,11 +368,9 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Error:
-    """A row that is answered wrongly.
+    """A row that so many runs answer wrongly, with the mean of their confidence.
 
     Attributes:
-        runs: how many answer it wrongly.
-        confidence: mean of these runs.
         gold, predicted: the right and the most frequent wrong answer; None where these are not labels of a whole row.
     """
 
@@ -401,10 +383,9 @@ class Error:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Details of one arm.
+    """Details of one arm over all its runs.
 
     Attributes:
-        runs: how often the arm was fine-tuned.
         classes: empty for answers and numbers, which have no classes.
         confusion: None where a row has no single label.
         calibration: None for numbers, which are never simply right.
@@ -567,11 +548,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus or a labelled set, with its row counts before and after validation.
-
-    Attributes:
-        rejected: reason -> rows.
-    """
+    """A corpus or a labelled set, with its row counts before and after validation; `rejected`: reason -> rows."""
 
     name: str
     kind: Literal["corpus", "task"]
@@ -584,12 +561,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Replicated:
-    """One primary question over the tasks that ask it, from one base.
-
-    Attributes:
-        name, question, variant: as of its steps.
-        gains, losses: in at least so many of `tasks` (partial conjunction), each at half the level.
-    """
+    """One primary question over the tasks of a base that ask it; gains and losses in at least so many of them (partial
+    conjunction), each at half the level."""
 
     name: str
     question: str

@@ -18,7 +18,7 @@ from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.data import labelled_set, tag_schemes
 from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.statistics.rows import Floats, resampled_weights
+from adaptbert.statistics.study import Floats, resampled_weights
 from adaptbert.tasks.metrics import answer_overlap
 from adaptbert.tasks.metrics.scoring import right_answers
 

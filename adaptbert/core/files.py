@@ -1,8 +1,10 @@
-"""Atomic writes: a file or folder is written beside its target under a temporary name, then renamed."""
+"""Atomic writes: a file or folder is written beside its target under a temporary name, then renamed; and full disks."""
 
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.core.full_disk import full_disk, size
 from adaptbert.core.processes import has_ended
 from adaptbert.errors import IO_ERROR, UserError
 
@@ -110,3 +111,43 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class FullDisk(UserError):
+    """An output cannot be written."""
+
+    exit_code = IO_ERROR
+
+
+_ERRNO = re.compile(r"\bos error (\d+)\b|\[Errno (\d+)\]")
+"""In messages of Python, and of libraries that raise no OSError: safetensors, pyarrow."""
+
+
+def full_disk(error: Exception, place: Path | None = None, written: int | None = None) -> FullDisk | None:
+    """The error for users, if the disk is the cause; else None.
+
+    Args:
+        place: what was to be written; None: what the error names.
+        written: bytes of it that lie on the disk.
+    """
+    match = _ERRNO.search(str(error))
+    code = int(match[1] or match[2]) if match else None
+    named = place or (Path(os.fsdecode(error.filename)) if isinstance(error, OSError) and error.filename else None)
+    needed = "" if written is None else f", more than {written:,} bytes are needed"
+    if code == errno.EROFS:
+        problem, remedy = "the file system is read-only", "mount it for writing, or work in another folder"
+    elif code == errno.EFBIG:
+        problem, remedy = f"larger than a file may be here{needed}", "raise `ulimit -f` and run again"
+    elif code in (errno.ENOSPC, errno.EDQUOT):
+        folders = [named, *named.absolute().parents] if named else [Path()]
+        free = shutil.disk_usage(next(folder for folder in folders if folder.is_dir())).free
+        what = "the quota is used up" if code == errno.EDQUOT else "no space left on the disk"
+        problem, remedy = f"{what}{needed}, {free:,} are free", "make room and run again"
+    else:
+        return None
+    return FullDisk(Code.DISK_FULL, "output" if named is None else str(named), problem, remedy)
+
+
+def size(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    return sum(entry.stat().st_size for entry in [path, *path.rglob("*")] if entry.is_file())

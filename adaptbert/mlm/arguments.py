@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from adaptbert.config.schema.text import Measure
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.training.resume import Work
 
 

@@ -24,15 +24,15 @@ from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, Masked
 from adaptbert.mlm.masking import audit_metrics
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
 from adaptbert.model import checkpoint
-from adaptbert.model.card import CARD, Provenance
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import CARD, Provenance
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import named_precision
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training import distributed
+from adaptbert.training import ranks
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import optimizer_steps
 from adaptbert.training.loop import fit
@@ -209,7 +209,7 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
     heldout = HeldOut(step.heldout, step.measure, init.tokenizer, params.block_size)
     pairs = None if objective == "none" else HeldOutPairs(heldout, objective, longest)
 
-    precision = step.begin(work, distributed.count(accumulate), heldout)
+    precision = step.begin(work, ranks.count(accumulate), heldout)
     run.go_on(work.run)
     # What a base from elsewhere was measured to be is of other texts of the same names.
     before = heldout.measure(model, precision, {} if step.name == "pretrain" else init.measured)

@@ -1,7 +1,7 @@
 """A checkpoint: a Hugging Face folder (safetensors only) with a card that records its provenance.
 
-card.json contains no run id and no time, so that equal results have equal hashes. Its `weights` is the sha256 of
-model.safetensors, which identifies the checkpoint in the MLflow tags `init` and `checkpoint`.
+`weights` of the card is the sha256 of model.safetensors, which identifies the checkpoint in the MLflow tags `init` and
+`checkpoint`.
 """
 
 import logging
@@ -16,20 +16,25 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.errors import BadData, nearest
-from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_card
 from adaptbert.model.checkpoint_files import (
+    CARD,
     CONFIG,
     COPY,
     WEIGHTS,
+    Card,
+    Provenance,
     above_encoder,
     check_architecture,
+    check_digests,
     check_regular,
     check_tensors,
     downloaded,
     not_on_the_hub,
+    read_card,
     read_object,
     refuse_strays,
 )
+from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Head
 from adaptbert.model.families.registry import family_of
 from adaptbert.text.tokenizer import Tokenizer
@@ -70,21 +75,15 @@ class Checkpoint:
             remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", remedy)
         check_regular(folder)
-        config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
+        config_file, weights = folder / CONFIG, folder / WEIGHTS
         if not config_file.is_file():
             problem = "no config.json: not a Hugging Face folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, "name the folder of a checkpoint")
         check_architecture(read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
-            problem = "only pickled weights (*.bin)"
-            raise BadData(
-                Code.UNSAFE_WEIGHTS,
-                folder,
-                problem,
-                "move them elsewhere: `adaptbert import FOLDER` converts them safely",
-            )
-        tokenizer = Tokenizer.load(folder)
-        card = read_card(read_object(card_file), card_file) if card_file.is_file() else None
+            remedy = "move them elsewhere: `adaptbert import FOLDER` converts them safely"
+            raise BadData(Code.UNSAFE_WEIGHTS, folder, "only pickled weights (*.bin)", remedy)
+        tokenizer, card = Tokenizer.load(folder), read_card(folder / CARD)
         checkpoint = cls(str(folder), tokenizer, card)
         checkpoint.check_vocabulary()
         if card:
@@ -131,7 +130,7 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """The rung; the source for a checkpoint that this project did not write."""
+        """Its folder below models/; the source for a checkpoint that this project did not write."""
         return self.card.rung if self.card else self.source
 
     @property
@@ -153,7 +152,7 @@ class Checkpoint:
 
     @property
     def has_random_head(self) -> bool:
-        """Whether the rung is marked as one whose head of masked-language modelling was never trained."""
+        """Whether the card says that its head of masked-language modelling was never trained."""
         return bool(self.card and self.card.random_head)
 
     @property
@@ -205,11 +204,11 @@ class Checkpoint:
         return replace(self, tokenizer=tokenizer, unextended=self.tokenizer)
 
     def check_tokenizer(self, fingerprint: str, place: str | Path) -> None:
-        """Refuse text that was made with another tokenizer: the most likely silent bug of a ladder."""
+        """Refuse text that was made with another tokenizer: the most likely silent bug of a pipeline of checkpoints."""
         if fingerprint != self.tokenizer.fingerprint:
             own = self.tokenizer.fingerprint
             problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
-            remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its start"
+            remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its base"
             raise BadData(Code.TOKENIZER, place, problem, remedy)
 
     def encoder(self) -> Any:
@@ -270,7 +269,7 @@ class Checkpoint:
         """Give a model that has no pooler the one of the checkpoint, if there is one.
 
         Masked-language modelling does not use the pooler, and Hugging Face's class for it has none; fine-tuning starts
-        from it (Devlin et al. 2019, section 4.1). So a rung that does not train the pooler copies it unchanged.
+        from it (Devlin et al. 2019, section 4.1). So a step that does not train the pooler copies it unchanged.
         """
         if model.base_model.pooler is not None or not self.has_weights:
             return
@@ -319,9 +318,10 @@ def quiet() -> Iterator[None]:
 
 def random_weights(base: Base, vocabulary_size: int, pad: int) -> Any:
     """The sizes of a base as a Hugging Face config."""
-    from transformers import BertConfig
+    from transformers import AutoConfig
 
-    return BertConfig(
+    return AutoConfig.for_model(
+        BERT.name,
         vocab_size=vocabulary_size,
         hidden_size=base.hidden_size,
         num_hidden_layers=base.layers,

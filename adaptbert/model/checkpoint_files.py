@@ -1,7 +1,8 @@
-"""Checks of the files of a checkpoint before anything is allocated: a checkpoint may come from anywhere.
+"""The files of a checkpoint, checked before anything is allocated: a checkpoint may come from anywhere.
 
 config.json is typed, every size in it has a bound, and the header of model.safetensors must list exactly the tensors
-that the config describes.
+that the config describes. card.json, of checkpoints that this project wrote, says where the weights come from, and of
+a fine-tuned one how it encodes and decodes its task.
 """
 
 import json
@@ -13,25 +14,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from adaptbert.codes import Code
-from adaptbert.core.record import shown, validated
+from adaptbert.config.plan import SCRATCH
+from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
+from adaptbert.core.files import file_digest
+from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, raise_all
 from adaptbert.model.families.family import Family
 from adaptbert.model.families.registry import FAMILIES, family_of
 
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-FILES = (
-    CONFIG,
-    WEIGHTS,
-    "card.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "vocab.txt",
-)
+CARD, CONFIG, WEIGHTS = "card.json", "config.json", "model.safetensors"
+FILES = (CARD, CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+COPY = "copy the whole checkpoint again"
 OURS = "crf."
 """Prefix of the weights that this project puts beside those of Hugging Face's classes."""
-COPY = "copy the whole checkpoint again"
 
 _MAX_JSON = 16 * 1024 * 1024
 """Bytes of config.json or card.json; they come to some thousands."""
@@ -41,6 +36,38 @@ _SINCE_2019 = {"gamma": "weight", "beta": "bias"}
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def check_regular(folder: Path) -> None:
+    """Refuse a folder, a pipe or a broken link in place of a file.
+
+    Raises:
+        BadData: with all of them.
+    """
+    paths = [folder / name for name in FILES]
+    there = [path for path in paths if path.is_symlink() or path.exists()]
+    raise_all([BadData(Code.FILE, path, "no file, or a link to none", COPY) for path in there if not path.is_file()])
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """A JSON file that holds one object.
+
+    Raises:
+        BadData: it does not hold one object, or is larger than 16 MiB.
+    """
+    if (size := file.stat().st_size) > _MAX_JSON:
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):  # not JSON, not UTF-8, or brackets without end
+        values = None
+    if not isinstance(values, dict):
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, "not a JSON object", COPY)
+    return values
+
+
+# ---- config.json
 
 
 class FileConfig(BaseModel):
@@ -85,64 +112,6 @@ class Architecture(FileConfig):
         return self
 
 
-def check_regular(folder: Path) -> None:
-    """Refuse a folder, a pipe or a broken link in place of a file.
-
-    Raises:
-        BadData: with all of them.
-    """
-    raise_all(
-        [
-            BadData(Code.FILE, folder / name, f"{_kind(folder / name)}, not a file", COPY)
-            for name in FILES
-            if (folder / name).is_symlink() or (folder / name).exists()
-            if not (folder / name).is_file()
-        ]
-    )
-
-
-def read_object(file: Path) -> dict[str, Any]:
-    """A JSON file that holds one object.
-
-    Raises:
-        BadData: it does not hold one object, or is larger than 16 MiB.
-    """
-    if (size := file.stat().st_size) > _MAX_JSON:
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):  # not JSON, not UTF-8, or brackets without end
-        values = None
-    if not isinstance(values, dict):
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, "not a JSON object", COPY)
-    return values
-
-
-def downloaded(name: str, revision: str, file: str, *, required: bool = True) -> Path | None:
-    """The path of a file of a hub model, in the cache of the user; None: the model has no such file.
-
-    Raises:
-        BadData: no such model, or the hub does not answer; or no such file, which is `required`.
-    """
-    from transformers.utils.hub import cached_file
-
-    try:
-        path = cached_file(name, file, revision=revision, _raise_exceptions_for_missing_entries=required)
-    except (OSError, ValueError) as error:
-        raise not_on_the_hub(name, error) from None
-    return Path(path) if path else None
-
-
-def not_on_the_hub(name: str, error: Exception) -> BadData:
-    """The error for a model, or a file of it, that transformers cannot load from the hub."""
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    remedy = (
-        "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before); from a folder: "
-        "`adaptbert import FOLDER --base NAME`"
-    )
-    return BadData(Code.NOT_A_CHECKPOINT, name, f"cannot be loaded from the hub: {reason}", remedy)
-
-
 def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     """Refuse other architectures, keys that could run code, and sizes out of bounds.
 
@@ -154,14 +123,143 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     if not isinstance(kind, str) or kind not in FAMILIES:
         problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected {' or '.join(FAMILIES)}"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of the BERT architecture")
-    refused = [key for key in ("auto_map", "_attn_implementation_internal") if config.get(key)]
-    if refused:
-        problem = f"config key {refused[0]} not allowed: it could run code"
-        raise BadData(Code.DAMAGED_CHECKPOINT, place, problem, "remove the key")
+    for key in ("auto_map", "_attn_implementation_internal"):
+        if config.get(key):
+            problem = f"config key {key} not allowed: it could run code"
+            raise BadData(Code.DAMAGED_CHECKPOINT, place, problem, "remove the key")
     if config.get("quantization_config"):
         problem = "the weights are quantized"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
     validated(Architecture, config, place, COPY)
+
+
+# ---- card.json
+
+
+class CardRecord(Record):
+    """A part of a card; unknown keys are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class TaskCard(CardRecord):
+    """How a task was read when the checkpoint was evaluated."""
+
+    name: str
+    type: Type
+    labels: list[str]
+    range: list[Number] | None = None
+    """For regression: the least and the largest training value."""
+    no_answer: bool | None = None
+    replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+    positive: str | None = None
+    options: dict[str, Any]
+    """Of the task type; see `adaptbert.tasks.heads.from_card`."""
+    max_length: Annotated[int, Field(ge=3, le=1_000_000)]
+    tuned: dict[str, Number]
+
+    @property
+    def shape(self) -> TaskType:
+        """What a row holds."""
+        return SPECS[self.type].task_type
+
+    @property
+    def target(self) -> Target:
+        """What is predicted."""
+        return SPECS[self.type].target
+
+    @model_validator(mode="after")
+    def _agree(self) -> "TaskCard":
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("a label twice")
+        return self
+
+
+_OF_A_TASK = {name for name, field in TaskCard.model_fields.items() if field.is_required()}
+
+
+class Provenance(CardRecord):
+    """The provenance of the weights of a checkpoint."""
+
+    stage: str
+    rung: str
+    """Its folder below models/, which names base and replicate: `finetune/section-domain-small-1`."""
+    params: dict[str, Any]
+    task: TaskCard | None = None
+    """Where it was fine-tuned."""
+    init: str | None
+    """Digest of the checkpoint that training began from; None: random weights."""
+    texts: list[dict[str, Any]] | None = None
+    """The ledger: all text that the weights have seen, oldest first."""
+    measured: dict[str, dict[str, float]] | None = None
+    """By held-out text."""
+    vocabulary: dict[str, str | int] | None = None
+    """Where it was extended in this step: from which tokenizer, by how many tokens."""
+    random_head: bool | None = None
+    """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
+
+
+class Card(Provenance):
+    """card.json. It has no run id and no time, so that equal results have equal hashes."""
+
+    weights: Digest | None
+    """Of model.safetensors; None: an architecture, whose weights are drawn by whoever trains it."""
+    config: Digest
+    """Of config.json."""
+    tokenizer: Digest
+
+
+def read_card(file: Path) -> Card | None:
+    """The card of a checkpoint; None without one, or for that of another project.
+
+    Raises:
+        BadData: values are missing or of another type; or `weights` is null for a checkpoint that was trained.
+    """
+    values = read_object(file) if file.is_file() else {}
+    if len({"stage", "rung", "weights", "tokenizer"} & values.keys()) < 2:
+        return None
+    task = values.get("task")
+    if isinstance(task, Mapping) and _OF_A_TASK - task.keys():
+        raise incomplete_task(file)
+    card = validated(Card, values, file, COPY)
+    if card.weights is None and (card.rung.partition("/")[0] != SCRATCH or card.task is not None):
+        problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
+        raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, COPY)
+    return card
+
+
+def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
+    """Refuse files that differ from those that the card was written for.
+
+    Args:
+        fingerprint: of the tokenizer in the folder.
+    """
+    weights = folder / WEIGHTS
+    if card.weights is None and weights.exists():
+        problem = f"`weights` is null, but there is {WEIGHTS}, which would not be read"
+        raise BadData(Code.DAMAGED_CHECKPOINT, folder / CARD, problem, COPY)
+    for file, expected in ((weights, card.weights), (folder / CONFIG, card.config)):
+        if expected is None:
+            continue
+        if not file.is_file():
+            remedy = "copy the whole checkpoint, or run its stage again"
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, "file is missing", remedy)
+        if (digest := file_digest(file)) != expected:
+            problem = f"sha256 mismatch: card {expected[:12]}, file {digest[:12]}"
+            remedy = "the file is damaged: restore it with `dvc checkout --force`"
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, remedy)
+    if card.tokenizer != fingerprint:
+        problem = f"tokenizer {fingerprint[:12]}, card says {card.tokenizer[:12]}"
+        raise BadData(Code.TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
+
+
+def incomplete_task(file: Path) -> BadData:
+    """The error for a fine-tuned checkpoint whose card lacks keys that predictions need."""
+    problem = "it does not say how the task was read"
+    return BadData(Code.NOT_FINE_TUNED, file, problem, "fine-tune again with this version")
+
+
+# ---- model.safetensors
 
 
 def check_tensors(file: Path, config: Any, place: str | Path) -> None:
@@ -189,7 +287,11 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
     prefix = family.prefix if any(name.startswith(family.prefix) for name in shapes) else ""
     buffers, others = tuple(prefix + name for name in family.buffers), above_encoder(family)
     known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}
-    of_encoder = {_renamed(name): shape for name, shape in shapes.items() if not name.startswith((*others, *buffers))}
+    of_encoder = {
+        re.sub(r"LayerNorm\.(gamma|beta)$", lambda old: f"LayerNorm.{_SINCE_2019[old[1]]}", name): shape
+        for name, shape in shapes.items()
+        if not name.startswith((*others, *buffers))
+    }
     refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
     for name, kind in types.items():
         if kind not in _FLOATS and not name.startswith(buffers):
@@ -208,18 +310,33 @@ def refuse_strays(names: Collection[str], place: str | Path) -> None:
         names: of these.
     """
     if names:
-        first = sorted(names)[:3]
-        listed = ", ".join(first) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        problem = f"weights and config.json disagree: {listed}"
-        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "copy the whole checkpoint")
+        listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        raise BadData(Code.OTHER_ARCHITECTURE, place, f"weights and config.json disagree: {listed}", COPY)
 
 
-def _renamed(name: str) -> str:
-    """The present name of a weight from a checkpoint of 2019."""
-    return re.sub(r"LayerNorm\.(gamma|beta)$", lambda old: f"LayerNorm.{_SINCE_2019[old[1]]}", name)
+# ---- the hub
 
 
-def _kind(path: Path) -> str:
-    if path.is_dir():
-        return "a folder"
-    return "a link to nowhere" if path.is_symlink() and not path.exists() else "a pipe or a device"
+def downloaded(name: str, revision: str, file: str, *, required: bool = True) -> Path | None:
+    """The path of a file of a hub model, in the cache of the user; None: the model has no such file.
+
+    Raises:
+        BadData: no such model, or the hub does not answer; or no such file, which is `required`.
+    """
+    from transformers.utils.hub import cached_file
+
+    try:
+        path = cached_file(name, file, revision=revision, _raise_exceptions_for_missing_entries=required)
+    except (OSError, ValueError) as error:
+        raise not_on_the_hub(name, error) from None
+    return Path(path) if path else None
+
+
+def not_on_the_hub(name: str, error: Exception) -> BadData:
+    """The error for a model, or a file of it, that transformers cannot load from the hub."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    remedy = (
+        "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before); from a folder: "
+        "`adaptbert import FOLDER --base NAME`"
+    )
+    return BadData(Code.NOT_A_CHECKPOINT, name, f"cannot be loaded from the hub: {reason}", remedy)

@@ -1,12 +1,10 @@
-"""AdamW with linear warm-up and decay: the optimizer of every step of the ladder.
+"""AdamW with linear warm-up and decay: the optimizer of every step.
 
 Loshchilov and Hutter 2019 (decoupled weight decay), with bias correction; no decay on biases and LayerNorm, as in
 Devlin et al. 2019, appendix A.2.
 """
 
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from adaptbert.config.schema.training import Training
 from adaptbert.model.families.family import depths
@@ -14,8 +12,6 @@ from adaptbert.model.families.family import depths
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 def rate(config: Training, step: int, steps: int) -> float:

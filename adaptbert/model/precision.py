@@ -12,9 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
-Precision = Literal["auto", "bf16-mixed", "32-true"]
 BF16, FLOAT32 = "bf16-mixed", "32-true"
 
 ROWS, INPUTS, OUTPUTS = 512, 256, 1024

@@ -21,9 +21,8 @@ from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_text import check_name
 from adaptbert.errors import BadData, BadParams
-from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import COPY, FileConfig
+from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
 from adaptbert.model.evaluation import fastest_device
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import chosen

@@ -16,8 +16,8 @@ from packaging.specifiers import SpecifierSet
 
 from adaptbert.core.processes import cores
 from adaptbert.model.precision import best
+from adaptbert.runtime.mlflow import tracking_uri
 from adaptbert.runtime.redaction import redacted
-from adaptbert.runtime.tracking.store import tracking_uri
 
 PACKAGE = "adaptbert"
 INSTALL = "pip install -c constraints.txt -e '.[dev]'"

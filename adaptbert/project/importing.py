@@ -23,9 +23,9 @@ from adaptbert.config.schema.bases import FOLDERS, is_hub_name
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable, shortened
-from adaptbert.model.card import CARD
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import (
+    CARD,
     CONFIG,
     COPY,
     WEIGHTS,

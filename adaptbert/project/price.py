@@ -31,17 +31,17 @@ from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.step import Step, train
-from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint, random_weights, save
+from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen as precision_of
 from adaptbert.runtime.locks import ROOT
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import checked
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.tasks.seed_run import SeedInputs, SeedRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training import distributed
+from adaptbert.training import ranks
 from adaptbert.training.document_stream import optimizer_steps
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
@@ -252,7 +252,7 @@ class _Bench:
             with TemporaryDirectory(dir=self.work) as folder:
                 trained = train(trial, f"trial of {text.name}", Work(Path(folder), ""), speed)
         counts = trained.counts
-        world = distributed.count(values.global_batch_tokens // values.micro_batch_tokens)
+        world = ranks.count(values.global_batch_tokens // values.micro_batch_tokens)
         minutes = world * counts["tokens"] / speed.tokens_per_second / 60
         return self._tflop(trained.metrics.tokens, values.block_size, counts["chosen"] / counts["tokens"]) / minutes
 
@@ -273,7 +273,7 @@ class _Bench:
             with TemporaryDirectory(dir=self.work) as folder:
                 trained = train_seed(short, Savepoints(Path(folder)), speed)
         counts = trained.fitted.counts
-        minutes = distributed.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
+        minutes = ranks.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
         return flop_of(request.params, trained.model.config, counts) / 1e12 / minutes
 
 

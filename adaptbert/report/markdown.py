@@ -12,7 +12,7 @@ from adaptbert.report.sentences import captions, first_screen, repetition
 from adaptbert.report.sentences.steps import verdict_with
 from adaptbert.report.terms import METRICS, baseline_name, step_name
 from adaptbert.statistics.intervals import Interval
-from adaptbert.statistics.multiplicity import ADJUSTMENT
+from adaptbert.statistics.verdicts import ADJUSTMENT
 
 NONE = same("–")
 

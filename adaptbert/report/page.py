@@ -15,7 +15,7 @@ from adaptbert.report.charts.figure import Figure
 from adaptbert.report.charts.svg import style_sheet
 from adaptbert.report.language import Text, t
 from adaptbert.report.sentences import captions, first_screen, repetition, rungs, starts, steps, tasks, trust
-from adaptbert.statistics.multiplicity import ADJUSTMENT
+from adaptbert.statistics.verdicts import ADJUSTMENT
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from adaptbert.errors import UserError
 from adaptbert.report.language import MINUS, change, points
 from adaptbert.report.terms import STANDS, VERDICTS
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
-from adaptbert.statistics.multiplicity import ADJUSTMENT
+from adaptbert.statistics.verdicts import ADJUSTMENT
 
 
 def comparison_table(comparison: Comparison) -> str:

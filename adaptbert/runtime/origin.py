@@ -1,43 +1,31 @@
-"""The origin of a run (code, DVC stage and experiment, recipe) and its name."""
+"""The origin of a run: project, recipe, code, DVC stage and experiment; and its name."""
 
 import json
 import os
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from adaptbert.config import load as params_file
+from adaptbert.config import load
 
 PRESETS = Path("presets")
 OWN = "own"
-
 _FOLDER_OF_DATA = re.compile(r"((?:path|train|dev|test): )['\"]?(?:[^\s'\"]*/)?([^\s'\"/]+)['\"]?$")
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A params.yaml, identified by its values; comments do not count.
+def project_root() -> Path:
+    """The project's folder, also from a copy that `dvc exp run --temp` or `--queue` made below it."""
+    here = Path.cwd().resolve()
+    copies = (folder for folder in here.parents if folder.parts[-3:] == (".dvc", "tmp", "exps"))
+    return next((folder.parents[2] for folder in copies), here)
 
-    Attributes:
-        name: the preset, and a digest of all values: `weibo 3f9a2c1`.
-        params: dotted keys and values.
-    """
 
-    name: str
-    params: Mapping[str, Any]
-    path: Path
-
-    @classmethod
-    def read(cls, path: Path) -> "Recipe":
-        """From a file that was checked."""
-        document = params_file.read(path)
-        values = json.dumps(document, sort_keys=True, ensure_ascii=False)
-        name = f"{preset_name(path)} {sha256(values.encode()).hexdigest()[:7]}"
-        return cls(name, params_file.flatten(document), path)
+def recipe_name(params: Path) -> str:
+    """The preset, and a digest of all values: `weibo 3f9a2c1`; comments do not count."""
+    values = json.dumps(load.read(params), sort_keys=True, ensure_ascii=False)
+    return f"{preset_name(params)} {sha256(values.encode()).hexdigest()[:7]}"
 
 
 def preset_name(params: Path, folder: Path = PRESETS) -> str:
@@ -52,7 +40,7 @@ def _essence(path: Path) -> list[str]:
 
 
 def run_name(stage: str, labels: Mapping[str, str]) -> str:
-    """The name of a run: `domain_transfer domain-small-1`; of a cell, the arm first: `domain_task section small-1`.
+    """`domain_transfer domain-small-1`; of fine-tuning the arm first: `domain_task section small-1`.
 
     Replicate 0, of an arm that is trained once for each base, is left out.
     """

@@ -4,14 +4,16 @@ Step, loss, speed and the time left; and that it is slow because the process get
 use.
 """
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -32,7 +34,7 @@ class StatusLine:
     """
 
     def __init__(self, stream: TextIO, total: int | None) -> None:
-        self._stream, self._total = stream, total
+        self._stream = stream
         self._bar = _bar(stream, total) if stream.isatty() else None
         self.begin()
 
@@ -54,7 +56,7 @@ class StatusLine:
 
     @contextmanager
     def closing(self) -> Iterator[None]:
-        """The bar is drawn in this block; after it, what is printed begins on a line of its own."""
+        """The bar is drawn in this block; after it, however it ends, what is printed has a line of its own."""
         if self._bar is None:
             yield
             return
@@ -106,8 +108,10 @@ class Progress:
         self._line.begin()
 
     def is_due(self) -> bool:
-        """Whether it is time to show progress again."""
         return self._line.is_due()
+
+    def closing(self) -> AbstractContextManager[None]:
+        return self._line.closing()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -118,32 +122,25 @@ class Progress:
         finally:
             self._began += time.monotonic() - paused
 
-    def closing(self) -> AbstractContextManager[None]:
-        """After this block, however it ends, what is printed begins on a line of its own."""
-        return self._line.closing()
-
-    def note(self, text: str) -> None:
-        """Print a line, above the bar if there is one."""
-        print(f"  {text}")
-
     def tell(self, step: int, counts: Mapping[str, int], loss: float) -> None:
         """Show how far training is after `step` steps with these counts, and record the speed."""
-        seconds = max(1e-9, time.monotonic() - self._began)
+        now = time.monotonic()
+        seconds = max(1e-9, now - self._began)
         speed = (counts["tokens"] - self._counts.get("tokens", 0)) / seconds
-        left = seconds / (step - self._first) * (self._steps - step)
+        left = int(seconds / (step - self._first) * (self._steps - step))
         before, self._times = self._times, processor_times()
         parts = [
             f"step {step:>6,}/{self._steps:,}",
             f"loss {loss:.3f}",
             f"{speed:,.0f} tokens/s",
-            f"{int(left) // 60}:{int(left) % 60:02d} left",
-            *_little(*(now - then for now, then in zip(self._times, before, strict=True))),
+            f"{left // 60}:{left % 60:02d} left",
+            *_little(*(here - then for here, then in zip(self._times, before, strict=True))),
         ]
         self._line.show(step, "  ".join(parts))
-        now = time.monotonic()
         if step == self._steps or now - self._recorded > LINE_SECONDS:
             self._run.log_metrics({"train/tokens_per_second": speed}, step)
-            self._run.log_machine(step)
+            if self._run.is_tracked:
+                self._run.log_metrics(load_of_machine(), step)
             self._recorded = now
 
 
@@ -163,3 +160,29 @@ def _little(ran: int, waited: int) -> list[str]:
         return []
     share = max(0.0, ran / (ran + waited))  # negative when a thread has ended
     return [f"gets {share:.0%} of the processor time that it could use: other processes, or a quota, have the rest"]
+
+
+def load_of_machine() -> dict[str, float]:
+    """The load of processor, memory and GPUs under MLflow's names, read without the thread that MLflow would start.
+
+    MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false leaves it out; GPUs need the package nvidia-ml-py.
+    """
+    loads: dict[str, float] = {}
+    if os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() != "false":
+        with suppress(Exception):  # an error of a monitor must not stop training
+            for monitor in _monitors():
+                monitor.collect_metrics()
+                loads |= {f"system/{name}": load for name, load in monitor.aggregate_metrics().items()}
+                monitor.clear_metrics()
+    return loads
+
+
+@cache
+def _monitors() -> list[Any]:
+    from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
+    from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
+
+    monitors: list[Any] = [CPUMonitor()]
+    with suppress(ImportError, RuntimeError):  # no nvidia-ml-py; no GPU
+        monitors.append(GPUMonitor())
+    return monitors

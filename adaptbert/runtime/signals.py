@@ -81,15 +81,21 @@ def insist() -> None:
     _take(_note)
 
 
-def ignore() -> None:
-    """Ignore signals: a terminal sends them to the parent as well, which ends this process."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-
-
 def received() -> str:
     """The name of the signal that was noted, or nothing."""
     return _received[0].name if _received else ""
+
+
+def in_main_thread() -> bool:
+    """Python takes signals in its main thread only; in other threads (a notebook's executor) nothing is installed."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def follow_parent(*_: object) -> None:
+    """For helpers of a stage: leave signals, which a terminal sends to all, to it, and end when it has ended."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    die_with_parent(signal.SIGKILL)
 
 
 def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
@@ -117,11 +123,6 @@ def _take(handler: Callable[[int, FrameType | None], None]) -> None:
             signal.signal(number, handler)
 
 
-def in_main_thread() -> bool:
-    """Python takes signals in its main thread only; in other threads (a notebook's executor) nothing is installed."""
-    return threading.current_thread() is threading.main_thread()
-
-
 def _note(number: int, frame: FrameType | None) -> None:
     if _received:
         os._exit(128 + number)
@@ -133,30 +134,21 @@ def _raise(number: int, frame: FrameType | None) -> None:
     _raise_where_allowed()
 
 
-def _raise_again(unraisable: Any) -> None:
-    """Python only prints an exception raised in a destructor: raise `Interrupted` again a moment later, outside of it.
-
-    Args:
-        unraisable: as `sys.unraisablehook` gets it.
-    """
-    if isinstance(unraisable.exc_value, Interrupted) and in_main_thread():
-        if sys.is_finalizing():
-            return
-        signal.signal(signal.SIGALRM, _ring)
-        signal.setitimer(signal.ITIMER_REAL, 0.01)
-    else:
-        _hooks[-1](unraisable)
-
-
-def _ring(number: int, frame: FrameType | None) -> None:
-    _raise_where_allowed()
-
-
-def _raise_where_allowed() -> None:
+def _raise_where_allowed(*_: object) -> None:
     """Raise for the noted signal, unless `held` will, or whoever trains checks `received`."""
     if not _holding and signal.getsignal(_received[0]) is _raise:
         _forget_alarm()
         raise Interrupted(f"stopped by {received()}")
+
+
+def _raise_again(unraisable: Any) -> None:
+    """Python only prints an exception raised in a destructor: raise `Interrupted` a moment later, outside of it."""
+    if isinstance(unraisable.exc_value, Interrupted) and in_main_thread():
+        if not sys.is_finalizing():
+            signal.signal(signal.SIGALRM, _raise_where_allowed)
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        _hooks[-1](unraisable)
 
 
 def _forget_alarm() -> None:
@@ -164,5 +156,5 @@ def _forget_alarm() -> None:
 
     Python takes its handlers away while it shuts down, and a SIGALRM without one ends the process.
     """
-    if signal.getsignal(signal.SIGALRM) is _ring:
+    if signal.getsignal(signal.SIGALRM) is _raise_where_allowed:
         signal.signal(signal.SIGALRM, signal.SIG_IGN)

@@ -31,15 +31,14 @@ from adaptbert.config import recipe as recipes
 from adaptbert.config.code_digest import code_digest
 from adaptbert.config.plan import Plan
 from adaptbert.config.recipe import PARAMS, Recipe
-from adaptbert.core.full_disk import full_disk
+from adaptbert.core.files import full_disk
 from adaptbert.errors import UserError
 from adaptbert.runtime import signals
-from adaptbert.runtime.garbage import collect_seldom
-from adaptbert.runtime.libraries import prepare_libraries
+from adaptbert.runtime.libraries import collect_seldom, prepare_libraries
 from adaptbert.runtime.locks import remove_finished, stage_lock
+from adaptbert.runtime.mlflow import open_run
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.runtime.tracking.run import open_run
 
 UNDER_DVC = "DVC_STAGE"
 """Which DVC sets: `finetune@section-domain-small-1`."""
@@ -88,10 +87,8 @@ class Stage:
         if is_under_dvc:
             signals.die_with_parent()
         quieten()
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(
-                line_buffering=True
-            )  # under DVC stdout is a pipe; progress must not wait in its buffer
+        if isinstance(sys.stdout, io.TextIOWrapper):  # under DVC a pipe; progress must not wait in its buffer
+            sys.stdout.reconfigure(line_buffering=True)
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         hints = self.hints()
         parser = argparse.ArgumentParser(prog=f"python -m stages.{self.name}", description=self.function.__doc__)
@@ -114,14 +111,20 @@ class Stage:
                 arguments["work"] = hints["work"](folder, code_digest(self.name))
             values = self._values(recipe, names)
             if "run" in hints:
-                logged = self._logged(recipe, values, names)
+                logged = load.flatten(self._logged(values)) | _tokens_below(recipe, names)
                 arguments["run"] = stack.enter_context(open_run(self.name, names, logged, params_path=PARAMS))
             self.function(**values, **arguments)
 
     def _values(self, recipe: Recipe, names: Mapping[str, str]) -> dict[str, Any]:
         """The arguments that come from params.yaml."""
         known: dict[str, Callable[[], Any]] = {
-            "params": lambda: self._params(recipe, names),
+            "collect": lambda: recipe.corpora[names["corpus"]],
+            "collect_task": lambda: recipe.tasks[names["task"]],
+            "validate": lambda: recipe.limits,
+            "compare": lambda: recipe.compare,
+        }
+        known |= {
+            "params": known.get(self.name, lambda: recipe.values(self.name, names)),
             "seed": lambda: recipe.seed,
             "measure": lambda: recipe.values("measure", names),
             "weights": lambda: recipe.bases[names["base"]],
@@ -129,28 +132,18 @@ class Stage:
         }
         return {name: known[name]() for name in self.hints() if name in known}
 
-    def _params(self, recipe: Recipe, names: Mapping[str, str]) -> Any:
-        whole: dict[str, Callable[[], Any]] = {
-            "collect": lambda: recipe.corpora[names["corpus"]],
-            "collect_task": lambda: recipe.tasks[names["task"]],
-            "validate": lambda: recipe.limits,
-            "compare": lambda: recipe.compare,
-        }
-        return whole[self.name]() if self.name in whole else recipe.values(self.name, names)
-
-    def _logged(self, recipe: Recipe, values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-        """The values in force, by dotted key."""
+    def _logged(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values in force, by the section that they stand in."""
         places = {"params": self.name, "measure": "measure", "weights": "base", "seed": "seed"}
-        logged = {
+        return {
             places[name]: value if isinstance(value, int) else value.model_dump(exclude_none=True)
             for name, value in values.items()
             if name in places
         }
-        return load.flatten(logged) | _tokens_below(recipe, names)
 
 
 def _tokens_below(recipe: Recipe, names: Mapping[str, str]) -> dict[str, Any]:
-    """Of a cell: the tokens that its checkpoint and those below it are trained on, where their budgets say so."""
+    """Of a fine-tuning: the tokens that its checkpoint and those below it are trained on, where budgets say so."""
     if "arm" not in names:
         return {}
     plan = planning.read() if planning.PLAN.is_file() else Plan()  # a stage run by hand needs none
@@ -175,8 +168,7 @@ def _exit_code(body: Callable[[], None]) -> int:
         print(f"{interrupted}; the same command goes on from here", file=sys.stderr)
         return interrupted.exit_code
     except Exception as error:
-        full = full_disk(error)
-        if full is None:
+        if (full := full_disk(error)) is None:
             raise
         print(f"error: {full}", file=sys.stderr)
         return full.exit_code

@@ -7,7 +7,6 @@ cores then take their place.
 
 import multiprocessing
 import os
-import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
@@ -167,8 +166,7 @@ _function: Callable[[Any], Any]
 def _begin(function: Callable[[Any], Any], parent: int) -> None:
     global _function
     _function = function
-    signals.ignore()
-    signals.die_with_parent(signal.SIGKILL)
+    signals.follow_parent()
     if os.getppid() != parent:  # the parent ended while this process started
         os._exit(1)
 

@@ -1,9 +1,18 @@
-"""All runs of a task -> the mean of an arm and the difference of two, with all sources of spread that were repeated."""
+"""All runs of a task -> the mean of an arm and the difference of two, with all sources of spread that were repeated.
+
+How far a score would lie off with other test rows is found by a paired bootstrap: all runs are scored on the same
+resampled rows, and the whole metric is computed anew each time, so that what rows do to all arms alike leaves a
+difference. What they do to a single run and not to the next of the same arm is in the spread between runs already, and
+is taken off. Efron & Tibshirani (1993), "An Introduction to the Bootstrap", chapter 6; for comparisons of systems:
+Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation".
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adaptbert.statistics.designs import QuestionSpread
+import numpy as np
+from numpy.typing import NDArray
+
 from adaptbert.statistics.intervals import (
     FEWEST_SEEDS,
     MOST_DF,
@@ -14,30 +23,112 @@ from adaptbert.statistics.intervals import (
     interval,
     mean_interval,
 )
-from adaptbert.statistics.rows import Floats, RowSpread, row_scores
+from adaptbert.statistics.power import QuestionSpread
 from adaptbert.statistics.spread import Runs, Spread, Variance
+
+RESAMPLES = 1000
+"""Of the test rows. The standard error of an estimated standard error is then 2 %."""
+
+Floats = NDArray[np.float64]
+
+
+def resampled_weights(groups: Sequence[object], seed: int = 0) -> NDArray[np.uint8]:
+    """How often each row is drawn in each resample, (`RESAMPLES`, rows).
+
+    Args:
+        groups: of each row. Rows of one group are drawn together, because they are not independent.
+    """
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    of_rows = np.array([numbers[group] for group in groups])
+    random = np.random.default_rng(seed)
+    weights = np.empty((RESAMPLES, len(of_rows)), np.uint8)
+    for resample in weights:
+        drawn = np.bincount(random.integers(0, len(numbers), len(numbers)), minlength=len(numbers))
+        resample[:] = drawn[of_rows]
+    return weights
+
+
+@dataclass(frozen=True)
+class RowScores:
+    """An arm on the resampled test rows.
+
+    Attributes:
+        mean: its score in each resample, over replicates and seeds.
+        of_runs: the part of the variance of `mean` by what rows do to single runs.
+    """
+
+    mean: Floats
+    of_runs: float
+
+
+def row_scores(replicates: Sequence[Floats]) -> RowScores:
+    """The runs of an arm, of which those of different replicates, or else seeds, answer independently.
+
+    The covariance of two runs is what rows do to the arm; the rest of their variance is what rows do to one of them.
+
+    Args:
+        replicates: for each the scores of its seeds in each resample, (seeds, resamples).
+    """
+    means = np.array([seeds.mean(0) for seeds in replicates])
+    runs = means if len(means) > 1 else replicates[0]
+    if len(runs) == 1:
+        return RowScores(runs[0], 0.0)
+    by_resample = (runs - runs.mean(1, keepdims=True)).var(0, ddof=1)
+    return RowScores(means.mean(0), float(by_resample.mean()) / len(runs))
+
+
+def row_variance(resampled: Floats, groups: int, of_runs: float = 0.0, between_runs: float = 0.0) -> Variance:
+    """Of one score by its resamples. It is to be added to the variance between runs, which has what rows do to single
+    runs already: as much is taken off, and never more than there is, for runs that all score alike still answer
+    differently.
+
+    Args:
+        groups: number of rows that are drawn, or of their groups.
+        of_runs: what rows do to single runs.
+        between_runs: the variance that it is added to.
+    """
+    rows = max(2, groups)
+    share = max(0.0, float(resampled.var(ddof=1)) - min(of_runs, between_runs)) * rows / (rows - 1)
+    return Variance({"rows": share}, [(share, rows - 1)])
+
+
+@dataclass(frozen=True)
+class ArmRuns:
+    """The results of one arm.
+
+    Attributes:
+        resampled: for each replicate the scores of its seeds on resampled test rows, (seeds, resamples); None where
+            predictions are missing.
+    """
+
+    runs: Runs
+    resampled: Sequence[Floats] | None = None
 
 
 class Study:
-    """The arms of a task, or the same arms of several starts.
+    """The arms of a task, or the same arms of several bases.
+
+    Test rows are in no interval where an arm with runs has no predictions.
 
     Args:
-        arms: name -> runs; an arm without runs is missing.
-        rows: None where no predictions are there: then the test rows are in no interval.
+        arms: by name; one without runs is missing.
+        groups: of the test rows.
         within: the least and the largest value of a single score.
     """
 
-    def __init__(self, arms: Mapping[str, Runs], rows: RowSpread | None, confidence: float, within: Range) -> None:
-        self._arms = {arm: runs for arm, runs in arms.items() if runs}
-        self._rows = rows
-        self.confidence = confidence
-        self.within = within
+    def __init__(self, arms: Mapping[str, ArmRuns], groups: int, confidence: float, within: Range) -> None:
+        there = {name: arm for name, arm in arms.items() if arm.runs}
+        self._arms = {name: arm.runs for name, arm in there.items()}
+        rows = {name: row_scores(arm.resampled) for name, arm in there.items() if arm.resampled}
+        self._rows = rows if len(rows) == len(there) else None
+        self._groups = groups
+        self.confidence, self.within = confidence, within
         self._spreads: dict[tuple[tuple[int, ...], tuple[str, ...]], Spread] = {}
 
     def mean(self, arm: str) -> Interval:
-        """The mean over draws and seeds; its interval covers draws, seeds and test rows.
+        """The mean over replicates and seeds; its interval covers replicates, seeds and test rows.
 
-        A run that not all draws have is in no mean.
+        A run that not all replicates have is in no mean.
         """
         seeds = self._seeds(arm)
         spread = self._spread(seeds, arm)
@@ -47,26 +138,24 @@ class Study:
             return Interval(mean, None, None, None, len(seeds), ())
         variance = spread.of_mean(arm)
         if self._rows is not None:
-            variance += self._rows.of_mean(arm, variance.total)
+            own = self._rows[arm]
+            variance += row_variance(own.mean, self._groups, own.of_runs, variance.total)
         return interval(mean, variance, float(means.std(ddof=1)), len(seeds), self.confidence, self.within)
 
     def difference(self, arm: str, other: str) -> Difference | None:
         """The mean of `arm` minus that of `other` over the seeds of both; None where an arm is missing, or no seed is
         in both."""
-        if not {arm, other} <= self._arms.keys():
-            return None
-        if not self._seeds(arm, other):
+        if not {arm, other} <= self._arms.keys() or not self._seeds(arm, other):
             return None
         spread = self.spread(arm, other)
-        seeds = spread.seeds
         mean = float(spread.arms[arm].mean() - spread.arms[other].mean())
-        replicates = min((count for count in map(spread.draws, (arm, other)) if count), default=0)
+        counts = [count for count in map(spread.replicates, (arm, other)) if count]
         variance = None
-        if len(seeds) >= FEWEST_SEEDS:
+        if len(spread.seeds) >= FEWEST_SEEDS:
             variance = spread.of_difference(arm, other)
-            if self._rows is not None:
-                variance += self._rows.of_difference(arm, other, variance.total)
-        return difference(mean, variance, len(seeds), replicates, self.confidence, self._reach)
+            if (rows := self._of_rows(arm, other, variance)) is not None:
+                variance += rows
+        return self._difference(mean, variance, spread.seeds, min(counts, default=0))
 
     def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats) -> Difference | None:
         """The mean of an arm minus that of a baseline, paired by seed and by test row; None where the arm is missing.
@@ -84,8 +173,9 @@ class Study:
         if len(seeds) >= FEWEST_SEEDS:
             variance = spread.of_mean(arm, scores)
             if self._rows is not None:
-                variance += self._rows.beside(arm, resampled, variance.total)
-        return difference(mean, variance, len(seeds), spread.draws(arm), self.confidence, self._reach)
+                own = self._rows[arm]
+                variance += row_variance(own.mean - resampled, self._groups, own.of_runs, variance.total)
+        return self._difference(mean, variance, seeds, spread.replicates(arm))
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
@@ -93,27 +183,22 @@ class Study:
         of_seeds = mean_interval(values, self.confidence)
         if self._rows is None:
             return replace(of_seeds, low=None, high=None)
-        variance = self._rows.of_scores(resampled)
+        variance = row_variance(resampled, self._groups)
         if of_seeds.sd:
             share = of_seeds.sd**2 / len(values)
             variance += Variance({"seeds": share}, [(share, len(values) - 1)])
         return interval(of_seeds.mean, variance, of_seeds.sd, len(values), self.confidence, self.within)
-
-    @property
-    def _reach(self) -> Range:
-        reach = self.within[1] - self.within[0]
-        return -reach, reach
 
     def spread(self, arm: str, other: str) -> Spread:
         """What the difference of these two is judged by: the spread of all arms, but for those that are scattered."""
         return self._spread(self._seeds(arm, other), arm, other)
 
     def question(self, arm: str, other: str, level: float) -> QuestionSpread:
-        """What a test at this level can show of the difference of these two, now and with other draws and seeds."""
-        spread, rows = self.spread(arm, other), (0.0, MOST_DF)
-        if self._rows is not None:
-            (rows,) = self._rows.of_difference(arm, other, spread.of_difference(arm, other).total).terms
-        return QuestionSpread(spread, arm, other, rows, level)
+        """What a test at this level can show of the difference of these two, now and with other replicates and
+        seeds."""
+        spread = self.spread(arm, other)
+        rows = self._of_rows(arm, other, spread.of_difference(arm, other))
+        return QuestionSpread(spread, arm, other, rows.terms[0] if rows is not None else (0.0, MOST_DF), level)
 
     @property
     def scattered(self) -> set[str]:
@@ -122,6 +207,16 @@ class Study:
             return set()
         seeds = self._seeds(*self._arms)
         return self._of(seeds, self._arms).scattered if len(seeds) >= FEWEST_SEEDS else set()
+
+    def _difference(self, mean: float, variance: Variance | None, seeds: Sequence[int], replicates: int) -> Difference:
+        reach = self.within[1] - self.within[0]
+        return difference(mean, variance, len(seeds), replicates, self.confidence, (-reach, reach))
+
+    def _of_rows(self, arm: str, other: str, between_runs: Variance) -> Variance | None:
+        if self._rows is None:
+            return None
+        one, two = self._rows[arm], self._rows[other]
+        return row_variance(one.mean - two.mean, self._groups, one.of_runs + two.of_runs, between_runs.total)
 
     def _seeds(self, *arms: str) -> list[int]:
         runs = [set(scores) for arm in arms for scores in self._arms[arm].values()]
@@ -142,24 +237,3 @@ class Study:
         if key not in self._spreads:
             self._spreads[key] = Spread(with_seeds, seeds)
         return self._spreads[key]
-
-
-@dataclass(frozen=True)
-class ArmRuns:
-    """The results of one arm.
-
-    Attributes:
-        resampled: for each draw the scores of its seeds on resampled test rows, (seeds, resamples); None where
-            predictions are missing.
-    """
-
-    runs: Runs
-    resampled: Sequence[Floats] | None
-
-
-def of_arms(arms: Mapping[str, ArmRuns], groups: int, confidence: float, within: Range) -> Study:
-    """The study of arms by name: those of one start, or of several under other names."""
-    there = {name: arm.resampled for name, arm in arms.items() if arm.runs}
-    scores = {name: row_scores(cells) for name, cells in there.items() if cells}
-    rows = RowSpread(scores, groups) if len(scores) == len(there) else None
-    return Study({name: arm.runs for name, arm in arms.items()}, rows, confidence, within)

@@ -18,7 +18,7 @@ from adaptbert.config.schema.finetuning import Finetune, Search
 from adaptbert.core.files import write_json
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
 from adaptbert.tasks.seed_run import SeedInputs, SeedRun, run_seed, train_seed
 from adaptbert.training.resume import Work

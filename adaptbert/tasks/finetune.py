@@ -16,18 +16,18 @@ from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
-from adaptbert.model.card import CARD, Provenance, TaskCard
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import CARD, Provenance, TaskCard
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import named_precision
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import ExtraRuns, learn_from_fewer, search_values
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics
 from adaptbert.tasks.seed_run import Measured, ScoredSeed, SeedInputs, TrainedSeed, run_seed
-from adaptbert.training import distributed
+from adaptbert.training import ranks
 from adaptbert.training.resume import Work
 
 
@@ -168,7 +168,7 @@ def _begin(asked: TaskRun, described: TaskDescription, work: Work) -> TaskRun:
         return {
             "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
             "task": described.as_json(),
-            "devices": distributed.count(params.global_batch_size // params.micro_batch_size),
+            "devices": ranks.count(params.global_batch_size // params.micro_batch_size),
             "data": digests,
             "init": [asked.start.digest, asked.start.tokenizer.fingerprint],
         }

@@ -16,7 +16,7 @@ from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import Examples
@@ -24,9 +24,8 @@ from adaptbert.tasks.head import TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.tasks.module import FineTuning, logits
-from adaptbert.training.arguments import Fitted, TrainingArguments
+from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
 from adaptbert.training.document_stream import steps_of
-from adaptbert.training.early_stopping import KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 

@@ -6,8 +6,6 @@ from typing import Protocol
 
 import torch
 
-from adaptbert.training.early_stopping import KeepBest
-
 
 class MicroBatch(Protocol):
     """The input of a module's `training_step`."""
@@ -29,6 +27,21 @@ class MicroBatch(Protocol):
 Batches = Callable[[int], MicroBatch]
 """The k-th micro-batch of a run; for several devices it must be picklable."""
 
+Measure = Callable[[int], Mapping[str, float]]
+"""Measures the model after an optimizer step, which it gets."""
+
+
+@dataclass(frozen=True)
+class KeepBest:
+    """Keeps the weights of the measured step with the highest `metric`, one of the measures.
+
+    Attributes:
+        patience: measurements without a better one, after which the run ends.
+    """
+
+    metric: str
+    patience: int
+
 
 @dataclass(frozen=True)
 class TrainingArguments:
@@ -42,7 +55,7 @@ class TrainingArguments:
         seed: of dropout, micro-batch by micro-batch.
         loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
         parts: other values that `training_step` returns by these names; the curves get their means over micro-batches.
-        keep_best: selects the measured step that is kept, and when to stop; None keeps the last of all steps.
+        keep_best: None keeps the last of all steps.
     """
 
     steps: int
@@ -68,6 +81,3 @@ class Fitted:
     curve: list[dict[str, float]]
     counts: dict[str, int]
     step: int
-
-
-Measure = Callable[[int], Mapping[str, float]]

@@ -2,12 +2,11 @@
 
 A run is one stream of micro-batches 0 .. n-1; for Lightning the remaining ones are a single epoch. Each micro-batch,
 and every random draw in it, is a function of its number, so the state of a run is that number, the weights and the
-optimizer's means. Several devices (adaptbert.training.distributed) divide the micro-batches of an optimizer step among
+optimizer's means. Several devices (adaptbert.training.ranks) divide the micro-batches of an optimizer step among
 them, and the gradient is the mean as before: documents, masks and dropout do not depend on the number of devices.
 """
 
 import logging
-import signal
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,14 +19,12 @@ from torch import Tensor, nn
 
 from adaptbert.core.seeds import seed_of
 from adaptbert.runtime import signals
-from adaptbert.runtime.allocator import keep_freed_memory
-from adaptbert.runtime.libraries import same_bits
-from adaptbert.runtime.progress import Progress
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.libraries import keep_freed_memory, same_bits
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.worker_pool import batch_workers
 from adaptbert.training.arguments import Batches, Fitted, Measure, MicroBatch, TrainingArguments
-from adaptbert.training.distributed import Ranks, count, idle_devices, joined, started
 from adaptbert.training.monitor import MEANS, Monitor, part
+from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
 from adaptbert.training.savepoints import Savepoints
 
 CUDA_WORKERS = 2
@@ -70,8 +67,7 @@ def fit(
     world = count(plan.accumulate)
     if reason := idle_devices(plan.accumulate):
         print(f"  {reason}")
-    progress = Progress(plan.steps, run)
-    monitor = Monitor(plan, run, measure_at or {}, savepoints, progress)
+    monitor = Monitor(plan, run, measure_at or {}, savepoints)
     state = savepoints.latest() if savepoints else None
     if state is not None:
         monitor.restore(module, state)
@@ -80,15 +76,14 @@ def fit(
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
     may_end = frozenset(measure_at or ()) if plan.keep_best is not None else frozenset()
     job = _Job(module, batch, plan, monitor.step, part(state, MEANS) if state else {}, torch.get_num_threads(), may_end)
-    with monitor.closing(), started(world, follow) as ranks, signals.deferred(), progress.closing():
+    with monitor.closing(), started(world, follow) as ranks, signals.deferred():
         _train(ranks.share(job), ranks, monitor)
     return monitor.fitted(module)
 
 
 def follow(rank: int, world: int, store: str) -> None:
-    """The main function of a process that trains on a further device; arguments as of `distributed.joined`."""
-    signals.ignore()
-    signals.die_with_parent(signal.SIGKILL)
+    """The main function of a process that trains on a further device; arguments as of `ranks.joined`."""
+    signals.follow_parent()
     warnings.simplefilter("ignore")  # rank 0 shows them
     with joined(rank, world, store) as ranks:
         _train(ranks.share(None), ranks)
@@ -144,7 +139,7 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         batch_size=None,
         num_workers=workers,
         pin_memory=torch.cuda.is_available(),
-        worker_init_fn=_begin_worker if workers else None,
+        worker_init_fn=signals.follow_parent if workers else None,
         prefetch_factor=PREFETCHED if workers else None,
     )
     trainer.fit(job.module, train_dataloaders=loader)
@@ -179,12 +174,6 @@ class _Batches(torch.utils.data.Dataset[MicroBatch]):
         return self._batch(self._numbers[index])
 
 
-def _begin_worker(number: int) -> None:
-    """A worker ends with its parent process and leaves the signals of a terminal to it."""
-    signals.ignore()
-    signals.die_with_parent(signal.SIGKILL)
-
-
 class _Steps(pl.Callback):
     """Runs in every rank: seeds each micro-batch, averages and clips gradients; `monitor`, in rank 0, does the rest."""
 
@@ -197,7 +186,7 @@ class _Steps(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         # Lightning has installed its signal handlers, which would end the process with status 0.
         if self._monitor is None:
-            signals.ignore()
+            signals.follow_parent()
         else:
             signals.insist()
             self._monitor.begin()

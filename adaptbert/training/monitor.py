@@ -4,10 +4,9 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from copy import deepcopy
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 import pytorch_lightning as pl
 import torch
@@ -17,13 +16,11 @@ from adaptbert.codes import Code
 from adaptbert.core.files import write_json
 from adaptbert.model.to_device import HostCopy
 from adaptbert.runtime import signals
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.progress import Progress
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.arguments import Fitted, Measure, TrainingArguments
-from adaptbert.training.early_stopping import Best
-from adaptbert.training.savepoints import Savepoints, SaveThread, State
+from adaptbert.training.savepoints import Savepoints, State
 from adaptbert.training.stability import Diverged, Health
-from adaptbert.training.step_metrics import Reading, Readings
 
 LOG_EVERY = 10
 SAVE_SECONDS = 60.0
@@ -32,73 +29,221 @@ WEIGHTS, MEANS, BEST = "weights/", "optimizer/", "best/"
 """Prefixes of the tensors of a savepoint: weights, the optimizer's means, the best weights so far."""
 
 
+@dataclass
+class Best:
+    """The best measurement so far.
+
+    Attributes:
+        step: of the best one, 0 before the first.
+        value: its metric.
+        worse: measurements since then.
+    """
+
+    step: int = 0
+    value: float = -math.inf
+    worse: int = 0
+
+    def observe(self, step: int, value: float) -> bool:
+        """Whether this measurement is the best so far; of equal ones the first is. NaN is never better."""
+        if self.step > 0 and not value > self.value:
+            self.worse += 1
+            return False
+        self.step, self.value, self.worse = step, -math.inf if math.isnan(value) else value, 0
+        return True
+
+
+@dataclass
+class Past:
+    """The values of a savepoint: what a run knows of its past besides tensors.
+
+    Attributes:
+        last: the last finite loss and its parts, which stand in where no loss of an interval is finite.
+        since_logged, since_measured: loss and parts of each step with a finite loss since then.
+    """
+
+    last: list[float]
+    curve: list[dict[str, float]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: {"tokens": 0})
+    since_logged: list[list[float]] = field(default_factory=list)
+    since_measured: list[list[float]] = field(default_factory=list)
+    health: Health = field(default_factory=Health)
+    best: Best = field(default_factory=Best)
+
+
+@dataclass(frozen=True)
+class Step:
+    """An optimizer step that is done.
+
+    Attributes:
+        counts: sums over the run, until and with this step.
+        rate: the learning rate, where the step ends an interval of the log.
+    """
+
+    number: int
+    counts: dict[str, int]
+    rate: float | None
+
+
+class Numbers:
+    """Losses and norms of optimizer steps on their way from the device, which reading them at once would make wait.
+
+    The numbers of an interval are copied while training goes on, and read when the next interval ends. Where somebody
+    needs them earlier, all are read, and the device waits.
+    """
+
+    def __init__(self) -> None:
+        self._new: list[tuple[Step, Tensor, Tensor]] = []
+        self._copied: list[tuple[list[Step], HostCopy]] = []
+
+    def add(self, step: Step, norm: Tensor, losses: Tensor) -> None:
+        """The norm of the gradient before clipping is a scalar; the loss and its parts are (1 + parts,)."""
+        self._new.append((step, norm, losses))
+
+    def end_interval(self) -> list[tuple[Step, float, list[float]]]:
+        """Begin to copy the numbers of the steps since the last call; step, norm and losses of those before."""
+        before, self._copied = self._copied, []
+        if self._new:
+            numbers = torch.stack([torch.cat([norm[None], losses]) for _, norm, losses in self._new])
+            self._copied.append(([step for step, _, _ in self._new], HostCopy([numbers])))
+            self._new = []
+        return [
+            (step, norm, losses)
+            for steps, copy in before
+            for step, (norm, *losses) in zip(steps, copy.tensors()[0].tolist(), strict=True)
+        ]
+
+    def all(self) -> list[tuple[Step, float, list[float]]]:
+        """The same of all steps that were not read yet; waits for the device."""
+        return [*self.end_interval(), *self.end_interval()]
+
+
 class Monitor:
-    """Rank-0 logging, evaluation and saving: keeps the curve, and checks that losses and gradients are finite."""
+    """Keeps the curve, checks that losses and gradients are finite, measures, logs and saves."""
 
     def __init__(
-        self,
-        plan: TrainingArguments,
-        run: Run,
-        measure_at: Mapping[int, Measure],
-        savepoints: Savepoints | None,
-        progress: Progress,
+        self, plan: TrainingArguments, run: Run, measure_at: Mapping[int, Measure], savepoints: Savepoints | None
     ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
-        self._progress = progress
-        self._rule, self._best = plan.keep_best, Best()
-        self._best_weights: dict[str, Tensor] = {}
+        self._rule = plan.keep_best
+        self._progress = Progress(plan.steps, run)
         self.step = 0
-        self._curve: list[dict[str, float]] = []
-        self._counts: dict[str, int] = {"tokens": 0}
-        self._health = Health()
         self._names = (plan.loss_name, *plan.parts)
-        self._last = [math.nan for _ in self._names]  # the last finite loss, and its parts
-        self._since_logged: list[list[float]] = []
-        self._since_measured: list[list[float]] = []
-        self._readings = Readings()
-        self._read = 0  # the last step whose numbers were read
-        self._unlogged: list[tuple[int, float]] = []  # steps that end an interval, and their learning rate
-        self._thread = SaveThread()
+        self._past = Past([math.nan] * len(self._names))
+        self._best_weights: dict[str, Tensor] = {}
+        self._numbers = Numbers()
+        self._writer, self._writing = ThreadPoolExecutor(1, "savepoint"), Future[None]()
+        self._writing.set_result(None)
         self._saved = time.monotonic()
         self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
 
     @property
     def is_over(self) -> bool:
         """Whether training ends before its last step."""
-        return self._rule is not None and self._best.worse >= self._rule.patience
+        return self._rule is not None and self._past.best.worse >= self._rule.patience
 
     def fitted(self, module: pl.LightningModule) -> Fitted:
         """The result of the run; the module gets the best weights."""
+        past, health = self._past, self._past.health
         if self._rule is not None:
             _put(module, self._best_weights)
-        return Fitted(
-            self._curve,
-            {**self._counts, "skipped_steps": self._health.skipped, "spikes": self._health.spikes},
-            self.step if self._rule is None else self._best.step,
-        )
-
-    # Resuming and saving
+        counts = {**past.counts, "skipped_steps": health.skipped, "spikes": health.spikes}
+        return Fitted(past.curve, counts, self.step if self._rule is None else past.best.step)
 
     def restore(self, module: pl.LightningModule, state: State) -> None:
         """Restore the weights and the state of this monitor; the optimizer does not exist yet."""
         _put(module, part(state, WEIGHTS))
-        values, self.step = state.values, state.step
-        self._curve, self._counts, self._last = values["curve"], values["counts"], values["last"]
-        self._since_logged, self._since_measured = values["since_logged"], values["since_measured"]
-        self._health, self._best = Health(**values["health"]), Best(**values["best"])
-        self._best_weights = part(state, BEST)
+        self.step, self._best_weights = state.step, part(state, BEST)
+        own = {"health": Health(**state.values["health"]), "best": Best(**state.values["best"])}
+        self._past = Past(**{**state.values, **own})
 
     @contextmanager
     def closing(self) -> Iterator[None]:
-        """When this block ends, however it does, nothing is being written."""
-        try:
-            yield
-        finally:
-            self._thread.close()
+        """When this block ends, however it does, nothing is being written, and what is printed has its own line."""
+        with self._progress.closing():
+            try:
+                yield
+            finally:
+                self._writer.shutdown()
 
     def begin(self) -> None:
         """Called before the first step, and before the first of a resumed run."""
-        self._progress.begin(self.step, self._counts)
+        self._progress.begin(self.step, self._past.counts)
+
+    def after_step(
+        self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
+    ) -> None:
+        """After an optimizer step: the loss and its parts, (1 + parts,), the norm before clipping, and counts."""
+        past = self._past
+        past.counts = {**past.counts, **{name: past.counts.get(name, 0) + number for name, number in counts.items()}}
+        self.step += 1
+        rate = trainer.optimizers[0].param_groups[0]["lr"]
+        is_logged = self.step % LOG_EVERY == 0 or self.step == self._plan.steps
+        self._numbers.add(Step(self.step, past.counts, rate if is_logged else None), norm, losses)
+        if self.step in self._measure_at:
+            self._check(self._numbers.all())
+            with self._progress.paused():
+                self._measure(module)
+            if self.is_over and not is_logged:
+                self._log(self.step, rate)
+        last = self.step == self._plan.steps or self.is_over
+        stop = signals.received()
+        is_time = last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
+        save = self._savepoints is not None and is_time
+        report = last or self._progress.is_due()
+        unknown = report and math.isnan(past.last[0])
+        if save or last or stop or unknown or not _runs_ahead(module.device):
+            self._check(self._numbers.all())
+        elif is_logged:
+            self._check(self._numbers.end_interval())
+        if report:
+            self._progress.tell(self.step, past.counts, past.last[0])
+        if save:
+            with self._progress.paused():
+                self._save(trainer, module)
+                if last or stop:
+                    self._writing.result()
+        if stop and not last:
+            unsaved = "" if save else "; nothing could be saved"
+            raise signals.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{unsaved}")
+
+    def _check(self, steps: Sequence[tuple[Step, float, list[float]]]) -> None:
+        """Check the numbers of steps, in order, and log the intervals that they complete."""
+        past = self._past
+        for step, norm, losses in steps:
+            try:
+                warning = past.health.observe(step.number, losses[0], norm)
+            except Diverged as error:
+                error.trained = dict(step.counts)
+                self._explain()
+                raise
+            if warning:
+                print(f"  warning: {warning}")
+            if math.isfinite(losses[0]):
+                past.last = losses
+                past.since_logged.append(losses)
+                past.since_measured.append(losses)
+            if step.rate is not None:
+                self._log(step.number, step.rate)
+
+    def _log(self, step: int, rate: float) -> None:
+        self._run.log_metrics({**self._means(self._past.since_logged), "train/learning_rate": rate}, step)
+        self._past.since_logged = []
+
+    def _measure(self, module: pl.LightningModule) -> None:
+        past, measures = self._past, self._measure_at[self.step](self.step)
+        self._run.log_metrics(measures, self.step)
+        here = {"step": self.step, "tokens": past.counts["tokens"]}
+        past.curve.append({**here, **measures, **self._means(past.since_measured)})
+        past.since_measured = []
+        if self._rule is not None and past.best.observe(self.step, measures[self._rule.metric]):
+            self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
+
+    def _means(self, steps: list[list[float]]) -> dict[str, float]:
+        """Mean loss and parts of the steps with a finite loss; if there are none, those of the last such step."""
+        if not steps and math.isnan(self._past.last[0]):
+            raise self._diverged("no loss was finite yet")
+        values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._past.last
+        return dict(zip(self._names, values, strict=True))
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert self._savepoints is not None
@@ -118,121 +263,18 @@ class Monitor:
         if broken:
             raise self._diverged(f"{broken[0]} is not finite")
         self._run.flush()  # a resumed process does not log these steps again
+        state = State(self.step, tensors, asdict(self._past))
         if ahead:
-            self._thread.save(self._savepoints, State(self.step, tensors, deepcopy(self._values())))
+            self._writing.result()  # one at a time; the error of the one before ends the run
+            self._writing = self._writer.submit(self._savepoints.save, state)
         else:
-            self._savepoints.save(State(self.step, tensors, self._values()))
+            self._savepoints.save(state)
         self._saved = time.monotonic()
         # Saving takes at most 1 / SAVE_SHARE of the time, however large the model and slow the disk.
         self._save_seconds = max(self._save_seconds, SAVE_SHARE * (self._saved - began))
 
-    def _values(self) -> dict[str, Any]:
-        """Of a savepoint, besides its tensors."""
-        return {
-            "curve": self._curve,
-            "counts": self._counts,
-            "since_logged": self._since_logged,
-            "since_measured": self._since_measured,
-            "last": self._last,
-            "health": asdict(self._health),
-            "best": asdict(self._best),
-        }
-
-    # Training
-
-    def after_step(
-        self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
-    ) -> None:
-        """After an optimizer step: the loss and its parts, (1 + parts,), the norm before clipping, and counts."""
-        for name, number in counts.items():
-            self._counts[name] = self._counts.get(name, 0) + number
-        self.step += 1
-        self._readings.add(self.step, self._counts, norm, losses)
-        measured = self.step in self._measure_at
-        if measured:
-            self._observe(self._readings.all())
-            with self._progress.paused():
-                self._measure(module)
-        last = self.step == self._plan.steps or self.is_over
-        stop = signals.received()
-        save = self._savepoints is not None and (
-            last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
-        )
-        logged = self.step % LOG_EVERY == 0 or last
-        if logged:
-            self._unlogged.append((self.step, trainer.optimizers[0].param_groups[0]["lr"]))
-        report = last or self._progress.is_due()
-        unknown = report and math.isnan(self._last[0])
-        if save or last or stop or unknown or not _runs_ahead(module.device):
-            self._observe(self._readings.all())
-        elif logged:
-            self._observe(self._readings.end_interval())
-        if report:
-            self._progress.tell(self.step, self._counts, self._last[0])
-        if save:
-            with self._progress.paused():
-                self._save(trainer, module)
-                if last or stop:
-                    self._thread.wait()
-        if stop and not last:
-            unsaved = "" if save else "; nothing could be saved"
-            raise signals.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{unsaved}")
-
-    def _observe(self, readings: Sequence[Reading]) -> None:
-        """Check the numbers of steps, in order, and log the intervals that they complete."""
-        for reading in readings:
-            self._log(before=reading.step)
-            self._check(reading)
-            self._read = reading.step
-        self._log(before=self._read + 1)
-
-    def _check(self, reading: Reading) -> None:
-        loss = reading.losses[0]
-        try:
-            warning = self._health.observe(reading.step, loss, reading.norm)
-        except Diverged as error:
-            error.trained = dict(reading.counts)
-            self._explain()
-            raise
-        if warning:
-            self._progress.note(f"warning: {warning}")
-        if math.isfinite(loss):
-            self._last = reading.losses
-            self._since_logged.append(self._last)
-            self._since_measured.append(self._last)
-
-    def _log(self, before: int) -> None:
-        """The intervals that ended before this step."""
-        while self._unlogged and self._unlogged[0][0] < before:
-            step, rate = self._unlogged.pop(0)
-            means = self._means(self._since_logged)
-            self._run.log_metrics({**means, "train/learning_rate": rate}, step)
-            self._since_logged = []
-
-    def _measure(self, module: pl.LightningModule) -> None:
-        measures = self._measure_at[self.step](self.step)
-        self._run.log_metrics(measures, self.step)
-        self._curve.append(
-            {
-                "step": self.step,
-                "tokens": self._counts["tokens"],
-                **measures,
-                **self._means(self._since_measured),
-            }
-        )
-        self._since_measured = []
-        if self._rule is not None and self._best.observe(self.step, measures[self._rule.metric]):
-            self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
-
-    def _means(self, steps: list[list[float]]) -> dict[str, float]:
-        """Mean loss and parts of the steps with a finite loss; if there are none, those of the last such step."""
-        if not steps and math.isnan(self._last[0]):
-            raise self._diverged("no loss was finite yet")
-        values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._last
-        return dict(zip(self._names, values, strict=True))
-
     def _diverged(self, problem: str) -> Diverged:
-        return Diverged(Code.DIVERGED, f"step {self.step}", problem, "lower learning_rate", self._counts)
+        return Diverged(Code.DIVERGED, f"step {self.step}", problem, "lower learning_rate", self._past.counts)
 
     def _explain(self) -> None:
         """Write the steps that diverged; seed and number reproduce their micro-batches."""
@@ -240,7 +282,7 @@ class Monitor:
             return
         self._savepoints.folder.mkdir(parents=True, exist_ok=True)
         path = self._savepoints.folder / "diverged.json"
-        steps = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._health.bad}
+        steps = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._past.health.bad}
         write_json(path, steps)
         self._run.log_artifact(path)
         print(f"  the steps that went wrong are in {path}")

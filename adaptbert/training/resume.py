@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json, write_json
 from adaptbert.runtime.locks import finish
 from adaptbert.training.savepoints import Savepoints
@@ -23,16 +24,14 @@ KEY = "key.json"
 class Work:
     """The work folder of one stage, locked by this process (adaptbert.runtime.locks).
 
+    Args:
+        code: a digest of the code that decides what the stage writes (adaptbert.config.code_digest).
+
     Attributes:
         run: folder of the run that `begin` named.
     """
 
     def __init__(self, folder: Path, code: str) -> None:
-        """Take the work folder of a stage.
-
-        Args:
-            code: a digest of the code that decides what the stage writes (adaptbert.runtime.code_digest).
-        """
         self.folder = self.run = folder
         self._code = code
 
@@ -46,9 +45,11 @@ class Work:
         self.run = self._run_of(full_key)
         if (self.run / KEY).is_file():
             return
+        here = flatten(full_key)
         for other in sorted(self.folder.glob(f"*/{KEY}")):
-            changed = ", ".join(sorted(_differences(read_json(other), full_key)))
-            print(f"  an unfinished run is left alone: it had other {changed}")
+            there = flatten(read_json(other))
+            changed = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+            print(f"  an unfinished run is left alone: it had other {', '.join(changed)}")
         write_json(self.run / KEY, full_key)
 
     def is_begun(self, key: Mapping[str, Any]) -> bool:
@@ -57,7 +58,7 @@ class Work:
 
     def savepoints(self, name: str = "") -> Savepoints:
         """Of the run; `name` tells several in one stage apart, such as seeds."""
-        return Savepoints(self.run / name if name else self.run)
+        return Savepoints(self.run / name)
 
     def finish(self, metrics: Path) -> None:
         """The outputs are written, `metrics` last."""
@@ -84,13 +85,3 @@ def _environment() -> dict[str, Any]:
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "deterministic": same_bits() or not torch.cuda.is_available(),
     }
-
-
-def _differences(old: Any, new: Any, place: str = "") -> set[str]:
-    """Dotted places at which two JSON values differ."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        places: set[str] = set()
-        for key in old.keys() | new.keys():
-            places |= _differences(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
-        return places
-    return set() if old == new else {place}

@@ -13,7 +13,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -37,7 +36,6 @@ class State:
 
     Attributes:
         step: optimizer steps that are done.
-        tensors: by name.
         values: anything that JSON can hold; floats come back with equal bits.
     """
 
@@ -89,7 +87,7 @@ class Savepoints:
             part.unlink(missing_ok=True)
             raise
         self._at("renamed")
-        for _, old in self._newest_first()[MAX_SAVEPOINTS:]:
+        for old in self._newest_first()[MAX_SAVEPOINTS:]:
             old.unlink()
             self._at("pruned")
 
@@ -104,64 +102,25 @@ class Savepoints:
         for left in self.folder.glob(".*.part"):
             left.unlink()
         paths = self._newest_first()
-        for step, path in paths:
-            match = NAME.fullmatch(path.name)
-            if match and file_digest(path) == match[2]:
+        for path in paths:
+            step, digest = path.stem.split("-")
+            if file_digest(path) == digest:
                 with safe_open(path, "pt") as file:
                     tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-                    return State(step, tensors, json.loads(file.metadata()[VALUES]))
+                    return State(int(step), tensors, json.loads(file.metadata()[VALUES]))
             path.rename(path.with_suffix(".bad"))
             print(f"warning: {path} is damaged and set aside; the one before it is taken", file=sys.stderr)
         if paths:
+            problem = f"each of its {len(paths)} savepoints is damaged"
             remedy = f"remove {self.folder} to train again from the first step"
-            raise BadData(
-                Code.DAMAGED_CHECKPOINT, self.folder, f"each of its {len(paths)} savepoints is damaged", remedy
-            )
+            raise BadData(Code.DAMAGED_CHECKPOINT, self.folder, problem, remedy)
         return None
 
     def clear(self) -> None:
         """Remove them all: the run has its result."""
-        for _, path in self._newest_first():
+        for path in self._newest_first():
             path.unlink()
 
-    def _newest_first(self) -> list[tuple[int, Path]]:
-        """By step, not by modification time."""
-        named = ((NAME.fullmatch(path.name), path) for path in sorted(self.folder.glob("*.safetensors")))
-        return sorted(((int(match[1]), path) for match, path in named if match), reverse=True)
-
-
-class SaveThread:
-    """Writes savepoints beside training, one at a time.
-
-    A process that ends in any other way than by a kill waits for the one in flight.
-    """
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "savepoint")
-        self._writing: Future[None] | None = None
-
-    def save(self, savepoints: Savepoints, state: State) -> None:
-        """Begin to write a savepoint when the one before is written.
-
-        Args:
-            state: nothing of it may change from now on.
-
-        Raises:
-            OSError: the one before could not be written.
-        """
-        self.wait()
-        self._writing = self._pool.submit(savepoints.save, state)
-
-    def wait(self) -> None:
-        """Until nothing is in flight.
-
-        Raises:
-            OSError: what was in flight could not be written.
-        """
-        writing, self._writing = self._writing, None
-        if writing is not None:
-            writing.result()
-
-    def close(self) -> None:
-        """As `wait`, without its error: another one has ended the run."""
-        self._pool.shutdown()
+    def _newest_first(self) -> list[Path]:
+        """By step, which begins the name, not by modification time."""
+        return sorted((path for path in self.folder.glob("*.safetensors") if NAME.fullmatch(path.name)), reverse=True)

@@ -73,36 +73,33 @@ class Health:
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self._skip(step, loss, norm)
         self.in_a_row = 0
-        warning = self._spike(step, loss, norm)
+        spike = self._spike(loss, norm)
+        self.spikes += bool(spike)
         self.norms = [*self.norms[1 - WINDOW :], norm]
         deviation = loss - self.mean
         decay = min(DECAY, 1 - 1 / (len(self.norms) + 1))  # the first values are averaged with equal weights
         self.mean += (1 - decay) * deviation
         self.variance = decay * (self.variance + (1 - decay) * deviation**2)
-        return warning
+        return f"step {step}: a spike, {spike}" if spike else ""
 
     def _skip(self, step: int, loss: float, norm: float) -> str:
         self.skipped += 1
         self.in_a_row += 1
         self.bad = [*self.bad[1 - WINDOW :], {"step": step, "loss": str(loss), "norm": str(norm)}]
         what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
+        often = ""
         if self.in_a_row == IN_A_ROW:
-            problem = f"{what}, {IN_A_ROW} steps in a row"
-            raise Diverged(Code.DIVERGED, f"step {step}", problem, "lower learning_rate")
-        if self.seen >= PATIENCE and self.skipped > SHARE * self.seen:
-            share = f"{self.skipped} of {self.seen} steps"
-            raise Diverged(Code.DIVERGED, f"step {step}", f"{what}, as in {share}", "lower learning_rate")
+            often = f", {IN_A_ROW} steps in a row"
+        elif self.seen >= PATIENCE and self.skipped > SHARE * self.seen:
+            often = f", as in {self.skipped} of {self.seen} steps"
+        if often:
+            raise Diverged(Code.DIVERGED, f"step {step}", what + often, "lower learning_rate")
         return f"step {step}: {what}; the step is skipped"
 
-    def _spike(self, step: int, loss: float, norm: float) -> str:
+    def _spike(self, loss: float, norm: float) -> str:
         if len(self.norms) < WINDOW:
             return ""
-        usual = median(self.norms)
         if loss - self.mean > LOSS_DEVIATIONS * math.sqrt(self.variance):
-            what = f"loss {loss:.3f}, usually {self.mean:.3f}"
-        elif norm > NORM_RATIO * usual:
-            what = f"norm of the gradient {norm:.3g}, usually {usual:.3g}"
-        else:
-            return ""
-        self.spikes += 1
-        return f"step {step}: a spike, {what}"
+            return f"loss {loss:.3f}, usually {self.mean:.3f}"
+        usual = median(self.norms)
+        return f"norm of the gradient {norm:.3g}, usually {usual:.3g}" if norm > NORM_RATIO * usual else ""

@@ -6,21 +6,18 @@ from typing import Any
 
 import pytest
 
-from adaptbert.comparison.judging import judged
+from adaptbert.comparison.judging import judged, tested
 from adaptbert.comparison.records import Comparison, Cost, Step
 from adaptbert.config.schema.comparison import PRIMARY
-from adaptbert.statistics.multiplicity import adjusted_p
-from adaptbert.statistics.verdicts import Verdict
+from adaptbert.statistics.verdicts import Verdict, adjusted_p
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
-from tests.support.simulated import LIFTED, Simulated, compared, simulate
-
-QUESTION = "task_transfer_after_domain"
+from tests.support.simulated import ACCURACY, LIFTED, Simulated, compared, simulate
 
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    """Draws lie two points apart; the domain text helps, a task step after it brings nothing."""
+    """Replicates lie two points apart; the domain text helps, a task step after it brings nothing."""
     root = tmp_path_factory.mktemp("noisy")
     return simulate(root, tasks=["section"], draws=3, accuracy=LIFTED, draw_spread=0.02, dice_seed=3)
 
@@ -29,7 +26,7 @@ def step_of(comparison: Comparison, name: str) -> Step:
     return known(comparison.tasks[0].step(name))
 
 
-def test_general_pre_training_is_one_run_whatever_the_draws(noisy: Simulated) -> None:
+def test_general_pre_training_is_one_run_whatever_the_replicates(noisy: Simulated) -> None:
     comparison = compared(noisy, primary=["pretrain", "climb", "domain_transfer"])
     for name in ("pretrain", "climb"):
         step = step_of(comparison, name)
@@ -38,6 +35,18 @@ def test_general_pre_training_is_one_run_whatever_the_draws(noisy: Simulated) ->
     assert (domain.verdict, domain.replicates) == ("worth_it", 3)
     assert domain.p_holm == known(domain.difference).p, "the only one that has a verdict"
     assert step_of(comparison, "domain_text").verdict == "descriptive", "no primary question here"
+
+
+def test_where_each_step_was_trained_once_no_verdict_is_given(tmp_path: Path) -> None:
+    """Domain text seems to help beyond all doubt, and five seeds and all test rows agree."""
+    accuracy = ACCURACY | {"general_long": 0.50, "domain": 0.90, "domain_task": 0.60}
+    sure = compared(simulate(tmp_path, seeds=range(1, 6), accuracy=accuracy))
+    for task in sure.tasks:
+        for step in task.steps:
+            expected = ("one_draw" if step.primary else "descriptive", None, None)
+            assert (step.verdict, step.p_holm, step.needed) == expected
+        assert known(known(known(task.step("domain_text")).difference).low) > 0.1, "the weights differ without doubt"
+    assert sure.replicated == []
 
 
 @pytest.mark.parametrize(
@@ -58,10 +67,10 @@ def test_verdicts_are_against_the_smallest_gain_worth_having(
 
 
 def test_p_is_adjusted_over_the_primary_questions_of_all_tasks(repeated: Comparison) -> None:
-    steps = [step for task in repeated.tasks for step in task.steps if step.primary]
-    p_values = [step.difference.p for step in steps if step.difference is not None and step.difference.p is not None]
-    assert [step.p_holm for step in steps] == adjusted_p(p_values)
-    assert len(p_values) == 4, "two questions on two tasks"
+    steps = tested(repeated.tasks)
+    assert [(step.name, step.p_holm) for step in steps] == list(
+        zip(2 * PRIMARY, adjusted_p([known(known(step.difference).p) for step in steps]), strict=True)
+    )
 
 
 def test_what_could_be_shown_is_known_of_every_step_with_an_interval(repeated: Comparison) -> None:
@@ -80,40 +89,38 @@ def test_what_could_be_shown_is_known_of_every_step_with_an_interval(repeated: C
 def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(noisy: Simulated) -> None:
     """Its test rows suffice for a gain of three points."""
     needed = known(step_of(compared(noisy, worth=0.03), "task_transfer_after_domain").needed)
-    assert needed.rows is None
     design = known(needed.design)
-    assert min(design.replicates, design.seeds) >= 3
-    assert design.tflop > 0
+    assert (needed.rows, min(design.replicates, design.seeds) >= 3, design.tflop > 0) == (None, True, True)
 
 
 def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) -> None:
     """Rows that do the same to all runs of an arm, unlike those of `noisy`."""
-    tasks = compared(noisy).tasks
+    tasks, question = compared(noisy).tasks, "task_transfer_after_domain"
     of_rows = Simulator(3).study(World(draws=3, seeds=3, draw=0.1, rows=1.2)).study()
     results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, tflop_of_run=0.1) for task in tasks}
-    one_more = Cost(1000, 1.0)
     fine, finer = (
-        known(known(judged(tasks, results, worth, 0.95, one_more)[0].step(QUESTION)).needed) for worth in (0.01, 0.005)
+        known(known(judged(tasks, results, worth, 0.95, Cost(1000, 1.0))[0].step(question)).needed)
+        for worth in (0.01, 0.005)
     )
     assert (fine.design, finer.design) == (None, None)
     assert known(fine.rows) > 300, "more than there are"
     assert finer.rows == pytest.approx(4 * known(fine.rows), rel=0.01), "half the difference, four times as many"
 
 
-def test_an_effect_replicated_tasks_is_counted_with_draws_alone(repeated: Comparison, comparison: Comparison) -> None:
+def test_an_effect_on_several_tasks_is_counted_with_replicates_alone(
+    repeated: Comparison, comparison: Comparison
+) -> None:
     text, task_step = repeated.replicated
     assert (text.question, text.base, text.tasks, text.gains, text.losses) == ("domain_text", "small", 2, 2, 0)
     assert (task_step.question, task_step.gains, task_step.losses) == ("task_transfer_after_domain", 0, 0)
-    assert {known(task.step("domain_text")).verdict for task in repeated.tasks} == {"worth_it"}
     assert comparison.replicated == []
 
 
 def test_a_missing_arm_leaves_its_questions_without_a_verdict_and_the_others_with_one(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], draws=2, accuracy=LIFTED)
-    for draw in (1, 2):
-        (made.root / f"metrics/finetune/section-domain_task-small-{draw}.json").unlink()
+    for number in (1, 2):
+        (made.root / f"metrics/finetune/section-domain_task-small-{number}.json").unlink()
     comparison = compared(made)
     assert step_of(comparison, "task_transfer_after_domain").verdict == "untested"
     text = step_of(comparison, "domain_text")
-    assert text.verdict == "worth_it"
-    assert text.p_holm == known(text.difference).p
+    assert (text.verdict, text.p_holm) == ("worth_it", known(text.difference).p)

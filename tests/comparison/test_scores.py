@@ -1,47 +1,38 @@
-"""Scores on resampled rows are those of the metric itself on the same rows, for every target."""
+"""Scores on resampled rows are those of the metric itself on the same rows, whoever answered them in whatever order."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.comparison.scores import scorer
+from adaptbert.comparison.scores import ResampledRows, scorer
 from adaptbert.config.schema.task_types import Target
 from adaptbert.data import tag_schemes
+from adaptbert.data.labelled_set import split
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
+from adaptbert.statistics.study import RESAMPLES
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, classification_metrics
 from tests.support import tiny_tasks
 
 LABELS = ["a", "b", "c"]
 SHAPES = {target: shape for shape, target in tiny_tasks.KINDS}
 WORDS = st.lists(st.sampled_from(["the", "cell", "wall", "of", "rice", "Wall."]), max_size=4).map(" ".join)
-
-
-def tags_of(row: Sequence[str]) -> list[str]:
-    return tag_schemes.legal(list(row), "bio")
-
-
-def answer(target: Target) -> st.SearchStrategy[Any]:
-    match target:
-        case "class":
-            return st.sampled_from(LABELS)
-        case "labels":
-            return st.lists(st.sampled_from(LABELS), unique=True)
-        case "number":
-            return st.floats(-50, 50).map(lambda value: round(value, 2))
-        case "spans":
-            return st.lists(st.sampled_from(["O", "B-x", "I-x", "B-y", "I-y"]), min_size=4, max_size=4).map(tags_of)
-        case "tags":
-            return st.lists(st.sampled_from(LABELS), min_size=3, max_size=3)
-        case "answer":
-            return WORDS
-
-
-def right_answer(target: Target) -> st.SearchStrategy[Any]:
-    return st.lists(WORDS, max_size=2) if target == "answer" else answer(target)
+TAGS = st.lists(st.sampled_from(["O", "B-x", "I-x", "B-y", "I-y"]), min_size=4, max_size=4)
+ANSWERS: dict[Target, st.SearchStrategy[Any]] = {
+    "class": st.sampled_from(LABELS),
+    "labels": st.lists(st.sampled_from(LABELS), unique=True),
+    "number": st.floats(-50, 50).map(lambda value: round(value, 2)),
+    "spans": TAGS.map(lambda tags: tag_schemes.legal(tags, "bio")),
+    "tags": st.lists(st.sampled_from(LABELS), min_size=3, max_size=3),
+    "answer": WORDS,
+}
+RIGHT = ANSWERS | {"answer": st.lists(WORDS, max_size=2)}
 
 
 @pytest.mark.parametrize("target", get_args(Target))
@@ -49,8 +40,9 @@ def right_answer(target: Target) -> st.SearchStrategy[Any]:
 @given(draw=st.data())
 def test_weighted_rows_score_as_repeated_rows(target: Target, draw: st.DataObject) -> None:
     rows = draw.draw(st.integers(2, 12))
-    gold = draw.draw(st.lists(right_answer(target), min_size=rows, max_size=rows))
-    predicted = draw.draw(st.lists(answer(target), min_size=rows, max_size=rows))
+    gold, predicted = (
+        draw.draw(st.lists(answers[target], min_size=rows, max_size=rows)) for answers in (RIGHT, ANSWERS)
+    )
     taken = draw.draw(st.lists(st.integers(0, rows - 1), min_size=rows, max_size=rows))
     weights = np.stack([np.ones(rows, np.uint8), np.bincount(taken, minlength=rows).astype(np.uint8)])
     # The script of all right answers decides between words and characters, so it is the same for every resample.
@@ -71,3 +63,49 @@ def test_large_sets_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = scorer("class", gold, weights)(predicted)
     monkeypatch.setattr("adaptbert.comparison.scores.ROWS_AT_ONCE", 1000)
     assert (scorer("class", gold, weights)(predicted) == whole).all()
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    return tiny_tasks.task(tmp_path / "task", "single_sentence", (20, 12, 40))
+
+
+def test_rows_of_one_context_are_drawn_together(tmp_path: Path) -> None:
+    folder = tiny_tasks.task(tmp_path / "questions", "extractive_answer", (12, 12, 12))
+    rows = split(folder, "test")
+    assert ResampledRows(folder, {}).groups == 12
+    for place, row in enumerate(rows):
+        row |= {"context": rows[0]["context"] if place < 4 else row["context"], "question": f"Which fish, {place}?"}
+    pq.write_table(pa.Table.from_pylist(rows), folder / "test.parquet")
+    assert ResampledRows(folder, {}).groups == 9, "four questions are about one text"
+    assert ResampledRows(folder, {}).are_grouped
+
+
+def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
+    rows = [str(row["id"]) for row in split(sentences, "test")]
+    by_author = ResampledRows(sentences, {row: f"author {place // 10}" for place, row in enumerate(rows)})
+    assert (ResampledRows(sentences, {}).are_grouped, by_author.are_grouped, by_author.groups) == (False, True, 4)
+    half = ResampledRows(sentences, dict.fromkeys(rows[:20], "one author"))
+    assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
+
+
+def test_predictions_have_every_seed_whatever_the_order_of_their_rows(sentences: Path, tmp_path: Path) -> None:
+    rows = ResampledRows(sentences, {})
+    gold = {row["id"]: row["label"] for row in split(sentences, "test")}
+    other = dict.fromkeys(gold, "code")
+
+    def scores(by_seed: dict[int, dict[str, str]]) -> np.ndarray:
+        answers = [
+            {"seed": seed, "id": name, "gold": gold[name], "predicted": answer, "confidence": 0.9}
+            for seed, own in by_seed.items()
+            for name, answer in own.items()
+        ]
+        pq.write_table(pa.Table.from_pylist(answers), tmp_path / "one.parquet")
+        return rows.of_runs(tmp_path / "one.parquet")
+
+    forwards = scores({1: gold, 2: other})
+    assert forwards.shape == (2, RESAMPLES)
+    assert forwards.tolist() == scores({1: gold, 2: dict(reversed(other.items()))}).tolist()
+    assert scores({1: gold}).tolist() == [[1.0] * RESAMPLES]
+    expected = (1 + classification_metrics(list(gold.values()), list(other.values()))["f1_macro"]) / 2
+    assert float(np.mean(forwards)) == pytest.approx(expected, abs=0.01)

@@ -11,9 +11,8 @@ from mlflow import MlflowClient
 
 from adaptbert.comparison.records import Arm, Task
 from adaptbert.report.mlflow_runs import cells_of, cells_of_arm, order
-from adaptbert.runtime.origin import Recipe
-from adaptbert.runtime.tracking.run import open_run
-from adaptbert.runtime.tracking.store import EXPERIMENT
+from adaptbert.runtime.mlflow import EXPERIMENT, open_run
+from adaptbert.runtime.origin import recipe_name
 from tests.support.markdown import read, spans
 
 PAGE = "docs/how-to/compare-in-mlflow.md"
@@ -70,7 +69,7 @@ def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> No
         "tags.stage = 'domain_transfer'": {"domain_transfer domain small 1"},
         "tags.checkpoint = 'DIGEST'": {"domain section small-1"},
     }
-    recipe = Recipe.read(Path("params.yaml")).name
+    recipe = recipe_name(Path("params.yaml"))
     blocks = re.findall(r"^(tags\..+)$", read(PAGE), flags=re.MULTILINE)
     assert expected.keys() <= {" ".join(each.split()) for each in (*blocks, *spans(PAGE))}
     for condition, names in expected.items():

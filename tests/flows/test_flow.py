@@ -1,24 +1,27 @@
 """flows/recipe.py with a real server, a real worker and real DVC, on a toy pipeline of four stages."""
 
-import asyncio
 import json
 import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
+import psutil
 import pytest
-from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
-from prefect.states import exception_to_failed_state
 
 from adaptbert.core.processes import cores
 from flows.devices import cuda_ids
-from flows.recipe import DvcLocked, StageFailed, may_pass
-from flows.stage_process import CommandFailed, heard
 from tests.support.project import alive, free_port, stopped_at_the_end, wait_until
-from tests.support.toy_flow import Toy
+from tests.support.toy_flow import TOY_STAGE_ENTRY, Toy, served
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    with served(tmp_path_factory.mktemp("toy"), tmp_path_factory.mktemp("home")) as toy:
+        yield toy
 
 
 def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
@@ -110,57 +113,44 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
 
 
 UNTIL_START = ("--until", "start")
-IN_DVC_YAML = "error: AB-198 dvc.yaml: "
 
 
 @pytest.mark.parametrize(
-    ("arguments", "file", "edit", "messages"),
+    ("arguments", "file", "old", "new", "message"),
     [
         (
-            ("--until", "compair"), "params.yaml", str,
-            ["no stage 'compair' (did you mean 'compare'?)\n  known: start, left, right, compare"],
+            ("--until", "compair"), "params.yaml", "", "",
+            "no stage 'compair' (did you mean 'compare'?)\n  known: start, left, right, compare",
         ),
-        (("--jobs", "0"), "params.yaml", str, ["jobs: Input should be greater than or equal to 1"]),
+        (("--jobs", "0"), "params.yaml", "", "", "jobs: Input should be greater than or equal to 1"),
         (
-            UNTIL_START, "params.yaml", lambda text: text.replace("vocabulary_size: 8000", "lowercas: true"),
-            ["unknown key 'lowercas' (did you mean 'lowercase'?)"],
+            UNTIL_START, "params.yaml", "vocabulary_size: 8000", "lowercas: true",
+            "unknown key 'lowercas' (did you mean 'lowercase'?)",
         ),
-        ((), "dvc.yaml", lambda _: None, [IN_DVC_YAML, "it names no stage, or is missing"]),
-        ((), "dvc.yaml", lambda _: "stages: [\n", [IN_DVC_YAML, "expected node content"]),
-        ((), "dvc.yaml", lambda _: "stages: 3\n", [IN_DVC_YAML, "validation failed"]),
-        ((), "dvc.yaml", lambda _: "stages:\n a:\n  cmd: ${no}\n", [IN_DVC_YAML, "Could not find 'no'"]),
+        ((), "dvc.yaml", "stages:", "stages: [", "error: AB-198 dvc.yaml: "),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_message_before_anything_starts(
-    toy: Toy, arguments: tuple[str, ...], file: str, edit: Callable[[str], str | None], messages: list[str]
+    toy: Toy, arguments: tuple[str, ...], file: str, old: str, new: str, message: str
 ) -> None:
     """Also params that no stage asked for reads: the flow looks before it reads the graph."""
     toy.order()
-    path = toy.root / file
-    before = path.read_text()
-    after = edit(before)
-    path.write_text(after) if after is not None else path.unlink()
-    try:
+    with toy.edited(file, old, new):
         ran = toy.run("flows.recipe", *arguments)
-    finally:
-        path.write_text(before)
     assert ran.returncode == 78, ran.stdout
-    assert [message for message in messages if message not in ran.stdout] == [], ran.stdout
+    assert message in ran.stdout
     assert "Traceback" not in ran.stdout
     assert not toy.began("start")
 
 
 def test_the_plan_is_made_first(toy: Toy) -> None:
     """So a name that is new in params.yaml needs no other command."""
-    before = {path: path.read_text() for path in (toy.root / "params.yaml", toy.root / "plan.json")}
-    params, plan = before
-    params.write_text(before[params].replace("replicates: 2", "replicates: 3"))
-    try:
+    plan = toy.root / "plan.json"
+    before = plan.read_text()
+    with toy.edited("params.yaml", "replicates: 2", "replicates: 3"):
         ran = toy.run("flows.recipe", *UNTIL_START)
         assert (ran.returncode, '"general-small-3"' in plan.read_text()) == (0, True), ran.stdout
-    finally:
-        for path, text in before.items():
-            path.write_text(text)
+    plan.write_text(before)
 
 
 @pytest.mark.slow
@@ -175,52 +165,6 @@ def test_runs_without_a_server(toy: Toy) -> None:
         begins = [toy.moment(stage, "begin") for stage in ("left", "right")]
         assert max(begins) < min(toy.moment(stage, "end") for stage in ("left", "right")), "side by side"
     assert (toy.root / "left.threads").read_text() == str(max(1, cores() // 2))
-
-
-@pytest.mark.parametrize(
-    ("error", "retried"),
-    [
-        (DvcLocked("busy"), True),
-        (ConcurrencySlotAcquisitionError("503 Service Unavailable"), True),
-        (StageFailed("a stage ended badly", 65), False),
-    ],
-)
-def test_what_is_tried_again(error: Exception, retried: bool) -> None:
-    """A server that was busy for a moment ended a flow of an hour."""
-
-    async def answer() -> bool:
-        unused: Any = None
-        return await may_pass(unused, unused, await exception_to_failed_state(error))
-
-    assert asyncio.run(answer()) is retried
-
-
-@pytest.mark.parametrize(
-    ("printed", "kind", "shown"),
-    [
-        ("ERROR: failed to reproduce 'a': Unable to acquire lock. Most likely", DvcLocked, 1),
-        ("ERROR: unexpected error - ('/x/.git/index', '/x/.git/index.lock'): [Errno 17] File exists", DvcLocked, 1),
-        ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", DvcLocked, 1),
-        ("ERROR: failed to reproduce 'a': exited with 65", StageFailed, 2),
-        (
-            "ERROR: the disk is busy, it is being blocked by x\nERROR: failed to reproduce: exited with 65",
-            StageFailed,
-            3,
-        ),
-    ],
-)
-def test_a_lock_is_not_shown_as_an_error(printed: str, kind: type[StageFailed], shown: int) -> None:
-    """It is tried again; when no try is left, the message has the lines."""
-
-    def lines() -> Iterator[str]:
-        yield from f"Running stage 'a':\n{printed}\n".splitlines(keepends=True)
-        raise CommandFailed("dvc")
-
-    said: list[str] = []
-    with pytest.raises(kind) as caught:
-        heard("a", lines(), said.append)
-    assert (type(caught.value), len(said)) == (kind, shown)
-    assert printed in str(caught.value)
 
 
 @pytest.mark.slow
@@ -253,3 +197,103 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
         assert toy.run("prefect", "flow-run", "cancel", flow_run[0]).returncode == 0
         wait_until(lambda: not alive(pid), 30)
         assert not (toy.root / "start.end").exists()
+
+
+FOUR = ("a", "b", "c", "d")
+PRETENDED_TORCH = """
+class cuda:
+    @staticmethod
+    def device_count():
+        return 4
+"""
+
+
+def test_stages_side_by_side_have_devices_of_their_own(tmp_path: Path) -> None:
+    """Four stages on four slots; torch is made to say that there are four devices."""
+    stages = [
+        *((name, "toy.py", "true") for name in FOUR),
+        ("together", ", ".join(f"{name}.txt" for name in FOUR), "false"),
+    ]
+    entries = (
+        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind="outs", out=f"{name}.txt", gpu=gpu, option="cache: false")
+        for name, deps, gpu in stages
+    )
+    with served(tmp_path / "toy", tmp_path / "home") as toy:
+        (toy.root / "dvc.yaml").write_text("vars:\n  - toy.yaml\nstages:" + "".join(entries))
+        (toy.root / "torch.py").write_text(PRETENDED_TORCH)
+        toy.order(**dict.fromkeys(FOUR, (2.0, 0)), together=(0.1, 0))
+        assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "4").returncode == 0
+        done = toy.run("flows.recipe", "--until", "together", "--jobs", "4")
+        assert done.returncode == 0, done.stdout
+        assert {(toy.root / f"{stage}.devices").read_text() for stage in FOUR} == {"0", "1", "2", "3"}
+
+
+# Signals to a flow that somebody started in a terminal: what runs ends, nothing new starts, no slot stays taken.
+
+AGAIN = "the same command goes on from here"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["start", "left"])
+def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy, stage: str) -> None:
+    """The signal reaches the flow, the server that it brought, DVC and the stage, which saves its state.
+
+    `left` has a slot of the limit `gpu`, which nobody can give back to a server that has ended.
+    """
+    toy.order(**{stage: (60, 0)})
+    alone = toy.without_server()
+    with stopped_at_the_end(alone.start("flows.recipe")) as flow:
+        wait_until(lambda: toy.began(stage), 60)
+        pid = int((toy.root / f"{stage}.pid").read_text())
+        os.killpg(flow.pid, signal.SIGINT)
+        assert flow.wait(60) == 75
+    printed = alone.log_file("flows.recipe").read_text()
+    assert AGAIN in printed
+    assert "Traceback" not in printed, printed
+    assert not alive(pid)
+    toy.order()
+    again = alone.run("flows.recipe", timeout=120)
+    assert again.returncode == 0, again.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_before_the_first_stage_starts_none(toy: Toy, number: signal.Signals) -> None:
+    """With a server that lives on, while the flow asks DVC what is out of date."""
+    toy.order(start=(60, 0))
+    log = toy.log_file("flows.recipe")
+    log.unlink(missing_ok=True)
+    with stopped_at_the_end(toy.start("flows.recipe")) as flow:
+        wait_until(lambda: has_child(flow.pid, "dvc", "status"), 60)
+        os.kill(flow.pid, number)
+        assert flow.wait(60) == 75
+    assert AGAIN in log.read_text()
+    assert "Traceback" not in log.read_text()
+    assert not toy.began("start")
+
+
+@pytest.mark.slow
+def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy) -> None:
+    """As `kill` does, which sends the signal to this process and to no other."""
+    toy.order(left=(60, 0))
+    alone = toy.without_server()
+    log = alone.log_file("flows.recipe")
+    log.unlink(missing_ok=True)
+    with stopped_at_the_end(alone.start("flows.recipe")) as flow:
+        wait_until(lambda: toy.began("left"), 60)
+        others = psutil.Process(flow.pid).children(recursive=True)
+        assert any("uvicorn" in " ".join(process.cmdline()) for process in others)
+        flow.terminate()
+        assert flow.wait(60) == 75
+    wait_until(lambda: not any(process.is_running() for process in others), 30)
+    assert AGAIN in log.read_text()
+    assert "Traceback" not in log.read_text()
+    assert not (toy.root / "left.end").exists()
+
+
+def has_child(pid: int, *words: str) -> bool:
+    """Whether this process has started one with these words in its command line."""
+    for process in psutil.Process(pid).children():
+        with suppress(psutil.Error):  # it has just ended
+            if set(words) <= set(process.cmdline()):
+                return True
+    return False

@@ -1,6 +1,5 @@
 """Stages on other machines, simulated on this one: run once in clones of their own, then fetched, never run again."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
 from flows import machines
 from flows.machines import Machines, shared
-from flows.stage_process import MachineLost, StageFailed, heard, output
 from tests.support.machines import cluster_of
 from tests.support.markdown import blocks, shown
 from tests.support.project import Project, environment, stopped_at_the_end, wait_until
@@ -247,12 +245,3 @@ def test_an_address_with_a_password_is_not_given_to_a_server(monkeypatch: pytest
     with pytest.raises(BadParams, match="AB-171 git: ") as error:
         Machines.reached("prefect", [])
     assert "hush" not in str(error.value)
-
-
-def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
-    script = "print('ERROR: failed to run: exec python, exited with 65'); raise SystemExit(255)"
-    said: list[str] = []
-    with pytest.raises(StageFailed, match="left: exited with 65") as failure:
-        heard("left", output([sys.executable, "-c", script], dict(os.environ), tmp_path), said.append)
-    assert (failure.value.exit_code, said) == (65, ["ERROR: failed to run: exec python, exited with 65"])
-    assert MachineLost("gone").exit_code == 75

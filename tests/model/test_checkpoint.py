@@ -1,47 +1,59 @@
-"""A checkpoint is an ordinary Hugging Face folder that repeats, and is refused when anything is wrong with it."""
+"""A checkpoint is an ordinary Hugging Face folder that repeats. Where something is wrong with it, there is one error of
+the user's, at once, and never an answer of random weights."""
 
+import json
+import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from transformers import (
-    AutoConfig,
-    AutoModelForMaskedLM,
-    AutoTokenizer,
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    BertModel,
-)
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertModel
 
-from adaptbert.core.files import file_digest
+from adaptbert.codes import Code
+from adaptbert.core.files import file_digest, read_json
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import Architecture, check_architecture
+from adaptbert.prediction.predictor import Predictor
 from tests.support import tiny
-from tests.support.checkpoint_edits import edit
+from tests.support.cells import Project
+from tests.support.checkpoint_edits import edit, sealed
+from tests.support.harming import harmed
+from tests.support.predicting import ANSWER, CLASS, KINDS, model
 
-
-def without_card(folder: Path) -> Path:
-    """As another project would have left it."""
-    (folder / "card.json").unlink()
-    return folder
+TAGS = "sequence_labelling_tags"
+ROWS = [{"text": "The shape of the array."}, {"text": "bread, or \ue000 fish"}]
+WEIGHTS = "model.safetensors"
+Harm = Callable[[Path], object]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """A pre-trained one."""
     tiny.pretrained(tmp_path / "model")
     return tmp_path / "model"
 
 
+def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
+    return all(torch.equal(other.state_dict()[name], tensor) for name, tensor in one.state_dict().items())
+
+
+# ---- written and read
+
+
 def test_stock_transformers_opens_it(tmp_path: Path) -> None:
     """Nothing of ours is in it."""
-    start = tiny.pretrained(tmp_path / "start", seed=4)
-    ours = start.model(BertForMaskedLM, seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
-    checkpoint.save(tmp_path / "saved", ours, start.tokenizer, tiny.card("pretrain"))
-    stock = AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")).state_dict()
-    assert all(torch.equal(stock[name], tensor) for name, tensor in ours.state_dict().items())
+    base = tiny.pretrained(tmp_path / "base", seed=4)
+    ours = base.model("masked_lm", seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+    checkpoint.save(tmp_path / "saved", ours, base.tokenizer, tiny.card("pretrain"))
+    assert same(ours, AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")))
     tokenizer = AutoTokenizer.from_pretrained(str(tmp_path / "saved"))
     text = tiny.sentences("domain", 1)[0]
     assert tokenizer(text)["input_ids"][1:-1] == tiny.tokenizer().encode([text])[0].ids
@@ -52,48 +64,40 @@ def test_stock_transformers_opens_it(tmp_path: Path) -> None:
 
 
 def test_round_trip(folder: Path, tmp_path: Path) -> None:
-    start = Checkpoint.load(folder)
-    model = start.model(BertForMaskedLM, seed=0)
+    base = Checkpoint.load(folder)
+    ours = base.model("masked_lm", seed=0)
     texts = [{"name": "general", "digest": "d", "tokens": 5, "trained_tokens": 9}]
     measured = {"general": {"mlm_loss": 1.0}}
-    card = checkpoint.save(tmp_path / "again", model, start.tokenizer, tiny.card("x", texts=texts, measured=measured))
+    card = checkpoint.save(tmp_path / "again", ours, base.tokenizer, tiny.card("x", texts=texts, measured=measured))
     again = Checkpoint.load(tmp_path / "again")
-    assert again.card == card
-    assert again.texts == texts
-    assert again.measured == measured
-    assert again.digest == card.weights == file_digest(tmp_path / "again/model.safetensors")
-    assert again.tokenizer.fingerprint == start.tokenizer.fingerprint
-    for name, tensor in again.model(BertForMaskedLM, seed=9).state_dict().items():
-        assert torch.equal(tensor, model.state_dict()[name]), name
-
-
-def test_who_may_read_the_config_may_read_the_weights(folder: Path) -> None:
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
-        (folder / "config.json").stat().st_mode & 0o777
-    }
+    assert (again.card, again.texts, again.measured) == (card, texts, measured)
+    assert again.digest == card.weights == file_digest(tmp_path / "again" / WEIGHTS)
+    assert again.tokenizer.fingerprint == base.tokenizer.fingerprint
+    assert same(ours, again.model("masked_lm", seed=9))
+    assert len({path.stat().st_mode & 0o777 for path in (tmp_path / "again").iterdir()}) == 1, "who may read the config"
 
 
 def test_scratch_is_an_architecture_and_each_seed_draws_its_own_weights(tmp_path: Path) -> None:
     scratch = tiny.scratch(tmp_path / "scratch")
-    assert not (tmp_path / "scratch/model.safetensors").exists()
+    assert not (tmp_path / "scratch" / WEIGHTS).exists()
     assert not scratch.has_weights
     assert scratch.card.weights is None
-    one, same, other = (scratch.model(BertForMaskedLM, seed) for seed in (1, 1, 2))
-    name = "bert.encoder.layer.0.attention.self.query.weight"
-    assert torch.equal(one.state_dict()[name], same.state_dict()[name])
-    assert not torch.equal(one.state_dict()[name], other.state_dict()[name])
-    assert one.state_dict()[name].std() == pytest.approx(0.02, rel=0.1)
+    one, again, other = (scratch.model("masked_lm", seed) for seed in (1, 1, 2))
+    query = "bert.encoder.layer.0.attention.self.query.weight"
+    assert same(one, again)
+    assert not torch.equal(one.state_dict()[query], other.state_dict()[query])
+    assert one.state_dict()[query].std() == pytest.approx(0.02, rel=0.1)
     AutoConfig.from_pretrained(str(tmp_path / "scratch"))
     AutoTokenizer.from_pretrained(str(tmp_path / "scratch"))
 
 
 def test_a_new_head_is_drawn_with_the_seed_and_the_encoder_is_loaded(folder: Path) -> None:
-    start = Checkpoint.load(folder)
-    one, same, other = (start.model(BertForSequenceClassification, seed, num_labels=3) for seed in (1, 1, 2))
-    assert torch.equal(one.classifier.weight, same.classifier.weight)
+    base = Checkpoint.load(folder)
+    one, again, other = (base.model("sequence", seed, num_labels=3) for seed in (1, 1, 2))
+    assert same(one, again)
     assert not torch.equal(one.classifier.weight, other.classifier.weight)
     assert not torch.equal(one.bert.pooler.dense.weight, other.bert.pooler.dense.weight)
-    saved = load_file(folder / "model.safetensors")
+    saved = load_file(folder / WEIGHTS)
     for name, tensor in one.bert.encoder.state_dict().items():
         assert torch.equal(tensor, saved[f"bert.encoder.{name}"])
 
@@ -101,84 +105,336 @@ def test_a_new_head_is_drawn_with_the_seed_and_the_encoder_is_loaded(folder: Pat
 def test_an_encoder_without_any_head_is_enough(tmp_path: Path) -> None:
     """As BertModel saves itself: other names, a pooler, no decoder."""
     torch.manual_seed(0)
-    model = BertModel(tiny.config())
-    model.save_pretrained(str(tmp_path))
+    public = BertModel(tiny.config())
+    public.save_pretrained(str(tmp_path))
     tiny.tokenizer().save(tmp_path)
-    loaded = Checkpoint.load(tmp_path).model(BertForMaskedLM, seed=1)
-    for name, tensor in model.encoder.state_dict().items():
-        assert torch.equal(loaded.bert.encoder.state_dict()[name], tensor)
+    assert same(public.encoder, Checkpoint.load(tmp_path).model("masked_lm", seed=1).bert.encoder)
+
+
+def test_half_precision_weights_become_float32_and_the_card_of_another_project_is_none(folder: Path) -> None:
+    (folder / "card.json").write_text('{"license": "mit"}', encoding="utf-8")
+    halves = {name: tensor.bfloat16() for name, tensor in load_file(folder / WEIGHTS).items()}
+    save_file(halves, folder / WEIGHTS, metadata={"format": "pt"})
+    edit(folder, "config.json", dtype="bfloat16")
+    loaded = Checkpoint.load(folder)
+    assert loaded.card is None
+    assert {parameter.dtype for parameter in loaded.model("masked_lm", seed=0).parameters()} == {torch.float32}
 
 
 def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    start, before = Checkpoint.load(folder), tiny.folder_bytes(folder)
+    base, before = Checkpoint.load(folder), tiny.folder_bytes(folder)
     monkeypatch.setattr(checkpoint, "write_json", full)
     for target in (tmp_path / "new", folder):
         with pytest.raises(UserError, match="no space left"):
-            checkpoint.save(target, start.model(BertForMaskedLM, 0), start.tokenizer, tiny.card("new"))
+            checkpoint.save(target, base.model("masked_lm", 0), base.tokenizer, tiny.card("new"))
     assert tiny.folder_bytes(folder) == before, "the old one stays"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def weights(folder: Path, harm: Callable[[bytes], bytes]) -> None:
-    file = folder / "model.safetensors"
-    file.write_bytes(harm(file.read_bytes()))
+# ---- what is wrong with one that is to be trained
 
 
-def flipped(content: bytes) -> bytes:
-    return content[:-1000] + bytes([content[-1000] ^ 8]) + content[-999:]
+def bytes_of_weights(harm: Callable[[bytes], bytes]) -> Harm:
+    return lambda folder: (folder / WEIGHTS).write_bytes(harm((folder / WEIGHTS).read_bytes()))
 
 
-def only_a_pickle(folder: Path) -> None:
-    (without_card(folder) / "model.safetensors").rename(folder / "pytorch_model.bin")
+def without_card(harm: Harm) -> Harm:
+    """As another project would have left it."""
+
+    def both(folder: Path) -> None:
+        (folder / "card.json").unlink()
+        harm(folder)
+
+    return both
 
 
-DIGEST = r"AB-124 .*model.safetensors: sha256 mismatch: card \w{12}, file \w{12}\n.*"
-MISSING = r"AB-124 .*model.safetensors: file is missing\n  copy the whole checkpoint"
-PICKLE = r"AB-119 .*: only pickled weights \(\*.bin\)\n  move them elsewhere: `adaptbert import"
-DAMAGED = r"AB-124 .*: bad safetensors file: .*\n  copy the whole checkpoint"
-CODE = r"AB-124 .*: config key {} not allowed: it could run code\n  remove the key"
-EVIL = {"AutoModel": "evil.Model"}
+def config(**changes: Any) -> Harm:
+    return lambda folder: edit(folder, "config.json", **changes)
 
 
-REFUSED: list[tuple[Callable[[Path], object], str]] = [
-    (lambda folder: weights(folder, flipped), DIGEST),
-    (lambda folder: (folder / "model.safetensors").unlink(), MISSING),
-    (lambda folder: (without_card(folder) / "model.safetensors").unlink(), MISSING),
-    (only_a_pickle, PICKLE),
-    (lambda folder: weights(without_card(folder), lambda content: content[:-100]), DAMAGED),
-    (lambda folder: weights(without_card(folder), lambda _: b""), DAMAGED),
-    (lambda folder: weights(without_card(folder), lambda _: b"not at all a file of tensors"), DAMAGED),
-    (lambda folder: edit(folder, "config.json", auto_map=EVIL), CODE.format("auto_map")),
-    (lambda folder: edit(folder, "config.json", _attn_implementation_internal=EVIL), CODE.format("_attn_implem.*")),
-]
+def no_weights(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
 
 
-@pytest.mark.parametrize(("harm", "message"), REFUSED)
-def test_what_is_refused(folder: Path, harm: Callable[[Path], object], message: str) -> None:
+TO_BE_TRAINED: list[tuple[Harm, Code, str]] = [
+    (bytes_of_weights(lambda all_: all_[:-9] + b"?" + all_[-8:]), Code.DAMAGED_CHECKPOINT, WEIGHTS),
+    (no_weights, Code.DAMAGED_CHECKPOINT, f"{WEIGHTS}: file is missing"),
+    (without_card(no_weights), Code.DAMAGED_CHECKPOINT, f"{WEIGHTS}: file is missing"),
+    (without_card(lambda folder: (folder / WEIGHTS).rename(folder / "a.bin")), Code.UNSAFE_WEIGHTS, "adaptbert import"),
+    (without_card(bytes_of_weights(lambda content: content[:-100])), Code.DAMAGED_CHECKPOINT, WEIGHTS),
+    (without_card(bytes_of_weights(lambda _: b"")), Code.DAMAGED_CHECKPOINT, WEIGHTS),
+    (without_card(bytes_of_weights(lambda _: b"not at all a file of tensors")), Code.DAMAGED_CHECKPOINT, WEIGHTS),
+    (config(auto_map={"AutoModel": "evil.Model"}), Code.DAMAGED_CHECKPOINT, "auto_map not allowed: it could run code"),
+    (config(_attn_implementation_internal="evil"), Code.DAMAGED_CHECKPOINT, "_internal not allowed"),
+    (lambda folder: (folder / "config.json").unlink(), Code.NOT_A_CHECKPOINT, "no config.json"),
+    (lambda folder: folder.rename(folder.with_name("mode")), Code.NOT_A_CHECKPOINT, "did you mean 'mode'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("harm", "code", "words"), TO_BE_TRAINED, ids=range(len(TO_BE_TRAINED)))
+def test_one_that_is_to_be_trained(folder: Path, harm: Harm, code: Code, words: str) -> None:
     harm(folder)
-    with pytest.raises(BadData, match=message):
-        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
+    with pytest.raises(BadData, match=f"(?s)^{code.shown} .*{words}"):
+        Checkpoint.load(folder).model("masked_lm", seed=0)
 
 
-def test_half_precision_weights_become_float32(folder: Path) -> None:
-    weights = without_card(folder) / "model.safetensors"
-    save_file({name: t.bfloat16() for name, t in load_file(weights).items()}, weights, metadata={"format": "pt"})
-    edit(folder, "config.json", dtype="bfloat16")
-    model = Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+@pytest.mark.parametrize("made", [tiny.pretrained, tiny.scratch])
+@pytest.mark.parametrize("changes", [{"hidden_size": 10**9}, {"hidden_act": "gelo"}])
+def test_scratch_is_checked_alike(tmp_path: Path, changes: dict[str, Any], made: Any) -> None:
+    """Its sizes are confirmed by no tensor."""
+    made(tmp_path)
+    edit(tmp_path, "config.json", **changes)
+    for remains in (lambda: edit(tmp_path, "card.json", config=...), (tmp_path / "card.json").unlink):
+        remains()
+        with pytest.raises(BadData):
+            Checkpoint.load(tmp_path).model("masked_lm", 0)
 
 
-def test_a_card_that_another_project_wrote(folder: Path) -> None:
-    (folder / "card.json").write_text('{"license": "mit"}', encoding="utf-8")
-    assert Checkpoint.load(folder).card is None, "not ours: the folder is taken as any other"
+@pytest.mark.parametrize("key", Architecture.model_fields)
+def test_no_value_of_the_config_is_without_type_and_bounds(key: str) -> None:
+    for value in (10**12, -2, [1]):
+        with pytest.raises(BadData, match=rf"^AB-124 config.json: .*{key}"):
+            check_architecture({"model_type": "bert", "vocab_size": 60, key: value}, "config.json")
 
 
-def test_not_a_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-128 .*: no config.json: not a Hugging Face folder\n.*"):
-        Checkpoint.load(tmp_path)
-    (tmp_path / "mood-general").mkdir()
-    with pytest.raises(BadData, match=r"no such folder \(did you mean 'mood-general'\?\)\n  there are mood-general"):
-        Checkpoint.load(tmp_path / "mood-genral")
+# ---- what is wrong with a fine-tuned one
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    tasks = (CLASS, ANSWER, TAGS)
+    trained_project = Project(tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in tasks}, (48, 24, 24))
+    for task in tasks:
+        trained_project.finetune(task, "general", seeds=[1], epochs=1.0)
+    return trained_project
+
+
+def resealed(harm: Harm) -> Harm:
+    """The card gets the digests of the harmed files, so that these do not give the harm away."""
+
+    def both(folder: Path) -> None:
+        harm(folder)
+        sealed(folder)
+
+    return both
+
+
+def card(**changes: Any) -> Harm:
+    return lambda folder: edit(folder, "card.json", **changes)
+
+
+def tensors(**changes: Any) -> Harm:
+    """By their names with `__` for a dot; `...` removes one."""
+
+    def harm(folder: Path) -> None:
+        weights = load_file(folder / WEIGHTS)
+        for name, value in changes.items():
+            if value is ...:
+                del weights[name.replace("__", ".")]
+            else:
+                weights[name.replace("__", ".")] = value
+        save_file(weights, folder / WEIGHTS, {"format": "pt"})
+
+    return harm
+
+
+def tokenizer(change: Callable[[dict[str, Any]], object], **kind: Any) -> Harm:
+    """tokenizer.json; the class of tokenizer_config.json as well."""
+
+    def harm(folder: Path) -> None:
+        edit(folder, "tokenizer_config.json", **kind)
+        content = read_json(folder / "tokenizer.json")
+        change(content)
+        (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+
+    return harm
+
+
+def text_in(name: str, content: bytes) -> Harm:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def too_large(folder: Path) -> None:
+    with (folder / "config.json").open("wb") as file:
+        file.truncate(1 << 34)
+
+
+QUERY = "bert.encoder.layer.0.attention.self.query.weight"
+IN_QUERY = QUERY.replace(".", "__")
+ANY_RULES = {"tokenizer_class": "PreTrainedTokenizerFast"}
+"""A class that takes all rules from tokenizer.json; BERT's own has them from elsewhere."""
+DAMAGED, OTHER, NO = Code.DAMAGED_CHECKPOINT, Code.OTHER_ARCHITECTURE, Code.NOT_A_CHECKPOINT
+FINE_TUNED: list[tuple[Harm, Code, str]] = [
+    (config(hidden_size=1_000_000_000), DAMAGED, r"config.json: hidden_size: .*, found 1000000000\n  copy"),
+    (config(hidden_size=64), OTHER, "weights and config.json disagree"),
+    (config(hidden_size="32"), DAMAGED, 'hidden_size: expected a valid integer, found "32"'),
+    (config(hidden_size=...), OTHER, "disagree"),
+    (config(num_hidden_layers=900, hidden_size=65_536), DAMAGED, "parameters, more than"),
+    (config(num_hidden_layers=3), OTHER, "bert.encoder.layer.2"),
+    (config(num_attention_heads=3), DAMAGED, "no multiple of 3 heads"),
+    (config(max_position_embeddings=128), OTHER, "position_embeddings"),
+    (config(vocab_size=151), OTHER, "word_embeddings"),
+    (config(vocab_size=10), Code.TOKENIZER, "tokenizer"),
+    (config(id2label={"x": "code"}), DAMAGED, "id2label"),
+    (config(id2label={"0": "a", "1": "b", "2": "c"}), OTHER, "head has 3 labels, task has 2"),
+    (config(id2label={"0": "prose", "1": "code"}), OTHER, "the labels of config.json are not those of card.json"),
+    (config(hidden_act="gelo"), DAMAGED, "gelo"),
+    (config(layer_norm_eps=float("nan")), DAMAGED, "layer_norm_eps"),
+    (config(pad_token_id=10**6), DAMAGED, "pad_token_id"),
+    (config(problem_type="guess"), DAMAGED, "problem_type"),
+    (config(model_type={"a": 1}), OTHER, "model_type"),
+    (config(quantization_config={"load_in_4bit": True}), OTHER, "quantized"),
+    (text_in("config.json", b"[" * 1_000_000), DAMAGED, "not a JSON object"),
+    (tensors(**{IN_QUERY: ...}), OTHER, QUERY),
+    (tensors(bert__encoder__layer__0__more=torch.ones(2)), OTHER, "layer.0.more"),
+    (tensors(**{IN_QUERY: torch.ones(32, 31)}), OTHER, QUERY),
+    (tensors(**{IN_QUERY: torch.ones(32, 32, dtype=torch.int64)}), OTHER, f"{QUERY} is I64"),
+    (tensors(**{IN_QUERY: torch.full((32, 32), torch.nan)}), DAMAGED, f"{QUERY} holds NaN"),
+    (tensors(classifier__weight=...), OTHER, "classifier.weight is missing"),
+    (tensors(classifier__weight=torch.ones(3, 32)), OTHER, "classifier.weight"),
+    (tensors(classifier__bias=torch.tensor([0.0, torch.inf])), DAMAGED, "classifier.bias holds NaN"),
+]  # fmt: skip
+FINE_TUNED = [(resealed(harm), code, words) for harm, code, words in FINE_TUNED] + [
+    (too_large, DAMAGED, "17,179,869,184 bytes of JSON"),
+    (card(weights=None), DAMAGED, "`weights` is null, but finetune/.* was trained: its answers would be those of ran"),
+    (card(weights=None, rung="scratch"), DAMAGED, "`weights` is null"),
+    (card(weights=None, rung="scratch", task=...), DAMAGED, f"there is {WEIGHTS}, which would not be read"),
+    (card(weights="abc"), DAMAGED, "card.json: weights"),
+    (card(weights="0" * 64), DAMAGED, "sha256 mismatch"),
+    (card(config="0" * 64), DAMAGED, "config.json: sha256 mismatch"),
+    (card(tokenizer="0" * 64), Code.TOKENIZER, "card says 000"),
+    (card(params=[]), DAMAGED, "card.json: params"),
+    (card(params__block_size=10**12), DAMAGED, "block_size"),
+    (card(params__block_size=8), DAMAGED, "task.max_length 64, but the encoder reads 8"),
+    (card(params__precision="8-bit"), DAMAGED, "precision"),
+    (card(texts={}), DAMAGED, "texts"),
+    (card(task=...), Code.NOT_FINE_TUNED, "not a checkpoint that was fine-tuned"),
+    (card(task=5), DAMAGED, "task"),
+    (card(task__options=...), Code.NOT_FINE_TUNED, "does not say how the task was read"),
+    (card(task__type="circle"), DAMAGED, "task.type"),
+    (card(task__type="text-pair-classification", task__options={}), Code.NOT_FINE_TUNED, "does not say"),
+    (card(task__type="regression"), OTHER, "head has 2 labels, task has 1"),
+    (card(task__labels=["code", "code"]), DAMAGED, "a label twice"),
+    (card(task__labels=["prose", "code"]), OTHER, "not those of card.json"),
+    (card(task__max_length=512), DAMAGED, "task.max_length 512, but the encoder reads 64"),
+    (card(task__tuned={"threshold": "hot"}), DAMAGED, "task.tuned.threshold"),
+    (card(task__replace=[["("]]), DAMAGED, "task.replace"),
+    (text_in("tokenizer.json", b"{}"), NO, ""),
+    (text_in("tokenizer.json", b"\xff\xfe"), NO, ""),
+    (text_in("tokenizer.json", b"[" * 100_000), NO, ""),
+    (text_in("tokenizer_config.json", b"[]"), NO, ""),
+    (text_in("tokenizer_config.json", b'{"tokenizer_class": 7'), NO, ""),
+    (lambda folder: (folder / "tokenizer.json").unlink(), NO, ""),
+    (tokenizer(lambda content: content.pop("model")), NO, ""),
+    (tokenizer(lambda content: content["model"].update(vocab={})), Code.TOKENIZER, ""),
+    (tokenizer(lambda content: content["model"]["vocab"].update({"xy": 4_000_000_000})), NO, ""),
+    (tokenizer(lambda content: content["model"]["vocab"].update({"xy": 150})), Code.TOKENIZER, ""),
+    (tokenizer(lambda content: content["model"].update(unk_token="[UNJ]"), **ANY_RULES), NO, ""),
+    (tokenizer(lambda content: content.update(normalizer=None), **ANY_RULES), Code.TOKENIZER, ""),
+    (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case=False), Code.TOKENIZER, ""),
+    (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case="no"), NO, ""),
+    (lambda folder: tiny.tokenizer(lowercase=False).save(folder), Code.TOKENIZER, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("harm", "code", "words"), FINE_TUNED, ids=range(len(FINE_TUNED)))
+def test_a_fine_tuned_one(project: Project, tmp_path: Path, harm: Harm, code: Code, words: str) -> None:
+    folder = shutil.copytree(model(project, CLASS), tmp_path / "model")
+    harm(folder)
+    refused(folder, code, words)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        (ANSWER, {"task__tuned": {}}),
+        (ANSWER, {"task__no_answer": ...}),
+        (TAGS, {"task__tuned": {}}),
+        (TAGS, {"task__tuned": {"commonest_tag": 3.0}}),
+    ],
+)
+def test_what_was_tuned_is_missing(project: Project, tmp_path: Path, task: str, changes: Any) -> None:
+    folder = shutil.copytree(model(project, task), tmp_path / "model")
+    edit(folder, "card.json", **changes)
+    refused(folder, Code.NOT_FINE_TUNED, "does not say how the task was read")
+
+
+@pytest.mark.parametrize("name", ["config.json", "card.json", WEIGHTS, "tokenizer.json"])
+def test_something_else_in_place_of_a_file(project: Project, tmp_path: Path, name: str) -> None:
+    """A link to a file is one."""
+    folder = shutil.copytree(model(project, CLASS), tmp_path / "model")
+    (folder / name).rename(tmp_path / name)
+    (folder / name).symlink_to(tmp_path / name)
+    assert len(list(Predictor.load(folder).answers(ROWS))) == 2
+    (tmp_path / name).unlink()
+    refused(folder, Code.FILE, f"{name}: no file, or a link to none")
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    refused(folder, Code.FILE, f"{name}: no file, or a link to none")
+
+
+def refused(folder: Path, code: Code, words: str) -> None:
+    """In seconds, as one error; numbers are cut of which a machine has not enough."""
+    began = time.monotonic()
+    with pytest.raises(BadData, match=rf"(?s)^{code.shown} .*{words}") as caught:
+        list(Predictor.load(folder).answers(ROWS))
+    assert caught.value.exit_code == 65
+    assert time.monotonic() - began < 20
+
+
+# ---- random damage
+
+
+@pytest.fixture(scope="module")
+def intact(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples of a property; each puts back what it harmed."""
+    return shutil.copytree(model(project, CLASS), tmp_path_factory.mktemp("intact") / "model")
+
+
+def answers_or_says_why(folder: Path, name: str, content: bytes) -> None:
+    """Nothing but a `UserError`, or an answer to every row."""
+    whole = {file: (folder / file).read_bytes() for file in (name, "card.json")}
+    (folder / name).write_bytes(content)
+    answers: list[dict[str, Any]] = []
+    try:
+        if name == "config.json":
+            sealed(folder)
+        answers = list(Predictor.load(folder).answers(ROWS, probabilities=True))
+    except UserError:
+        return
+    finally:
+        for file, before in whole.items():
+            (folder / file).write_bytes(before)
+    assert [set(answer) for answer in answers] == [{"id", "label", "confidence", "probabilities"}] * 2
+
+
+JSON_FILES = ["config.json", "card.json", "tokenizer.json", "tokenizer_config.json"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inside: st.lists(inside, max_size=2) | st.dictionaries(st.text(max_size=4), inside, max_size=2),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=25)
+@given(name=st.sampled_from(JSON_FILES), draw=st.data())
+def test_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
+
+
+@pytest.mark.nightly
+@settings(max_examples=3_000)
+@given(name=st.sampled_from(JSON_FILES), draw=st.data())
+def test_many_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
+
+
+@settings(max_examples=25)
+@given(name=st.sampled_from(["config.json", "card.json"]), draw=st.data(), value=VALUES)
+def test_changed_values(intact: Path, name: str, draw: st.DataObject, value: Any) -> None:
+    values = read_json(intact / name)
+    values[draw.draw(st.sampled_from(sorted(values)))] = value
+    answers_or_says_why(intact, name, json.dumps(values).encode())

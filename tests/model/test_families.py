@@ -1,16 +1,27 @@
 """What a family says is enough: with RoBERTa as one more entry the encoder gives what its stock model gives."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
-from transformers import RobertaConfig, RobertaForSequenceClassification
+from torch.nn.functional import gelu
+from transformers import RobertaConfig, RobertaForMaskedLM, RobertaForSequenceClassification
 
+from adaptbert.mlm.masked_lm import token_scores
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Family, depths
 from adaptbert.model.families.registry import FAMILIES, family_of
 from adaptbert.model.packing import pack
 from tests.support import tiny
+
+
+def transformed(head: Any, hidden: torch.Tensor) -> torch.Tensor:
+    normed: torch.Tensor = head.layer_norm(gelu(head.dense(hidden)))
+    return normed
+
 
 ROBERTA = Family(
     name="roberta",
@@ -23,6 +34,8 @@ ROBERTA = Family(
     first_position=2,
     sentence_vectors=lambda model, hidden: torch.tanh(model.classifier.dense(hidden)),
     last_layer=lambda model: model.classifier.out_proj,
+    token_head=lambda model: (partial(transformed, model.lm_head), model.lm_head.decoder),
+    pair_scores=lambda model, hidden: hidden[:, :2],  # it has none
 )
 
 
@@ -45,6 +58,10 @@ def test_roberta_would_be_one_more_entry(monkeypatch: pytest.MonkeyPatch) -> Non
     firsts = hidden[torch.tensor([0, *np.cumsum(lengths)[:-1]])]
     scores = family.last_layer(model)(family.sentence_vectors(model, firsts))
     torch.testing.assert_close(scores, torch.cat([model(text).logits for text in texts]), atol=2e-6, rtol=0)
+    masked = RobertaForMaskedLM(config).eval()
+    encoded = encode(masked.base_model, pack(np.array(lengths), 24), Tokens(ids))
+    expected = torch.cat([masked(text).logits[0] for text in texts])
+    torch.testing.assert_close(token_scores(masked, encoded), expected, atol=2e-6, rtol=0)
     assert set(depths(name for name, _ in model.named_parameters()).values()) == {0, 1, 2, 3}
 
 

@@ -16,8 +16,8 @@ from adaptbert.report import overview
 from adaptbert.report.language import Text
 from adaptbert.report.sentences import captions, first_screen, repetition, rungs, starts, steps, tasks, trust
 from adaptbert.report.terms import STANDS
-from adaptbert.statistics.designs import Design
 from adaptbert.statistics.intervals import Difference, Interval
+from adaptbert.statistics.power import Design
 from adaptbert.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered, difference, retrained, untested
 from tests.support.known import known

@@ -61,7 +61,7 @@ def test_columns_are_aligned_with_chinese_names() -> None:
 
 
 def run_stage(simulated: Simulated, folder: Path, params: Compare) -> None:
-    from adaptbert.runtime.tracking.run import Run
+    from adaptbert.runtime.mlflow import Run
 
     folder.mkdir()
     ladder = folder / "plan.json"

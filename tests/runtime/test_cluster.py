@@ -6,24 +6,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.validate_corpus import validate_corpus
-from adaptbert.errors import TEMPORARY, BadParams
+from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
-from adaptbert.runtime.worker_pool import WorkerLost, in_order
-from adaptbert.text.token_store import write
+from adaptbert.runtime.worker_pool import WorkerLost, in_order, workers
 from tests.runtime.test_worker_pool import die, refuse, square
-from tests.support import raw, tiny
 from tests.support.imports import ROOT, imports, modules
 from tests.support.machines import cluster_of
-
-LEAK = "A sentence of the test split that is long enough to be looked for inside rows."
 
 
 def test_nothing_imports_ray_when_it_is_imported() -> None:
@@ -86,73 +79,26 @@ def test_a_user_s_error_comes_from_a_process_as_it_is() -> None:
 
 
 def refused_params(number: int) -> int:
-    from adaptbert.runtime.worker_pool import workers
-
     os.environ["ADAPTBERT_WORKERS"] = "many"
     return workers()
 
 
 @pytest.mark.slow
-def test_no_cluster_is_one_message_with_a_code_for_retries(tmp_path: Path) -> None:
-    program = "import sys; from tests.runtime.test_cluster import ask; ask()"
-    env = os.environ | {"PYTHONPATH": str(ROOT), cluster.VARIABLE: "auto", "RAY_TMPDIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
-    assert done.returncode == TEMPORARY, done.stderr
-    assert "error: AB-156 ADAPTBERT_CLUSTER: no Ray cluster at 'auto': " in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def ask() -> None:
-    """As a stage does."""
-    from adaptbert.runtime.stage import _exit_code
-
-    sys.exit(_exit_code(lambda: print(cluster.connected())))
-
-
-@pytest.fixture
-def two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with cluster_of(1, 1):
-        yield
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("two_machines")
-def test_maps_on_a_cluster(tmp_path: Path) -> None:
-    """Answers in order, by other processes; errors of the function; bytes of outputs; signals."""
+def test_maps_on_a_cluster() -> None:
+    """Answers in order, by other processes, with the code of the stage; errors of the function; signals."""
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    answers = list(in_order(square, range(40), 2))
-    assert [number for number, _ in answers] == [number**2 for number in range(40)]
-    assert os.getpid() not in {process for _, process in answers}
-    with pytest.raises(ValueError, match="not 20"):
-        list(in_order(refuse, range(40), 2))
-    with pytest.raises(WorkerLost, match="AB-180 workers: a process on the cluster was lost"):
-        list(in_order(die, range(40), 2))
-    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
-    the_bytes_of_validation_and_tokenisation(tmp_path)
-    the_code_is_that_of_the_stage()
-
-
-def the_bytes_of_validation_and_tokenisation(tmp_path: Path) -> None:
-    sentences = tiny.sentences("domain", 17_000)
-    texts = [*sentences[:900], None, *sentences[100:], f"x {LEAK} y", "\u200bhidden\x00 text"]
-    folder = raw.corpus(tmp_path / "raw", texts)
-    rows = [(f"id-{number}", text) for number, text in enumerate(sentences)]
-    for workers, name in ((0, "here"), (2, "there")):
-        out = tmp_path / name
-        corpus = validate_corpus(
-            folder, out / "kept.parquet", out / "rejected.parquet", ForbiddenText([LEAK]), raw.LIMITS, workers
-        )
-        (out / "account.txt").write_text(str(corpus.account.as_json()))
-        write(out / "tokens", rows, tiny.tokenizer(), 128, workers)
-    assert tiny.folder_bytes(tmp_path / "there") == tiny.folder_bytes(tmp_path / "here")
-
-
-def the_code_is_that_of_the_stage() -> None:
-    """Not of what happens to be installed on the other machine."""
-    ray = cluster.connected()
-    package = Path(ray.get(ray.remote(where).remote()))
-    assert ROOT not in package.parents
-    assert (package.parent / "errors.py").read_bytes() == (ROOT / "adaptbert/errors.py").read_bytes()
+    with cluster_of(1, 1):
+        answers = list(in_order(square, range(40), 2))
+        assert [number for number, _ in answers] == [number**2 for number in range(40)]
+        assert os.getpid() not in {process for _, process in answers}
+        with pytest.raises(ValueError, match="not 20"):
+            list(in_order(refuse, range(40), 2))
+        with pytest.raises(WorkerLost, match="AB-180 workers: a process on the cluster was lost"):
+            list(in_order(die, range(40), 2))
+        assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+        ray = cluster.connected()
+        package = Path(ray.get(ray.remote(where).remote()))
+    assert ROOT not in package.parents, "not what happens to be installed on the other machine"
 
 
 def where() -> str:

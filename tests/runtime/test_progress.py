@@ -2,18 +2,12 @@
 
 import io
 import sys
-import threading
-from pathlib import Path
 
 import pytest
-from mlflow import MlflowClient
 
 from adaptbert.runtime import progress
 from adaptbert.runtime.progress import Progress, StatusLine
-from adaptbert.runtime.tracking import run as tracking
-from adaptbert.runtime.tracking.run import open_run
-from adaptbert.runtime.tracking.store import tracking_uri
-from tests.training.test_loop import LoggedRun
+from tests.support.short_runs import LoggedRun
 
 ERASE, SHOWN_CURSOR = "\r\x1b[2K", "\x1b[?25h"
 
@@ -21,8 +15,7 @@ ERASE, SHOWN_CURSOR = "\r\x1b[2K", "\x1b[?25h"
 class Clock:
     """A clock that the test sets."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now = 100.0
 
     def monotonic(self) -> float:
         return self.now
@@ -31,6 +24,10 @@ class Clock:
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+    def written_over(self) -> list[str]:
+        """What stood in the line of the bar, one after the other; without what it begins with, a bar of nothing."""
+        return self.getvalue().split(ERASE)[1:]
 
 
 @pytest.fixture
@@ -78,18 +75,13 @@ def test_the_line_says_that_the_process_waits_for_the_processor(
     assert fast.endswith(" left")
 
 
-def in_terminal(monkeypatch: pytest.MonkeyPatch, stream: str = "stdout", columns: int = 100) -> Terminal:
+def in_terminal(monkeypatch: pytest.MonkeyPatch, stream: str = "stdout", **variables: str) -> Terminal:
     """To be called in the test itself: before it, pytest sets the streams once more."""
     terminal = Terminal()
     monkeypatch.setattr(sys, stream, terminal)
-    for name, value in {"TERM": "xterm", "COLUMNS": str(columns), "NO_COLOR": "1"}.items():
+    for name, value in {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1", **variables}.items():
         monkeypatch.setenv(name, value)
     return terminal
-
-
-def written_over(terminal: Terminal) -> list[str]:
-    """What stood in the line of the bar, one after the other; without what it begins with, a bar of nothing."""
-    return terminal.getvalue().split(ERASE)[1:]
 
 
 def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,12 +89,13 @@ def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.M
     shown = Progress(20, run)
     shown.begin(0, {})
     with shown.closing():
+        assert terminal.getvalue().endswith(SHOWN_CURSOR), "a killed process leaves the cursor"
         for step in range(5, 21, 5):
             clock.now += 1
             assert shown.is_due()
             shown.tell(step, {"tokens": 100 * step}, 1.0)
-        shown.note("warning: a spike")
-    bars = written_over(terminal)
+        print("  warning: a spike")
+    bars = terminal.written_over()
     assert [bar.count("━") for bar in bars[:4]] == [7, 15, 22, 30]
     assert all(bar.endswith(" left") for bar in bars[:4])
     assert bars[4].startswith("  warning: a spike\n"), "above the bar, on a line of its own"
@@ -111,28 +104,21 @@ def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.M
     assert {step for _, _, step in run.metrics} == {20}, "not logged twice a second"
 
 
-def test_a_killed_process_leaves_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = in_terminal(monkeypatch)
-    with StatusLine(terminal, 20).closing():
-        assert terminal.getvalue().endswith(SHOWN_CURSOR)
-
-
-def test_a_narrow_terminal_does_not_wrap(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = in_terminal(monkeypatch, columns=40)
-    shown = Progress(20, LoggedRun())
-    clock.now += 1
-    with shown.closing():
-        shown.tell(10, {"tokens": 100}, 1.0)
-    assert written_over(terminal)[0] == "step     10/20  loss 1.000  100 tokens/…"
-
-
-def test_a_terminal_that_cannot_write_over_a_line_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = in_terminal(monkeypatch)
-    monkeypatch.setenv("TERM", "dumb")
-    line = StatusLine(terminal, 20)
+@pytest.mark.parametrize(
+    ("variables", "shown"),
+    [
+        ({"COLUMNS": "40"}, "step     10/20  loss 1.000  100 tokens/…"),
+        ({"TERM": "dumb"}, "  step     10/20  loss 1.000  100 tokens/s  0:10 left\n"),
+    ],
+    ids=["a narrow one does not wrap", "one that cannot write over a line gets lines"],
+)
+def test_other_terminals(clock: Clock, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], shown: str) -> None:
+    terminal = in_terminal(monkeypatch, **variables)
+    line = Progress(20, LoggedRun())
+    clock.now += 10
     with line.closing():
-        line.show(10, "half")
-    assert terminal.getvalue() == "  half\n"
+        line.tell(10, {"tokens": 1000}, 1.0)
+    assert (terminal.written_over() or [terminal.getvalue()])[0] == shown
 
 
 def test_what_is_printed_to_another_stream_stays_there(
@@ -146,41 +132,3 @@ def test_what_is_printed_to_another_stream_stays_there(
     assert capsys.readouterr().out == "an answer\n"
     assert "a warning\n" in terminal.getvalue()
     assert "an answer" not in terminal.getvalue()
-
-
-def test_the_record_says_how_busy_the_machine_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under MLflow's own names, without a thread; in a run that goes on no step twice; and a failure stops nothing."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    (tmp_path / "params.yaml").write_text("seed: 1\n")
-    threads = {thread.name for thread in threading.enumerate()}
-    for steps in ((5, 10), (10, 15)):
-        with open_run("pretrain", {}, {}, tmp_path / "params.yaml") as run:
-            run.go_on(tmp_path / "work")
-            for step in steps:
-                run.log_machine(step)
-    assert {thread.name for thread in threading.enumerate()} == threads
-    client = MlflowClient(tracking_uri())
-    for name in ("cpu_utilization_percentage", "system_memory_usage_percentage", "system_memory_usage_megabytes"):
-        points = client.get_metric_history(run.id, f"system/{name}")
-        assert [point.step for point in points] == [5, 10, 15], name
-        assert all(point.value >= 0 for point in points)
-    assert 0 < client.get_run(run.id).data.metrics["system/system_memory_usage_percentage"] < 100
-
-    monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")
-    with open_run("pretrain", {}, {}, tmp_path / "params.yaml") as silent:
-        silent.log_metrics({"loss": 1.0}, 5)
-        silent.log_machine(5)
-        silent.flush()
-    assert not [name for name in client.get_run(silent.id).data.metrics if name.startswith("system/")]
-
-    monkeypatch.delenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING")
-    monkeypatch.setattr(tracking, "_monitors", fail)
-    with open_run("pretrain", {}, {}, tmp_path / "params.yaml") as undisturbed:
-        undisturbed.log_metrics({"loss": 1.0}, 5)
-        undisturbed.log_machine(5)
-    assert client.get_run(undisturbed.id).info.status == "FINISHED"
-
-
-def fail() -> list[object]:
-    raise OSError("no /proc")

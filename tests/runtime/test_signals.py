@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from adaptbert.runtime import signals
 from adaptbert.runtime.stage import _exit_code
@@ -19,6 +19,14 @@ class Slow:
     def __del__(self):
         print("ready", flush=True)
         time.sleep(1)
+
+class Signalled:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+class LastToGo:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.2)
 
 def at_once():
     with atomic_write(Path("out")) as part:
@@ -45,13 +53,23 @@ def destructor():
     Slow()
     time.sleep(60)
 
+def destructor_before_held():
+    sys.last_to_go = LastToGo()  # so that Python takes longer to shut down than `_raise_again` waits
+    Signalled()
+    with signals.held():
+        pass
+
+def destructor_before_the_end():
+    sys.last_to_go = LastToGo()
+    Signalled()
+
 def work():
     signals.raise_at_once()
     globals()[sys.argv[1]]()
 
 sys.exit(_exit_code(work))
 """
-SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+AGAIN = "; the same command goes on from here\n"
 
 
 def start(how: str, folder: Path) -> subprocess.Popen[str]:
@@ -62,24 +80,24 @@ def start(how: str, folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-@SIGNALS
 @pytest.mark.parametrize(
-    ("how", "line", "left"),
+    ("how", "number", "line", "left"),
     [
-        pytest.param("at_once", "stopped by {}", [], id="outside training: nothing is left half-written"),
-        pytest.param("deferred", "{} after a whole step", [], id="in training: the step is finished"),
-        pytest.param("held", "stopped by {}", ["whole"], id="in a held block: at its end"),
+        *(("at_once", number, "stopped by {}", []) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)),
+        *(("deferred", number, "{} after a whole step", []) for number in (signal.SIGTERM, signal.SIGHUP)),
+        pytest.param("held", signal.SIGINT, "stopped by {}", ["whole"], id="in a held block: at its end"),
         # Python prints what is raised there and goes on: the stage of a killed DVC went on for minutes.
-        pytest.param("destructor", "stopped by {}", [], id="in a destructor: after it"),
+        pytest.param("destructor", signal.SIGTERM, "stopped by {}", [], id="in a destructor: after it"),
     ],
 )
 def test_where_a_signal_ends_the_process(
-    tmp_path: Path, how: str, line: str, left: list[str], number: signal.Signals
+    tmp_path: Path, how: str, number: signal.Signals, line: str, left: list[str]
 ) -> None:
+    """Outside training nothing is left half-written, in training the step is finished."""
     with start(how, tmp_path) as process:
         process.send_signal(number)
         _, printed = process.communicate(timeout=10)
-    assert (process.returncode, printed) == (75, f"{line.format(number.name)}; the same command goes on from here\n")
+    assert (process.returncode, printed) == (75, line.format(number.name) + AGAIN)
     assert [path.name for path in tmp_path.iterdir()] == left
 
 
@@ -91,45 +109,14 @@ def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
     assert process.returncode - 128 in (signal.SIGTERM, signal.SIGINT), "whichever the kernel delivers last"
 
 
-BEFORE_A_HELD_BLOCK = """
-import signal, sys, time
-from adaptbert.runtime import signals
-from adaptbert.runtime.stage import _exit_code
-
-class Signalled:
-    def __del__(self):
-        signal.raise_signal({number})
-
-class LastToGo:
-    def __del__(self, sleep=time.sleep):
-        sleep(0.2)
-
-sys.last_to_go = LastToGo()  # so that Python takes longer to shut down than `_raise_again` waits
-
-def work():
-    signals.raise_at_once()
-    Signalled()
-    {then}
-
-sys.exit(_exit_code(work))
-"""
-
-
-@SIGNALS
 @pytest.mark.parametrize(
-    ("then", "code", "printed"),
-    [
-        ("with signals.held(): pass", 75, "stopped by {}; the same command goes on from here\n"),
-        ("return", 0, ""),
-    ],
+    ("how", "code", "printed"),
+    [("destructor_before_held", 75, f"stopped by SIGTERM{AGAIN}"), ("destructor_before_the_end", 0, "")],
 )
-def test_a_signal_inside_a_destructor_does_not_kill_a_process_that_is_ending(
-    number: signal.Signals, then: str, code: int, printed: str
-) -> None:
+def test_a_signal_inside_a_destructor_does_not_kill_a_process_that_is_ending(how: str, code: int, printed: str) -> None:
     """The alarm that should raise it again would come while Python shuts down, and nothing catches it there."""
-    program = BEFORE_A_HELD_BLOCK.format(number=int(number), then=then)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (code, printed.format(number.name))
+    done = subprocess.run([sys.executable, "-c", PROGRAM, how], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, printed)
 
 
 PARENT = """
@@ -159,12 +146,10 @@ def test_a_stage_gets_a_signal_when_its_parent_is_killed(tmp_path: Path) -> None
     wait_for(tmp_path / "signalled")
 
 
-LATE = "import time; time.sleep(1.5)\n" + CHILD
-
-
 def test_a_stage_whose_parent_was_killed_before_it_could_ask_stops(tmp_path: Path) -> None:
     """Importing takes a second or two, in which it gets no signal that DVC has ended."""
-    with subprocess.Popen([sys.executable, "-c", PARENT, LATE], cwd=tmp_path, start_new_session=True) as parent:
+    late = "import time; time.sleep(1.5)\n" + CHILD
+    with subprocess.Popen([sys.executable, "-c", PARENT, late], cwd=tmp_path, start_new_session=True) as parent:
         time.sleep(0.5)
         parent.kill()
     time.sleep(3)

@@ -1,6 +1,7 @@
-"""From a command line to a call: arguments by the signature, values by params.yaml, one line and a code on failure."""
+"""From a command line to a call: arguments by the signature, values by params.yaml; a message and a code on failure."""
 
-import os
+import errno
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,18 +11,23 @@ from typing import Any
 
 import pytest
 
+from adaptbert.codes import Code
 from adaptbert.config import load
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.mlm import DomainTransfer
-from adaptbert.config.schema.sources import Corpus
+from adaptbert.config.schema.sources import Corpus, Limits
 from adaptbert.config.schema.text import Measure
+from adaptbert.core.files import atomic_write
+from adaptbert.errors import BadData, BadParams, UserError, raise_all
+from adaptbert.runtime.mlflow import Run
+from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.stability import Diverged
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 from tests.support.project import write_params
-from tests.support.stores import runs
+from tests.support.stores import environment, runs
 
 SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 
@@ -40,12 +46,10 @@ called: dict[str, Any] = {}
 def domain_transfer(
     params: DomainTransfer, *, base: str, corpus: str, seed: int, measure: Measure, weights: Base, init: Path, out: Path
 ) -> None:
-    """A stage that prints its arguments."""
     called.update(locals())
 
 
 def collect(params: Corpus, *, corpus: str, out: Path) -> None:
-    """A stage whose values are those of a corpus."""
     called.update(locals())
 
 
@@ -54,16 +58,9 @@ GOOD = ("--base", "small", "--corpus", "domain", "--init", "models/pre train", "
 
 def test_arguments_follow_the_signature(project: Path) -> None:
     assert exit_code(domain_transfer, *GOOD) == 0
-    assert called["corpus"] == "domain"
-    assert called["init"] == Path("models/pre train")
-    assert called["out"] == Path("models/x")
-    assert called["seed"] == 1
-    assert called["measure"].max_tokens == 4000
+    assert (called["corpus"], called["init"], called["out"]) == ("domain", Path("models/pre train"), Path("models/x"))
+    assert (called["seed"], called["measure"].max_tokens, called["weights"].hidden_size) == (1, 4000, 64)
     assert called["params"].replay_fraction == 0.05
-    assert called["weights"].hidden_size == 64
-
-
-def test_the_values_of_a_corpus(project: Path) -> None:
     for corpus in ("general", "domain"):
         assert exit_code(collect, "--corpus", corpus, "--out", "x") == 0
         assert called["params"].path == f"data/own/smoke/{corpus}.jsonl"
@@ -110,25 +107,7 @@ def test_a_bad_value_anywhere_ends_the_stage_before_it_begins(
     printed = capsys.readouterr()
     assert line in printed.err
     assert all(one.startswith(("error: AB-", "AB-")) for one in messages_in(printed.err))
-    assert printed.out == ""
-    assert called == {}
-
-
-RECORDED = """
-import os
-from pathlib import Path
-from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
-from stages.domain_transfer import DomainTransfer
-
-def domain_transfer(params: DomainTransfer, *, base: str, corpus: str, seed: int, out: Path, run: Run) -> None:
-    run.log_metrics({"loss": 0.5}, 3)
-    print("the stage")
-    if corpus == "broken":
-        raise ValueError("cannot use " + os.environ["MLFLOW_TRACKING_URI"])
-
-Stage(domain_transfer).run()
-"""
+    assert (printed.out, called) == ("", {})
 
 
 def test_another_python_is_reported_in_one_line(tmp_path: Path) -> None:
@@ -142,20 +121,33 @@ def test_another_python_is_reported_in_one_line(tmp_path: Path) -> None:
     ]
 
 
+RECORDED = """
+from pathlib import Path
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.mlflow import Run
+from stages.domain_transfer import DomainTransfer
+
+def domain_transfer(params: DomainTransfer, *, base: str, corpus: str, seed: int, out: Path, run: Run) -> None:
+    run.log_metrics({"loss": 0.5}, 3)
+    print("the stage")
+    if corpus == "broken":
+        raise ValueError("cannot use " + os.environ["MLFLOW_TRACKING_URI"])
+
+Stage(domain_transfer).run()
+"""
+
+
 def test_the_first_start_is_silent_and_recorded(project: Path) -> None:
     """The tables of the store are made without a word: what a stage prints is about the stage."""
     command = [sys.executable, "-c", RECORDED, "--base", "small", "--corpus", "domain", "--out", "out"]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+    env = {name: value for name, value in environment().items() if name != "PYTHONWARNINGS"}
     ran = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "the stage\n", "")
 
     (run,) = runs(project, "tags.stage = 'domain_transfer'")
-    assert run.data.tags["corpus"] == "domain"
-    assert run.data.params["domain_transfer.learning_rate"] == "0.001"
-    assert run.data.params["seed"] == "1"
+    assert (run.info.status, run.data.metrics["loss"], run.data.tags["corpus"]) == ("FINISHED", 0.5, "domain")
+    assert (run.data.params["domain_transfer.learning_rate"], run.data.params["seed"]) == ("0.001", "1")
     assert not [name for name in run.data.params if name.startswith("pretrain")], "its own values, no others"
-    assert run.data.metrics["loss"] == 0.5
-    assert run.info.status == "FINISHED"
 
 
 @pytest.mark.parametrize(
@@ -169,17 +161,13 @@ def test_the_first_start_is_silent_and_recorded(project: Path) -> None:
         ("domain_task", {"mention": {"task_transfer": {"passes": 3.0}}}, 70_000),
     ],
 )
-def test_the_tokens_below_a_cell_are_logged(
+def test_the_tokens_below_a_fine_tuning_are_logged(
     project: Path, arm: str, budgets: dict[str, Any], tokens: int | None
 ) -> None:
     """The budgets in force of all checkpoints below are added, where each is a number of tokens."""
-    document = load.read(project / "params.yaml") | {
-        "arms": ["scratch", "general", "domain_task"],
-        "overrides": budgets,
-    }
-    write_params(project, document)
-    names = {"base": "small", "task": "section", "arm": arm}
-    names |= {"replicate": "1" if arm == "domain_task" else "0"}
+    own = {"arms": ["scratch", "general", "domain_task"], "overrides": budgets}
+    write_params(project, load.read(project / "params.yaml") | own)
+    names = {"base": "small", "task": "section", "arm": arm, "replicate": "1" if arm == "domain_task" else "0"}
     logged: dict[str, Any] = {}
 
     @contextmanager
@@ -194,3 +182,98 @@ def test_the_tokens_below_a_cell_are_logged(
         assert exit_code(finetune, *(part for name, value in names.items() for part in (f"--{name}", value))) == 0
     assert logged.get("pretraining_tokens") == tokens
     assert logged["finetune.epochs"] == 2
+
+
+# How a stage ends that fails
+
+
+def raising(*errors: BaseException) -> Callable[..., None]:
+    def validate(params: Limits, *, out: Path) -> None:
+        if len(errors) > 1:
+            raise_all([error for error in errors if isinstance(error, UserError)])
+        raise errors[0]
+
+    return validate
+
+
+@pytest.mark.parametrize(
+    ("errors", "code", "line"),
+    [
+        (
+            [BadData(Code.DAMAGED_CHECKPOINT, "model", "damaged", "restore it")],
+            65,
+            "error: AB-124 model: damaged\n  restore it",
+        ),
+        (
+            [BadParams(Code.CONTRADICTION, "params.yaml: a", "1 > 0", "change it")],
+            78,
+            "error: AB-111 params.yaml: a: 1 > 0\n  change it",
+        ),
+        (
+            [Diverged(Code.DIVERGED, "step 3", "the loss is nan", "lower it")],
+            70,
+            "error: AB-158 step 3: the loss is nan\n  lower it",
+        ),
+        ([Interrupted("stopped by SIGTERM")], 75, "stopped by SIGTERM; the same command goes on from here"),
+        (
+            [OSError(errno.EROFS, "Read-only file system", "models/x")],
+            74,
+            "error: AB-189 models/x: the file system is read-only\n  mount it for writing, or work in another folder",
+        ),
+        (
+            [
+                BadData(Code.ENCODING, "a.txt:3", "bad byte", "mend it"),
+                BadData(Code.LABEL_MISSING, "b.csv:9", "no label", "add one"),
+            ],
+            65,
+            "error: AB-001 a.txt:3: bad byte\n  mend it\nAB-062 b.csv:9: no label\n  add one",
+        ),
+    ],
+)
+def test_a_message_and_a_code_that_says_what_to_do(
+    project: Path, capsys: pytest.CaptureFixture[str], errors: list[BaseException], code: int, line: str
+) -> None:
+    assert exit_code(raising(*errors), "--out", "x") == code
+    assert capsys.readouterr().err == line + "\n"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("ours"), OSError(errno.ENOENT, "No such file", "x"), KeyError("x")])
+def test_a_fault_of_ours_keeps_its_traceback(project: Path, error: Exception) -> None:
+    """Nothing that we did not foresee is dressed up as the user's mistake."""
+    with pytest.raises(type(error)):
+        Stage(raising(error)).run(["--out", "x"])
+
+
+ROOM = r", [\d,]+ are free\n  make room and run again"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space", "models/x"), "models/x: no space left on the disk" + ROOM),
+        (OSError(errno.ENOSPC, "No space"), "output: no space left on the disk" + ROOM),
+        (OSError(errno.EDQUOT, "Quota exceeded", "models/x"), "models/x: the quota is used up" + ROOM),
+        (ValueError("Error while serializing: (os error 122)"), "output: the quota is used up" + ROOM),  # safetensors
+        (OSError(errno.EFBIG, "Large", "x"), "x: larger than a file may be here\n  raise `ulimit -f` and run again"),
+    ],
+)
+def test_a_full_disk(project: Path, capsys: pytest.CaptureFixture[str], error: Exception, message: str) -> None:
+    assert exit_code(raising(error), "--out", "x") == 74
+    printed = capsys.readouterr().err
+    assert re.fullmatch(f"error: AB-189 {message}\n", printed), printed
+
+
+def test_an_output_that_does_not_fit_leaves_the_old_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "out").mkdir()
+    (project / "out/old").write_text("old")
+
+    def validate(params: Limits, *, out: Path) -> None:
+        with atomic_write(out) as part:
+            part.mkdir()
+            (part / "half").write_bytes(b"x" * 5000)
+            raise OSError(errno.EDQUOT, "Quota exceeded", str(part))
+
+    assert exit_code(validate, "--out", "out") == 74
+    assert "AB-189 out: the quota is used up, more than 5,000 bytes are needed, " in capsys.readouterr().err
+    assert sorted(path.name for path in project.iterdir()) == [".work", "out", "params.yaml", "stages"]
+    assert [path.name for path in (project / "out").iterdir()] == ["old"]

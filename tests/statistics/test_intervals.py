@@ -20,8 +20,8 @@ def difference(mean: float, se: float = 0.01, df: float = 8, within: Range = ANY
 @pytest.mark.parametrize(("seeds", "confidence"), [(3, 0.95), (5, 0.95), (10, 0.8)])
 def test_the_interval_covers_the_true_mean_at_the_promised_rate(seeds: int, confidence: float) -> None:
     scores = np.random.default_rng(seeds).normal(0.6, 0.02, (STUDIES, seeds))
-    intervals = [mean_interval(list(row), confidence) for row in scores]
-    covered = np.mean([i.low <= 0.6 <= i.high for i in intervals if i.low is not None and i.high is not None])
+    own = [mean_interval(list(row), confidence) for row in scores]
+    covered = np.mean([known(each.low) <= 0.6 <= known(each.high) for each in own])
     assert abs(covered - confidence) < 4 * standard_error(confidence)
 
 
@@ -29,16 +29,14 @@ def test_coverage_falls_only_a_little_when_a_seed_now_and_then_fails() -> None:
     random = np.random.default_rng(7)
     failed = random.random((STUDIES, 5)) < 0.05
     scores = np.where(failed, 0.5, 0.6) + random.normal(0, 0.02, failed.shape)
-    truth = 0.95 * 0.6 + 0.05 * 0.5
-    intervals = [mean_interval(list(row), 0.95) for row in scores]
-    assert np.mean([i.low <= truth <= i.high for i in intervals if i.low is not None and i.high is not None]) > 0.88
+    truth, own = 0.95 * 0.6 + 0.05 * 0.5, [mean_interval(list(row), 0.95) for row in scores]
+    assert np.mean([known(each.low) <= truth <= known(each.high) for each in own]) > 0.88
 
 
-@pytest.mark.parametrize("values", [[0.3], [0.1, 0.4], [0.1, 0.1, 0.1]])
-def test_without_spread_and_below_three_seeds_no_interval_is_invented(values: list[float]) -> None:
+@pytest.mark.parametrize(("values", "sd"), [([0.3], None), ([0.1, 0.4], None), ([0.1, 0.1, 0.1], 0.0)])
+def test_without_spread_and_below_three_seeds_no_interval_is_invented(values: list[float], sd: float | None) -> None:
     own = mean_interval(values, 0.95)
-    assert (own.low, own.high) == (None, None)
-    assert own.sd == (0.0 if len(values) == 3 else None)
+    assert (own.low, own.high, own.sd) == (None, None, sd)
     assert interval(0.3, None, None, len(values), 0.95, ANYWHERE).low is None
 
 
@@ -47,13 +45,10 @@ def test_intervals_end_where_the_range_of_the_score_ends() -> None:
     uncut, cut = mean_interval(scores, 0.95), mean_interval(scores, 0.95, (0.0, 1.0))
     assert known(uncut.low) < 0
     assert (cut.low, cut.high, cut.mean, cut.sd) == (0.0, uncut.high, uncut.mean, uncut.sd)
-    assert mean_interval([0.999, 0.99, 0.7], 0.99, (0.0, 1.0)).high == 1.0
-    wide = difference(0.2, se=0.5, within=(-1.0, 1.0))
-    assert wide.high == 1.0
-    assert wide.low == pytest.approx(0.2 - wide.se * stats.t.ppf(0.975, 8))
-    correlated = difference(0.2, se=0.5, within=(-2.0, 2.0))
-    assert correlated.high == pytest.approx(0.2 + 0.5 * stats.t.ppf(0.975, 8))
-    assert correlated.p == wide.p, "the cut changes no test"
+    wide, correlated = (difference(0.2, se=0.5, within=(-most, most)) for most in (1.0, 2.0))
+    reach = 0.5 * stats.t.ppf(0.975, 8)
+    assert (wide.low, wide.high) == (pytest.approx(0.2 - reach), 1.0)
+    assert (correlated.high, correlated.p) == (pytest.approx(0.2 + reach), wide.p), "the cut changes no test"
 
 
 @pytest.mark.parametrize("sources", [{"rows": 0.0004}, {"replicates": 0.0001, "seeds": 0.0002, "rows": 0.0001}])
@@ -62,16 +57,17 @@ def test_an_interval_names_the_sources_of_its_spread(sources: dict[str, float]) 
     own = interval(0.5, variance, 0.02, 5, 0.95, (0.0, 1.0))
     assert own.sources == tuple(sources)
     assert known(own.high) - 0.5 == pytest.approx(0.02 * stats.t.ppf(0.975, variance.df))
+    assert intervals.difference(0.5, variance, 5, 3, 0.95).variance == sources
 
 
-def test_a_difference_without_a_variance_is_not_testable() -> None:
-    few, equal = (
-        intervals.difference(0.1, None, 2, 1, 0.95),
-        intervals.difference(0.0, Variance({"rows": 0.0}, []), 5, 1, 0.95),
+def test_a_difference_without_a_spread_is_not_testable() -> None:
+    nothing = Variance({"rows": 0.0}, [])
+    few, equal, constant = (
+        intervals.difference(mean, variance, 5, 1, 0.95)
+        for mean, variance in ((0.1, None), (0.0, nothing), (0.1, nothing))
     )
-    assert equal.identical
-    assert not few.identical
-    for each in (few, equal, intervals.difference(0.1, Variance({"rows": 0.0}, []), 5, 1, 0.95)):
+    assert [each.identical for each in (few, equal, constant)] == [False, True, False]
+    for each in (few, equal, constant):
         assert not each.testable
         assert (each.low, each.high, each.p, each.p_above(0.0), each.p_inside(0.01)) == (None,) * 5
 
@@ -79,9 +75,9 @@ def test_a_difference_without_a_variance_is_not_testable() -> None:
 def test_equal_arms_differ_at_the_stated_rate_and_no_oftener() -> None:
     scores = np.random.default_rng(11).normal(0, 0.02, (STUDIES, 5))
     own = [difference(row.mean(), row.std(ddof=1) / math.sqrt(5), df=4) for row in scores]
-    called = np.mean([each.p is not None and each.p < 0.05 for each in own])
+    called = np.mean([known(each.p) < 0.05 for each in own])
     assert abs(called - 0.05) < 4 * standard_error(0.05)
-    excluded = [each.low is not None and each.high is not None and not each.low <= 0 <= each.high for each in own]
+    excluded = [not known(each.low) <= 0 <= known(each.high) for each in own]
     assert np.mean(excluded) == called, "test and interval agree"
 
 
@@ -97,6 +93,6 @@ def test_two_differences_as_large_as_the_bound_are_called_none_at_the_stated_rat
     """Two one-sided tests: at the bound itself they err in one study of twenty at most."""
     scores = np.random.default_rng(17).normal(0.01, 0.006, (STUDIES, 5))
     own = [difference(row.mean(), row.std(ddof=1) / math.sqrt(5), df=4).p_inside(0.01) for row in scores]
-    assert np.mean([p is not None and p < 0.05 for p in own]) < 0.05 + 4 * standard_error(0.05)
+    assert np.mean([known(p) < 0.05 for p in own]) < 0.05 + 4 * standard_error(0.05)
     assert difference(0.0, se=0.002).p_inside(0.01) == pytest.approx(stats.t.sf(5, 8))
     assert difference(-0.02, se=0.002).p_inside(0.01) == pytest.approx(stats.t.sf(-5, 8)), "both directions"

@@ -1,4 +1,5 @@
-"""A power, and a detectable difference, come true in simulated studies at the rate that they promise."""
+"""A power, and a detectable difference, come true in simulated studies at the rate that they promise; the cheapest
+design is the cheapest."""
 
 import math
 
@@ -7,18 +8,24 @@ import pytest
 from scipy import stats
 
 from adaptbert.statistics.intervals import MOST_DF
-from adaptbert.statistics.mean_squares import Layout, MeanSquares
-from adaptbert.statistics.power import POWER, SURE, Power, spread_range
+from adaptbert.statistics.power import MOST_REPLICATES, POWER, SURE, Power, QuestionSpread, cheapest, spread_range
+from adaptbert.statistics.spread import Layout, MeanSquares
+from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
 from tests.support.rates import STUDIES, standard_error
+
+NOW = World(draws=3, seeds=3, draw=0.8, rows=0.4)
 
 
 def of_seeds(se: float, df: int, level: float = 0.05) -> Power:
     """A paired t-test over df + 1 seeds of two arms that are made once."""
     seeds = df + 1
     of_seeds = se**2 * seeds / 2
-    squares = MeanSquares(0.0, 0.0, of_seeds, of_seeds)
-    return Power(squares, Layout((0, 0), seeds, (1, 1)), (0.0, MOST_DF), level)
+    return Power(MeanSquares(0.0, 0.0, of_seeds, of_seeds), Layout((0, 0), seeds, (1, 1)), (0.0, MOST_DF), level)
+
+
+def question(world: World, seed: int) -> QuestionSpread:
+    return Simulator(seed).study(world).study().question("domain", "general_long", 0.025)
 
 
 def test_power_agrees_with_a_published_example() -> None:
@@ -39,6 +46,7 @@ def test_of_one_mean_square_it_is_the_non_central_t_distribution(df: int, level:
 def test_the_detectable_difference_has_the_power_that_it_claims(layout: Layout) -> None:
     power = Power(MeanSquares(2e-4, 1e-4, 1e-4, 1e-4), layout, (1e-5, 999), 0.025)
     assert power.of(known(power.detectable)) == pytest.approx(POWER, abs=1e-6)
+    assert of_seeds(0.0, 4).detectable is None, "without a spread"
 
 
 def test_the_detectable_difference_is_shown_in_four_of_five_studies() -> None:
@@ -49,10 +57,6 @@ def test_the_detectable_difference_is_shown_in_four_of_five_studies() -> None:
     assert abs(shown - POWER) < 4 * standard_error(POWER)
 
 
-def test_without_a_spread_nothing_is_detectable() -> None:
-    assert of_seeds(0.0, 4).detectable is None
-
-
 @pytest.mark.parametrize("df", [3, 20])
 def test_the_true_spread_lies_in_its_range_at_the_stated_rate(df: int) -> None:
     low, high = spread_range(df)
@@ -60,3 +64,44 @@ def test_the_true_spread_lies_in_its_range_at_the_stated_rate(df: int) -> None:
     estimates = np.sqrt(np.random.default_rng(df).chisquare(df, STUDIES) / df)
     covered = np.mean((low * estimates <= 1) & (high * estimates >= 1))
     assert abs(covered - SURE) < 4 * standard_error(SURE)
+
+
+@pytest.mark.parametrize(("replicates", "seeds"), [(3, 3), (6, 3), (3, 8), (6, 8)])
+def test_what_a_design_would_show_is_what_studies_of_that_size_show(replicates: int, seeds: int) -> None:
+    larger = World(draws=replicates, seeds=seeds, draw=0.8, rows=0.4)
+    before = [known(question(NOW, seed).detectable(replicates, seeds)) for seed in range(60)]
+    then = [known(question(larger, seed).power.detectable) for seed in range(100, 160)]
+    assert np.sqrt(np.mean(np.square(before))) == pytest.approx(np.sqrt(np.mean(np.square(then))), rel=0.1)
+    each = question(NOW, 1)
+    assert each.detectable(3, 3) == pytest.approx(each.power.detectable), "the design that there is"
+
+
+def test_the_cheapest_design_detects_what_is_worth_having() -> None:
+    each, (replicate, run) = question(NOW, 1), (10.0, 0.1)
+    design = known(cheapest(each, 0.02, replicate, run))
+    assert known(each.detectable(design.replicates, design.seeds)) <= 0.02
+    for replicates in range(3, MOST_REPLICATES + 1):
+        for seeds in range(3, 10):
+            spent = (replicates - 3) * replicate + (2 + 4 * replicates) * (seeds - 3) * run
+            if spent < design.tflop - 1e-9:
+                assert known(each.detectable(replicates, seeds)) > 0.02
+    assert cheapest(each, 1e-4, replicate, run) is None
+
+
+def test_prices_decide_between_replicates_and_seeds() -> None:
+    each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, seed=2.0), 4)
+    dear_replicates, dear_seeds = (known(cheapest(each, 0.018, *prices)) for prices in ((1e4, 0.01), (0.01, 1e4)))
+    assert dear_replicates.seeds > dear_seeds.seeds
+    assert dear_replicates.replicates < dear_seeds.replicates
+
+
+def test_rows_alone_set_a_limit() -> None:
+    each = question(World(draws=3, seeds=3, draw=0.1, rows=1.2), 3)
+    assert each.of_rows_alone == pytest.approx(0.012 * (2.241 + 0.842), rel=0.15)
+    assert each.detectable(500, 500) == pytest.approx(each.of_rows_alone, rel=0.03)
+
+
+def test_without_repeated_steps_no_other_design_is_judged() -> None:
+    each = question(World(draws=1, seeds=3, draw=0.5, rows=0), 1)
+    assert each.detectable(3, 3) is None
+    assert each.power.detectable is not None, "of these weights"

@@ -1,12 +1,14 @@
-"""A verdict follows from the interval of a difference against 0 and against the smallest gain worth having."""
+"""Verdicts follow from intervals, and over several questions or tasks the promised rate of errors is kept."""
 
+import numpy as np
 import pytest
 
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.spread import Variance
-from adaptbert.statistics.verdicts import verdicts
+from adaptbert.statistics.verdicts import adjusted_p, tasks_with_effect, verdicts
 from tests.support.known import known
+from tests.support.rates import STUDIES, standard_error
 
 WORTH = 0.01
 
@@ -27,39 +29,77 @@ def difference(mean: float, se: float, df: float = 20) -> Difference:
         (0.006, 0.004, "no_worse"),  # neither above 0 nor within .01
         (0.0, 0.010, "undecided"),
         (-0.006, 0.004, "undecided"),
+        (0.0, 0.0, "no_difference"),
+        (0.02, 0.0, "untested"),
     ],
 )
 def test_by_the_interval(mean: float, se: float, verdict: str) -> None:
     assert verdicts([difference(mean, se)], WORTH, 0.95) == [verdict]
 
 
-def test_without_an_interval() -> None:
-    few = intervals.difference(0.02, None, 2, 3, 0.95)
-    same = intervals.difference(0.0, Variance({"replicates": 0.0, "rows": 0.0}, []), 5, 3, 0.95)
-    constant = intervals.difference(0.02, Variance({"replicates": 0.0}, []), 5, 3, 0.95)
-    assert verdicts([few, None, same, constant], WORTH, 0.95) == ["untested", "untested", "no_difference", "untested"]
-
-
-def test_a_question_that_cannot_be_tested_is_one_that_was_asked() -> None:
-    """A cell that failed makes no other question easier to answer."""
-    clear = intervals.difference(0.02, Variance({"seeds": 0.009**2}, [(0.009**2, 1e6)]), 3, 3, 0.95)
-    assert verdicts([clear], WORTH, 0.95) == ["gain"]
-    assert verdicts([clear, None], WORTH, 0.95) == ["no_worse", "untested"]
-
-
-def test_several_questions_need_more_evidence() -> None:
-    """p = .04 by itself; two equal ones give .08."""
-    alone = difference(0.0219, 0.01)
+def test_several_questions_need_more_evidence_and_one_that_failed_is_one_that_was_asked() -> None:
+    alone, clear = difference(0.0219, 0.01), difference(0.1, 0.01)
     assert alone.p == pytest.approx(0.04, abs=0.001)
     assert verdicts([alone], WORTH, 0.95) == ["gain"]
-    assert verdicts([alone, alone], WORTH, 0.95) == ["no_worse", "no_worse"]
-    clear = difference(0.1, 0.01)
+    assert verdicts([alone, alone], WORTH, 0.95) == ["no_worse", "no_worse"], "p = .08"
     assert verdicts([alone, clear], WORTH, 0.95) == ["gain", "worth_it"]
+    few = intervals.difference(0.02, None, 2, 3, 0.95)
+    for untested in (None, few):
+        assert verdicts([alone, untested], WORTH, 0.95) == ["no_worse", "untested"]
 
 
 @pytest.mark.parametrize("mean", [-0.02, -0.004, 0.0, 0.008, 0.03])
 def test_the_p_values_agree_with_the_interval(mean: float) -> None:
     each = difference(mean, 0.006)
     assert (known(each.p) < 0.05) == (known(each.low) > 0 or known(each.high) < 0)
-    assert (each.p_above(WORTH) or 0) >= known(each.p) - 1e-12 or mean < 0
-    assert ((each.p_above(WORTH) or 0) < 0.05) == (known(each.low) > WORTH)
+    assert known(each.p_above(WORTH)) >= known(each.p) - 1e-12 or mean < 0
+    assert (known(each.p_above(WORTH)) < 0.05) == (known(each.low) > WORTH)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+        ([0.9, 0.8], [1.0, 1.0]),
+        ([0.03], [0.03]),
+        ([], []),
+    ],
+)
+def test_holm_on_worked_examples(p_values: list[float], adjusted: list[float]) -> None:
+    assert adjusted_p(p_values) == pytest.approx(adjusted)
+
+
+def test_six_questions_about_identical_arms_give_a_false_alarm_in_at_most_one_study_of_twenty() -> None:
+    studies = np.random.default_rng(13).random((STUDIES, 6))
+    alarms = np.mean([min(adjusted_p(list(p_values))) < 0.05 for p_values in studies])
+    assert alarms < 0.05 + 4 * standard_error(0.05)
+    assert np.mean(studies.min(1) < 0.05) > 0.2, "unadjusted"
+
+
+@pytest.mark.parametrize(
+    ("p_values", "tasks"),
+    [
+        ([0.01, 0.02], 2),
+        ([0.02, 0.06], 1),
+        ([0.03, 0.04], 0),  # 2 * 0.03 is above the level, though both are below it
+        ([0.04], 1),
+        ([0.001, 0.012, 0.02, 0.3], 3),
+        ([0.3, 0.02, 0.012, 0.001], 3),
+        ([], 0),
+    ],
+)
+def test_an_effect_in_at_least_so_many_tasks(p_values: list[float], tasks: int) -> None:
+    assert tasks_with_effect(p_values, 0.05) == tasks
+
+
+@pytest.mark.parametrize("true", [0, 1, 2])
+def test_more_tasks_than_have_an_effect_are_claimed_in_at_most_one_study_of_twenty(true: int) -> None:
+    """Also where the tasks share what was trained, so that all are lucky together."""
+    random = np.random.default_rng(true)
+    claimed = 0
+    for _ in range(STUDIES):
+        shared = random.random() < 0.5
+        p_values = [1e-9] * true + [random.random()] * (4 - true if shared else 1)
+        p_values += list(random.random(4 - len(p_values)))
+        claimed += tasks_with_effect(p_values, 0.05) > true
+    assert claimed / STUDIES < 0.05 + 4 * standard_error(0.05)

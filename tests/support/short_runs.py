@@ -1,6 +1,6 @@
 """Short runs: of fine-tuning, with sixteen sentences a step and eight steps, and of masked-language modelling."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -8,6 +8,7 @@ from transformers import BertForMaskedLM
 
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model.families.bert import BERT
+from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatch, LabelledBatches, batch_of
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.module import FineTuning
@@ -81,3 +82,14 @@ def until(batches: Callable[[int], B], end: int | None) -> Callable[[int], B]:
         return batches(k)
 
     return batch
+
+
+class LoggedRun(Run):
+    """Keeps the metrics that are logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metrics: list[tuple[str, float, int]] = []
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        self.metrics += [(name, value, step) for name, value in metrics.items()]

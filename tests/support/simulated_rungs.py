@@ -37,8 +37,8 @@ MASKING = {
     "rate_punctuation": 0.1502,
 }
 """The masking audit of every rung."""
-DRAWS_APART = 0.02
-"""Bits per character that each further draw of a rung is worse by."""
+REPLICATES_APART = 0.02
+"""Bits per character that each further replicate of a checkpoint is worse by."""
 TOKENS = {"pretrain": 800_000, "domain_transfer": 2_000_000, "task_transfer": 250_000}
 
 
@@ -88,7 +88,7 @@ def write_rung(root: Path, rung: str, below: str, ladder: Plan, dice: random.Ran
 
 def _bits(rung: str) -> list[float]:
     draw = rung.rpartition("-")[2]
-    return [bits + DRAWS_APART * (int(draw) - 1 if draw.isdecimal() else 0) for bits in BITS[_like(rung)]]
+    return [bits + REPLICATES_APART * (int(draw) - 1 if draw.isdecimal() else 0) for bits in BITS[_like(rung)]]
 
 
 def _like(rung: str) -> str:

@@ -17,9 +17,9 @@ import numpy as np
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.model import checkpoint
-from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.runtime.tracking.run import Run
+from adaptbert.model.checkpoint_files import Provenance
+from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.resume import Work

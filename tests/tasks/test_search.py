@@ -9,8 +9,8 @@ import pytest
 
 from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.files import read_json
-from adaptbert.runtime.tracking import run as tracking
-from adaptbert.runtime.tracking.store import EXPERIMENT
+from adaptbert.runtime import mlflow as tracking
+from adaptbert.runtime.mlflow import EXPERIMENT
 from adaptbert.tasks.extra_runs import best, search, search_seeds
 from adaptbert.tasks.module import FineTuning
 from adaptbert.training.resume import Work

@@ -130,10 +130,3 @@ def test_uniforms_are_independent_over_counters_and_keys() -> None:
         odd = (np.arange(300) >> bit & 1).astype(bool)
         for half in (grid[odd], grid[:, odd]):
             assert abs(half.mean()) < 5 * (1 / 12 / half.size) ** 0.5
-
-
-def test_uniforms_do_not_depend_on_the_other_keys() -> None:
-    key = np.uint64(7)
-    together = uniforms(key, np.arange(10, dtype=np.uint64))
-    alone = [float(uniforms(key, np.array([counter], np.uint64))[0]) for counter in reversed(range(10))]
-    assert together.tolist() == alone[::-1]

@@ -1,32 +1,33 @@
-"""`fit`: the same seed gives the same bits whatever is logged or measured on the way."""
+"""`fit`: the same seed gives the same bits whatever is logged or measured on the way; what is not finite is skipped."""
 
+import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
+import pytorch_lightning as pl
 import torch
+from transformers import BertForMaskedLM
 
+from adaptbert.core.files import read_json
+from adaptbert.errors import INTERNAL
 from adaptbert.mlm.heldout_evaluation import HeldOut
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.training.arguments import TrainingArguments
+from adaptbert.training import monitor
+from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
 from adaptbert.training.loop import fit
-from tests.support import tiny, tiny_params
-from tests.support.short_runs import flat_weights, masked_batches, masked_lm
+from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.stability import Diverged
+from tests.support import short_runs, tiny, tiny_params
+from tests.support.short_runs import LoggedRun, Stop, changed, flat_weights, masked_batches, masked_lm, until, weights
 
 STEPS = 6
-
-
-class LoggedRun(Run):
-    """Keeps the metrics that are logged."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.metrics: list[tuple[str, float, int]] = []
-
-    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
-        self.metrics += [(name, value, step) for name, value in metrics.items()]
 
 
 def module(dropout: float = 0.3, steps: int = STEPS) -> MaskedLM:
@@ -131,16 +132,12 @@ def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.
     assert "step     25/25  loss" in capsys.readouterr().out
 
 
-def test_a_machine_with_many_cores_brings_no_warning(corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lightning would advise more workers."""
+def test_a_job_of_slurm_on_many_cores_is_trained_here(corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its variables say how many tasks the job has, and not that this process is one of them; Lightning would also
+    advise more workers."""
+    expected = trained(corpus)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
-    trained(corpus)
-
-
-def test_a_job_of_slurm_is_trained_here(corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its variables say how many tasks the job has, and not that this process is one of them."""
-    expected = trained(corpus)
     for name, value in (("NTASKS", "4"), ("JOB_NAME", "night"), ("PROCID", "3"), ("LOCALID", "3")):
         monkeypatch.setenv(f"SLURM_{name}", value)
     assert torch.equal(trained(corpus), expected)
@@ -152,3 +149,151 @@ def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:
     made.model.bert.encoder.layer[1].eval()
     with pytest.raises(AssertionError, match=r"model.bert.encoder.layer.1.* is in eval mode: its dropout would be off"):
         fit(made, batches(corpus), plan(), tiny.no_record())
+
+
+# Steps that are not finite
+
+
+class Sabotaged(pl.LightningModule):
+    """Fails at some steps, in its loss or in its gradient alone."""
+
+    def __init__(self, inner: MaskedLM, spoil: Callable[[torch.Tensor], torch.Tensor], at: set[int]) -> None:
+        super().__init__()
+        self.inner, self._spoil, self._at = inner, spoil, at
+
+    def training_step(self, batch: MaskedBatch, k: int) -> torch.Tensor:
+        loss = self.inner.training_step(batch, k)
+        return self._spoil(loss) if k in self._at else loss
+
+    def configure_optimizers(self) -> object:
+        return self.inner.configure_optimizers()
+
+
+def infinite_gradient(loss: torch.Tensor) -> torch.Tensor:
+    loss.register_hook(lambda gradient: gradient * float("inf"))
+    return loss * 1.0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda loss: loss * float("nan"), r"the loss is nan"),
+        (lambda loss: loss * float("inf"), r"the loss is inf"),
+        (infinite_gradient, r"the norm of the gradient is (inf|nan)"),
+    ],
+)
+def test_a_step_that_is_not_finite_is_skipped_and_three_end_the_run(
+    corpus: TokenizedCorpus,
+    tmp_path: Path,
+    spoil: Callable[[torch.Tensor], torch.Tensor],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A run that diverges ends before anything is measured or saved."""
+    made = Sabotaged(module(), spoil, {3})
+    seen: list[torch.Tensor] = []
+
+    def measure(step: int) -> Mapping[str, float]:
+        seen.append(flat_weights(made))
+        return {}
+
+    fitted = fit(made, batches(corpus), plan(), tiny.no_record(), dict.fromkeys(range(1, STEPS + 1), measure))
+    moved = [not torch.equal(*pair) for pair in pairwise(seen)]
+    assert moved == [True, True, False, True, True], "the fourth step"
+    assert all(torch.isfinite(state).all() for state in seen)
+    assert fitted.counts["skipped_steps"] == 1
+    assert all(math.isfinite(point["train/mlm_loss"]) for point in fitted.curve)
+    assert re.search(rf"warning: step 4: {message}; the step is skipped", capsys.readouterr().out)
+
+    end = rf"AB-158 step {STEPS}: {message}, 3 steps in a row\n  lower learning_rate"
+    with pytest.raises(Diverged, match=end) as caught:
+        fit(
+            Sabotaged(module(), spoil, {STEPS - 3, STEPS - 2, STEPS - 1}),
+            batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path),
+        )  # fmt: skip
+    assert caught.value.exit_code == INTERNAL == 70
+    assert len(seen) == STEPS
+    assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [4, 5, 6]
+    assert list(tmp_path.glob("*.safetensors")) == [], "no state is saved that a resumed run could not leave"
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize(("value", "ahead"), [(float("inf"), False), (float("nan"), False), (float("nan"), True)])
+def test_no_savepoint_holds_a_weight_that_is_not_finite(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, ahead: bool
+) -> None:
+    """A weight gets this value after the last step; savepoints are written in the run, or beside it."""
+    monkeypatch.setattr(monitor, "_runs_ahead", lambda _: ahead)
+    made = module()
+
+    def measure(step: int) -> Mapping[str, float]:
+        with torch.no_grad():
+            made.model.bert.embeddings.word_embeddings.weight[7] = value
+        return {}
+
+    with pytest.raises(Diverged, match=r"AB-158 step 6: weights/.*word_embeddings.* is not finite"):
+        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
+    assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["00000004", "00000005"]
+
+
+def test_a_held_out_loss_that_is_no_number(heldout: HeldOut) -> None:
+    model = BertForMaskedLM(tiny.config())
+    with torch.no_grad():
+        model.bert.embeddings.word_embeddings.weight[7] = float("nan")
+    with pytest.raises(Diverged, match="AB-158 heldout/domain: the loss is nan"):
+        heldout.measure(model, "32-true")
+
+
+# The best weights on dev
+
+SCORES = {2: 0.3, 4: 0.6, 6: 0.5, 8: 0.6, 10: 0.4, 12: 0.9}
+
+
+def stopped(
+    folder: Path, patience: int | None, stop_at: int | None = None, **options: Any
+) -> tuple[Fitted, dict[str, torch.Tensor]]:
+    """Dev scores are given: the third measurement in a row that is not better is the fifth."""
+    made, stream = short_runs.made(**options)
+    rule = None if patience is None else KeepBest("dev/score", patience)
+    measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
+    source = until(stream, stop_at)
+    how = replace(short_runs.plan(12), keep_best=rule)
+    return fit(made, source, how, tiny.no_record(), measure_at, Savepoints(folder)), weights(made)
+
+
+def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path: Path) -> None:
+    fitted, best_weights = stopped(tmp_path / "early", 3)
+    assert fitted.step == 4, "the first of equals"
+    assert [point["step"] for point in fitted.curve] == [2, 4, 6, 8, 10]
+    made, stream = short_runs.made()
+    with pytest.raises(Stop):
+        fit(made, until(stream, 8), short_runs.plan(12), tiny.no_record())
+    assert not changed(best_weights, weights(made)), "the weights after step 4 of the same schedule"
+    for patience, step in ((4, 12), (None, 12)):
+        other, _ = stopped(tmp_path / f"{patience}", patience)
+        assert (other.step, len(other.curve)) == (step, 6)
+
+
+def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 alone measures; the other hears of it. With rates of their own for the layers."""
+
+    def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
+        monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
+        return stopped(tmp_path / str(devices), 3, layer_decay=0.8)
+
+    (alone, one), (together, two) = run(1), run(2)
+    assert (together.step, together.curve[-1]["step"]) == (alone.step, alone.curve[-1]["step"]) == (4, 10)
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, atol=5e-6, rtol=0)
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("stop_at", [9, 17])
+def test_a_resumed_run_keeps_and_stops_alike(tmp_path: Path, stop_at: int) -> None:
+    straight, best_weights = stopped(tmp_path / "straight", 3)
+    with pytest.raises(Stop):
+        stopped(tmp_path / "resumed", 3, stop_at)
+    for end in (None, 0):  # what is over is not trained again
+        again, resumed_weights = stopped(tmp_path / "resumed", 3, end)
+        assert again == straight
+        assert not changed(best_weights, resumed_weights)

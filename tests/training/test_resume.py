@@ -18,6 +18,7 @@ from adaptbert.training import loop as training
 from adaptbert.training import monitor
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.loop import fit
+from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny
 from tests.support.short_runs import Stop, flat_weights, masked_batches, masked_lm
@@ -67,14 +68,7 @@ def attempt(
 
 
 @pytest.mark.parametrize(
-    ("accumulate", "precision", "ahead"),
-    [
-        (1, "32-true", False),
-        (1, "bf16-mixed", False),
-        (3, "32-true", False),
-        (3, "bf16-mixed", False),
-        (1, "32-true", True),
-    ],
+    ("accumulate", "precision", "ahead"), [(1, "32-true", False), (3, "bf16-mixed", False), (1, "32-true", True)]
 )
 def test_every_cut(
     corpus: TokenizedCorpus,
@@ -129,6 +123,16 @@ def test_a_signal_ends_the_step_saves_and_the_next_process_goes_on(
     second = attempt(corpus, Savepoints(tmp_path), accumulate=3)
     assert torch.equal(second.weights, whole.weights)
     assert second.fitted == whole.fitted
+
+
+def test_an_edit_of_its_code_begins_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The digest of the code is that of tests/pipeline/test_code_digest.py."""
+    values = {"seed": 1, "data": ["a", "b"], "of": {"b": 1}}
+    Work(tmp_path, "1f").begin(values)
+    assert not Work(tmp_path, "2e").is_begun(values)
+    Work(tmp_path, "2e").begin({**values, "seed": 2, "of": {"a": 1}})
+    assert "it had other code, of.a, of.b, seed\n" in capsys.readouterr().out
+    assert Work(tmp_path, "1f").is_begun(values), "both runs remain"
 
 
 @pytest.mark.parametrize("sabotage", ["no seeds", "no schedule", "one micro-batch too far", "no optimizer"])

@@ -2,7 +2,9 @@
 
 import os
 import random
+import resource
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -60,19 +62,15 @@ def test_the_last_two_by_step_remain_whatever_their_times(tmp_path: Path) -> Non
 
 
 def damages(content: bytes) -> dict[str, bytes]:
-    """75 kinds of damage."""
+    """40 kinds of damage."""
     draw = random.Random(0)
-    contents = {"empty": b"", "zero tail": content[:-64] + bytes(64), "other header": b"\x01" + content[1:]}
-    contents["longer"] = content + b"x"
-    contents["reversed"] = content[::-1]
-    for cut in sorted(draw.sample(range(1, len(content)), 20)):
-        contents[f"cut at {cut}"] = content[:cut]
-    for place in sorted(draw.sample(range(8 * len(content)), 50)):
+    kinds = {"empty": b"", "zero tail": content[:-64] + bytes(64), "longer": content + b"x", "reversed": content[::-1]}
+    kinds |= {f"cut at {cut}": content[:cut] for cut in draw.sample(range(1, len(content)), 11)}
+    for place in draw.sample(range(8 * len(content)), 25):
         flipped = bytearray(content)
         flipped[place // 8] ^= 1 << place % 8
-        contents[f"bit {place}"] = bytes(flipped)
-    assert len(contents) == 75
-    return contents
+        kinds[f"bit {place}"] = bytes(flipped)
+    return kinds
 
 
 def test_every_damage_is_detected_and_the_savepoint_before_is_loaded(
@@ -80,13 +78,12 @@ def test_every_damage_is_detected_and_the_savepoint_before_is_loaded(
 ) -> None:
     newest = files(two)[-1]
     for name, damaged in damages(newest.read_bytes()).items():
-        copy = tmp_path / "copy"
+        copy = tmp_path / name
         shutil.copytree(two, copy)
         (copy / newest.name).write_bytes(damaged)
         assert_equal(Savepoints(copy).latest(), 3)
         assert f"{newest.name} is damaged and set aside" in capsys.readouterr().err, name
         assert [path.suffix for path in sorted(copy.iterdir())] == [".safetensors", ".bad"]
-        shutil.rmtree(copy)
 
 
 def test_when_all_are_damaged_the_run_does_not_start_anew(two: Path) -> None:
@@ -117,11 +114,10 @@ def test_a_crash_at_any_point_of_writing_leaves_the_one_before_or_the_new_one(tw
     assert_equal(Savepoints(two).latest(), 8)
 
 
-def test_a_full_disk_leaves_what_was_there(two: Path) -> None:
-    """A limit on the size of files stands for the disk: the same error, without a file system of our own."""
-    import resource
-    import signal
-
+def test_a_full_disk_leaves_what_was_there(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on the size of files stands for the disk: the same error, without a file system of our own. The temporary
+    folder of the system, which may have room, is not used."""
+    monkeypatch.setenv("TMPDIR", "/nowhere")
     before = files(two)
     old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -135,9 +131,3 @@ def test_a_full_disk_leaves_what_was_there(two: Path) -> None:
     assert files(two) == before
     assert list(two.glob(".*")) == []
     assert_equal(Savepoints(two).latest(), 5)
-
-
-def test_the_temporary_folder_is_never_used(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", "/nowhere")
-    Savepoints(two).save(state(8))
-    assert_equal(Savepoints(two).latest(), 8)

@@ -3,7 +3,7 @@
 from adaptbert.comparison.records import ArmOfBases, Ranking, Standing
 from adaptbert.report.language import EMPTY, Text, listed, moved, points, t
 from adaptbert.report.terms import METRICS, STANDS
-from adaptbert.statistics.multiplicity import ADJUSTMENT
+from adaptbert.statistics.verdicts import ADJUSTMENT
 
 
 def order(ranking: Ranking, confidence: float) -> Text:

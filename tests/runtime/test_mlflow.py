@@ -1,16 +1,16 @@
-"""The record in a real MLflow store; what a store that fails does to a stage is in test_record."""
+"""The record in a real MLflow store; what a store that fails does to a stage is in test_mlflow_failures."""
 
 import re
-import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from adaptbert.runtime.origin import origin, run_name
+from adaptbert.runtime import progress
+from adaptbert.runtime.mlflow import Store, open_run, tracking_uri
+from adaptbert.runtime.origin import project_root
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.runtime.tracking.run import open_run
-from adaptbert.runtime.tracking.store import Store, project_root, tracking_uri
 from tests.support.stores import client, runs
 
 
@@ -20,11 +20,6 @@ def project(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> P
     root = tmp_path_factory.mktemp("project")
     (root / "mlflow.db").write_bytes(mlflow_tables)
     (root / "params.yaml").write_text("seed: 1\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        with open_run("first", {}, {}, root / "params.yaml"):
-            pass
     return root
 
 
@@ -39,8 +34,9 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("DVC_STAGE", "finetune@section-domain-small-2")
     monkeypatch.setenv("DVC_EXP_NAME", "calm-lion")
     (inside / "card.json").write_text("{}")
-    (inside / "folder").mkdir()
-    (inside / "folder/a.txt").write_text("a")
+    (inside / "figures/more").mkdir(parents=True)
+    for name in ("a.txt", "more/b.txt"):
+        (inside / "figures" / name).write_text("a")
     params = {"finetune.section.optim.learning_rate": 4e-4, "seed": 1}
     labels = {"task": "section", "arm": "domain", "base": "small", "replicate": "2"}
     with open_run("finetune", labels, params, inside / "params.yaml") as run:
@@ -49,7 +45,7 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
         run.log_metrics({"test/f1_macro": 0.5})
         run.set_tags({"checkpoint": "abc"})
         run.log_artifact(inside / "card.json")
-        run.log_artifact(inside / "folder", "folder")
+        run.log_artifact(inside / "figures")
         run.log_input("tasks/section", "f" * 64, "training")
         with run.child("seed 1 section-domain-small-2", {"seed": "1"}) as child:
             child.log_metrics({"test/f1_macro": 0.25}, 7)
@@ -66,39 +62,19 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
     history = client(inside).get_metric_history(parent.info.run_id, "train/loss")
     assert [(point.step, point.value) for point in history] == [(1, 1.0), (5, 0.2), (9, 1 / 9)]
     (data,) = parent.inputs.dataset_inputs
-    assert data.dataset.name == "tasks/section"
-    assert data.dataset.digest == "f" * 36
+    assert (data.dataset.name, data.dataset.digest) == ("tasks/section", "f" * 36)
     assert [(tag.key, tag.value) for tag in data.tags] == [("mlflow.data.context", "training")]
 
     names = {item.path for item in client(inside).list_artifacts(parent.info.run_id)}
-    assert names == {"params.yaml", "environment.txt", "card.json", "folder"}
-    assert [a.path for a in client(inside).list_artifacts(parent.info.run_id, "folder")] == ["folder/a.txt"]
+    assert names == {"params.yaml", "environment.txt", "card.json", "a.txt", "more"}
+    assert [a.path for a in client(inside).list_artifacts(parent.info.run_id, "more")] == ["more/b.txt"]
     assert (inside / "mlartifacts").is_dir(), "beside the store, wherever the process was started"
 
     (child_run,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
-    assert child_run.info.status == "FINISHED"
-    assert child_run.info.run_name == "seed 1 section-domain-small-2"
+    assert (child_run.info.status, child_run.info.run_name) == ("FINISHED", "seed 1 section-domain-small-2")
     assert child_run.data.metrics == {"test/f1_macro": 0.25}
     assert {"seed": "1", **labels}.items() <= child_run.data.tags.items()
     assert "stage" not in child_run.data.tags, "a search for stages leaves seeds out"
-
-
-def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "git.commit" not in origin("compare"), "not a repository"
-    for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
-        monkeypatch.setenv(f"{name}_NAME", "test")
-        monkeypatch.setenv(f"{name}_EMAIL", "test")
-    (tmp_path / "file").write_text("a")
-    for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "a"]):
-        subprocess.run(["git", *command], check=True)
-    clean = origin("compare")
-    assert len(clean["git.commit"]) == 40
-    assert clean["git.dirty"] == "false"
-    (tmp_path / "file").write_text("b")
-    changed = origin("compare")
-    assert (changed["git.commit"], changed["git.dirty"]) == (clean["git.commit"], "true")
-    assert "that are not committed" in changed["mlflow.note.content"]
 
 
 def test_a_stage_that_raises_is_marked_failed_with_its_child(inside: Path) -> None:
@@ -166,7 +142,7 @@ def test_a_stage_that_was_stopped_goes_on_in_its_own_run(inside: Path, tmp_path:
                     child.log_metrics({"train/loss": 1 / step}, step)
             if steps.start == 1:
                 raise Interrupted("SIGTERM after step 4")
-            return run.id
+        return run.id
 
     with pytest.raises(Interrupted):
         part(range(1, 5))
@@ -178,16 +154,8 @@ def test_a_stage_that_was_stopped_goes_on_in_its_own_run(inside: Path, tmp_path:
     (child,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
     history = client(inside).get_metric_history(child.info.run_id, "train/loss")
     assert [(point.step, point.value) for point in history] == [(step, 1 / step) for step in range(1, 7)]
-
-
-def test_a_run_that_was_removed_meanwhile_is_made_anew(inside: Path, tmp_path: Path) -> None:
-    ids = []
-    for _ in range(2):
-        with open_run("removed", {}, {}, inside / "params.yaml") as run:
-            run.go_on(tmp_path / "work")
-            ids.append(run.id)
-        client(inside).delete_run(run.id)
-    assert ids[0] != ids[1]
+    client(inside).delete_run(parent.info.run_id)
+    assert part(range(3, 7)) != parent.info.run_id, "a run that was removed meanwhile is made anew"
 
 
 def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
@@ -224,31 +192,17 @@ def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
     assert [item.path for item in client(inside).list_artifacts(own[12])] == ["params-12.yaml"]
 
 
-CELL = {"task": "section", "arm": "domain_task", "base": "small", "replicate": "1"}
-RUNG = {"task": "section", "base": "small", "replicate": "1"}
-
-
-@pytest.mark.parametrize(
-    ("stage", "labels", "dvc_stage", "expected"),
-    [
-        ("finetune", CELL, "finetune@section-domain_task-small-1", "domain_task section small-1"),
-        ("finetune", CELL | {"replicate": "0"}, "finetune@section-domain_task-small", "domain_task section small"),
-        ("task_transfer", RUNG, "task_transfer@section-domain-small-1", "task_transfer section-domain-small-1"),
-        ("domain_transfer", {"corpus": "domain", "base": "small"}, "", "domain_transfer domain small"),
-        ("compare", {}, "compare", "compare"),
-    ],
-)
-def test_names_of_runs(
-    stage: str, labels: dict[str, str], dvc_stage: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DVC_STAGE", dvc_stage)
-    assert run_name(stage, labels) == expected
-
-
-def test_the_page_of_a_run_begins_with_what_it_is(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DVC_STAGE", "pretrain")
-    with open_run("pretrain", {}, {}, inside / "params.yaml"):
-        pass
-    (run,) = runs(inside, "tags.stage = 'pretrain'")
-    assert run.data.tags["mlflow.note.content"].startswith("Stage `pretrain`")
-    assert "`dvc repro --force --single-item pretrain`" in run.data.tags["mlflow.note.content"]
+def test_the_load_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under MLflow's own names, without a thread; and a failure stops nothing."""
+    monkeypatch.delenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", raising=False)
+    threads = {thread.name for thread in threading.enumerate()}
+    load = progress.load_of_machine()
+    names = ("cpu_utilization_percentage", "system_memory_usage_percentage", "system_memory_usage_megabytes")
+    assert all(load[f"system/{name}"] >= 0 for name in names)
+    assert 0 < load["system/system_memory_usage_percentage"] < 100
+    assert {thread.name for thread in threading.enumerate()} == threads
+    monkeypatch.setattr(progress, "_monitors", lambda: [1])
+    assert progress.load_of_machine() == {}
+    monkeypatch.undo()
+    monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")
+    assert progress.load_of_machine() == {}

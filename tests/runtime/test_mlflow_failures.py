@@ -1,5 +1,6 @@
 """A store that is slow, silent, busy or gone costs a stage seconds and one line. The servers are real, small ones."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -7,29 +8,151 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from adaptbert.runtime.tracking.run import Run, open_run
-from tests.support.project import free_port, wait_until
-from tests.support.stores import (
-    LINE,
-    SLACK,
-    Broken,
-    Deaf,
-    Dying,
-    Limited,
-    Server,
-    Slow,
-    environment,
-    mlflow_server,
-    run_python,
-    runs,
-    serving,
-    stage,
-    statuses,
-)
+from adaptbert.runtime.mlflow import EXPERIMENT, Run, open_run
+from tests.support.project import free_port, start, stopped_at_the_end, wait_until, wait_until_healthy
+from tests.support.stores import environment, runs, statuses
+
+LINE = "warning: MLflow did not answer ("
+SLACK = 15.0
+
+
+class Server(BaseHTTPRequestHandler):
+    """What a client of MLflow needs to hear to record a run; how it is said is up to the subclass."""
+
+    protocol_version = "HTTP/1.1"
+    artifacts = ""
+
+    def answer(self) -> None:
+        info = {"run_id": uuid4().hex, "experiment_id": "1", "status": "RUNNING", "lifecycle_stage": "active"}
+        info["artifact_uri"] = self.artifacts
+        experiment = {"experiment_id": "1", "name": EXPERIMENT, "lifecycle_stage": "active"}
+        self.send(200, {"experiment": experiment, "run": {"info": info, "data": {}}, "runs": []})
+
+    def send(self, status: int, values: object, **headers: str) -> None:
+        body = json.dumps(values).encode()
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Deaf(Server):
+    def answer(self) -> None:
+        time.sleep(3600)
+
+
+class Broken(Server):
+    def answer(self) -> None:
+        self.send(500, {"error_code": "INTERNAL_ERROR", "message": "out of order"})
+
+
+class Limited(Server):
+    def answer(self) -> None:
+        self.send(429, {"message": "later"}, Retry_After="180")
+
+
+class Slow(Server):
+    def answer(self) -> None:
+        time.sleep(2)
+        super().answer()
+
+
+class Dying(Server):
+    left = 8
+
+    def answer(self) -> None:
+        Dying.left -= 1
+        if Dying.left < 0:
+            self.connection.close()
+        else:
+            super().answer()
+
+
+@contextmanager
+def serving(kind: type[Server] | None) -> Iterator[str]:
+    """The address; nobody listens there where the kind is None."""
+
+    class Quiet(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+
+        def handle_error(self, *_: object) -> None:
+            pass
+
+    with Quiet(("127.0.0.1", 0), kind or Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port if kind else free_port()}"
+        finally:
+            server.shutdown()
+
+
+@contextmanager
+def mlflow_server(folder: Path, port: int) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port)]
+    command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
+    command += ["--artifacts-destination", str(folder / "kept")]
+    with (folder / "server.log").open("ab") as log:
+        server = start(command, folder, environment(), log)
+    with stopped_at_the_end(server):
+        wait_until_healthy(f"http://127.0.0.1:{port}", server)
+        yield server
+
+
+def stage(seconds: float, name: str = "finetune") -> float:
+    """A stage with two seeds and no work; how long it took."""
+    began = time.monotonic()
+    with open_run(name, {"task": "section"}, {"a": 1}, Path("params.yaml"), seconds) as run:
+        for seed in (1, 2):
+            with run.child(f"seed {seed}", {}) as child:
+                child.log_metrics({"loss": 1.0}, 1)
+        run.log_artifact(Path("params.yaml"))
+    return time.monotonic() - began
+
+
+def made(run: Run) -> None:
+    """Wait until every call so far is made."""
+    done = threading.Event()
+    run._call(lambda _: done.set())
+    assert done.wait(60)
+
+
+def begun(body: str, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
+    """A process with a run in which `body` is executed; it has printed `begun`, and then waits for a line."""
+    code = (
+        "import sys; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
+        "from tests.runtime.test_mlflow_failures import made\n"
+        f"with open_run(*sys.argv[1:2], {{}}, {{}}, Path('params.yaml'), 10.0) as run:\n{body}"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env=environment(**variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert next(iter(process.stdout or [])) == "begun\n"
+    return process
 
 
 @pytest.fixture
@@ -46,15 +169,12 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "kind", [None, Deaf, Broken, Limited, Slow, Dying], ids=lambda kind: kind.__name__ if kind else "Refused"
 )
 def test_a_bad_server_costs_limited_time_and_one_line(
-    inside: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    kind: type[Server] | None,
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], kind: type[Server] | None
 ) -> None:
-    """And the stages that begin in the next minutes none at all."""
+    """And the stages that begin in the next minutes none at all, unless they have another store."""
     seconds = 1.0
-    with serving(kind or Server) as uri:
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri if kind else f"http://127.0.0.1:{free_port()}")
+    with serving(kind) as uri, serving(Server) as another:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         assert stage(seconds) < seconds + SLACK
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith(LINE)
@@ -65,28 +185,14 @@ def test_a_bad_server_costs_limited_time_and_one_line(
         assert line.startswith("warning: no tracking until ")
         assert "; to try again now: rm .work/mlflow/" in line
 
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", another)
+        stage(20.0)
+        assert capfd.readouterr().err == ""
+
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         Path(line.rpartition(" rm ")[2]).unlink()
         assert stage(0.5) < 0.5 + SLACK
         assert capfd.readouterr().err.startswith(LINE), "the store was tried"
-
-
-def made(run: Run) -> None:
-    """Wait until every call so far is made."""
-    done = threading.Event()
-    run._call(lambda _: done.set())
-    assert done.wait(60)
-
-
-def test_another_store_is_used_meanwhile(
-    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
-    stage(0.1)
-    with serving(Server) as uri:
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        capfd.readouterr()
-        stage(20.0)
-        assert capfd.readouterr().err == ""
 
 
 def test_training_does_not_wait_for_a_slow_server(
@@ -123,14 +229,15 @@ def test_training_does_not_wait_for_a_slow_server(
 def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: type[Server] | None) -> None:
     """DVC waits for the process, also when a call hangs; what MLflow and urllib3 would print is left out."""
     code = (
-        "import logging, sys, time; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "import logging, sys, time; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"  # as in every stage
         "import mlflow; began = time.monotonic()\n"
         "with open_run('finetune', {}, {}, Path('params.yaml'), 4.0) as run: run.log_metrics({'a': 1.0})\n"
         "print(time.monotonic() - began, time.time())"
     )
-    with serving(kind or Server) as uri:
-        done = run_python(code, MLFLOW_TRACKING_URI=uri if kind else f"http://127.0.0.1:{free_port()}")
+    with serving(kind) as uri:
+        command, env = [sys.executable, "-c", code], environment(MLFLOW_TRACKING_URI=uri)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     seconds, ended = map(float, done.stdout.split())
     assert seconds < 4.0 + SLACK
     assert time.time() - ended < SLACK
@@ -142,51 +249,30 @@ def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: t
 def test_stages_that_begin_together_in_a_new_project(inside: Path) -> None:
     """The tables take longer than a stage may wait; one stage makes them and no tracking stops."""
     code = (
-        "import sys; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "import sys; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
         "with open_run(sys.argv[1], {}, {}, Path('params.yaml'), 12.0) as run: run.set_tags({'a': 'b'})\n"
     )
     names = ["collect a", "collect b", "collect c"]
-    started = [
+    together = [
         subprocess.Popen([sys.executable, "-c", code, name], cwd=inside, env=environment(), stderr=subprocess.PIPE)
         for name in names
     ]
-    assert [process.communicate(timeout=240)[1] for process in started] == [b"", b"", b""]
+    assert [process.communicate(timeout=240)[1] for process in together] == [b"", b"", b""]
     assert statuses(inside) == dict.fromkeys(names, "FINISHED")
     assert [run.data.tags.get("stage") for run in runs(inside)].count("recipe") == 1
 
 
-# ---- a run whose process was killed, or lost the store, does not stay RUNNING: the next stage marks it as incomplete
-
-
-def started(code: str, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
-    """A process that runs this, up to the line `begun`; then it waits for a line."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env=environment(**variables),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert next(iter(process.stdout or [])) == "begun\n"
-    return process
+# A run whose process was killed, or lost the store, does not stay RUNNING: the next stage marks it as incomplete.
 
 
 def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: bytes) -> None:
     """Another process holds the project's mlflow.db in the middle of a run; the next stage ends the run."""
     (inside / "mlflow.db").write_bytes(mlflow_tables)
-    code = (
-        "from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
-        "from tests.runtime.tracking.test_record import made\n"
-        "with open_run('finetune', {}, {}, Path('params.yaml'), 10.0) as run:\n"
-        "    run.log_metrics({'a': 1.0})\n"
+    body = (
         "    with run.child('seed 1', {}) as child:\n"
-        "        child.go_on(Path('work'))\n"
-        "        made(run)\n"
-        "        print('begun', flush=True)\n"
-        "        input()\n"
+        "        child.go_on(Path('work')); made(run); print('begun', flush=True); input()\n"
     )
-    process = started(code)
+    process = begun(body, "finetune")
     began = time.monotonic()
     with sqlite3.connect(inside / "mlflow.db") as locked:
         locked.execute("BEGIN EXCLUSIVE")
@@ -211,18 +297,12 @@ def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: 
     assert (resumed.info.status, resumed.data.tags["record"]) == ("FINISHED", "incomplete"), "points may be missing"
 
 
-@pytest.mark.slow
-def test_the_run_of_a_killed_process_is_ended_and_a_living_one_is_left(inside: Path, mlflow_tables: bytes) -> None:
+WAITING = "    made(run); print('begun', flush=True); input()\n"
+
+
+def test_the_run_of_a_killed_process_is_ended_and_that_of_a_live_one_is_not(inside: Path, mlflow_tables: bytes) -> None:
     (inside / "mlflow.db").write_bytes(mlflow_tables)
-    code = (
-        "import sys; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
-        "from tests.runtime.tracking.test_record import made\n"
-        "with open_run(sys.argv[1], {}, {}, Path('params.yaml')) as run:\n"
-        "    made(run)\n"
-        "    print('begun', flush=True)\n"
-        "    input()\n"
-    )
-    killed, living = started(code, "killed"), started(code, "living")
+    killed, living = begun(WAITING, "killed"), begun(WAITING, "living")
     killed.kill()
     killed.communicate()
     assert statuses(inside) == {"killed": "RUNNING", "living": "RUNNING"}
@@ -237,18 +317,11 @@ def test_a_server_that_comes_back(inside: Path, mlflow_tables: bytes, capfd: pyt
     """MLflow's own server, killed in the middle of a run of another process and started again."""
     (inside / "mlflow.db").write_bytes(mlflow_tables)
     port = free_port()
-    code = (
-        "from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
-        "from tests.runtime.tracking.test_record import made\n"
-        "with open_run('finetune', {}, {}, Path('params.yaml'), 20.0) as run:\n"
-        "    run.log_metrics({'a': 1.0}); run.set_tags({'a': 'b'}); made(run)\n"
-        "    print('begun', flush=True); input()\n"
-        "    run.set_tags({'c': 'd'})\n"
-    )
+    uri = f"http://127.0.0.1:{port}"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
+        patch.setenv("MLFLOW_TRACKING_URI", uri)
         with mlflow_server(inside, port) as server:
-            process = started(code, MLFLOW_TRACKING_URI=f"http://127.0.0.1:{port}")
+            process = begun(f"{WAITING}    run.set_tags({{'c': 'd'}})\n", "finetune", MLFLOW_TRACKING_URI=uri)
             os.killpg(server.pid, signal.SIGKILL)
             _, errors = process.communicate("\n", timeout=60)
             assert errors.startswith(LINE)
@@ -258,9 +331,5 @@ def test_a_server_that_comes_back(inside: Path, mlflow_tables: bytes, capfd: pyt
     assert capfd.readouterr().err == ""
     (incomplete,) = [run for run in runs(inside) if run.info.run_name == "finetune"]
     assert (incomplete.info.status, incomplete.data.tags["record"]) == ("KILLED", "incomplete")
-    assert statuses(inside) == {
-        "finetune": "KILLED",
-        "compare section": "FINISHED",
-        "seed 1": "FINISHED",
-        "seed 2": "FINISHED",
-    }
+    ended = dict.fromkeys(["compare section", "seed 1", "seed 2"], "FINISHED")
+    assert statuses(inside) == {"finetune": "KILLED", **ended}

@@ -1,18 +1,27 @@
-"""The commands that bring a stage up to date: their lines as they come, and what a failure means."""
+"""The commands that bring a stage up to date: their lines as they come, what a failure means, and signals.
+
+A signal to a flow that somebody started in a terminal ends it: stages save their state, none starts, and the same
+command goes on. A Prefect worker has its own way of ending a flow; there nothing of this is at work.
+"""
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
+from types import FrameType
 
 from adaptbert.errors import INTERNAL, TEMPORARY
 
 DVC = (sys.executable, "-m", "dvc")
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock", "/index.lock'")
 """What DVC says where another one holds its locks, or that of git's index, into which both add dvc.lock."""
+INTERRUPTED = "interrupted; the same command goes on from here"
 
 
 class StageFailed(RuntimeError):
@@ -23,18 +32,19 @@ class StageFailed(RuntimeError):
         self.exit_code = exit_code
 
 
-class DvcLocked(StageFailed):
-    """Another DVC process holds a path or the repository; a retry can resolve that."""
+class MayPass(StageFailed):
+    """A retry can resolve it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, TEMPORARY)
 
 
-class MachineLost(StageFailed):
+class DvcLocked(MayPass):
+    """Another DVC process holds a path or the repository."""
+
+
+class MachineLost(MayPass):
     """The machine of a stage was lost; another one may take the stage."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, TEMPORARY)
 
 
 class CommandFailed(Exception):
@@ -42,18 +52,18 @@ class CommandFailed(Exception):
 
 
 _running: set["subprocess.Popen[str]"] = set()
-
-
-def stop_all() -> None:
-    """End the commands that run; a stage whose DVC ends saves its state, and `output` waits for its last line."""
-    for process in list(_running):
-        process.terminate()
+_taken, _received = Event(), Event()
 
 
 def environment() -> dict[str, str]:
     """For DVC: `python` in a cmd is this interpreter, output is unbuffered, analytics are off."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {"DVC_NO_ANALYTICS": "1", **os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def run(*command: str) -> "subprocess.CompletedProcess[str]":
+    """A command to its end, whatever its status; its lines are kept."""
+    return subprocess.run(command, capture_output=True, text=True, env=environment())
 
 
 def output(command: Sequence[str], env: dict[str, str], folder: Path | None = None) -> Iterator[str]:
@@ -91,7 +101,7 @@ def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
     try:
         for line in filter(str.strip, lines):
             tail.append(line)
-            if locked or (line.startswith("ERROR:") and any(sign in line for sign in LOCKED)):
+            if locked or (line.startswith("ERROR:") and is_locked(line)):
                 locked.append(line)  # DVC ends with it
             else:
                 say(line.rstrip())
@@ -99,10 +109,54 @@ def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
         failed = True
     text = "".join(tail)
     ended = re.findall(r"exited with (-?\d+)", text)
-    if failed and not ended and any(sign in text for sign in LOCKED):
+    if failed and not ended and is_locked(text):
         raise DvcLocked(f"{stage}: another DVC process is at work here; run again when it is done\n{text}")
     for line in locked:
         say(line.rstrip())
     if failed:
         reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
         raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)
+
+
+def is_locked(text: str) -> bool:
+    """Whether DVC says that another process holds a lock."""
+    return any(sign in text for sign in LOCKED)
+
+
+def take_signals() -> None:
+    """From now on the first signal is noted. A second one ends this process at once."""
+    _taken.set()
+    signal.signal(signal.SIGINT, _note)
+    signal.signal(signal.SIGHUP, _note)
+    insist()
+
+
+def insist() -> None:
+    """Note SIGTERM again, where signals were taken: Prefect has put a handler of its own around the flow."""
+    if _taken.is_set() and not received():
+        signal.signal(signal.SIGTERM, _note)
+
+
+def received() -> bool:
+    """Whether a signal came."""
+    return _received.is_set()
+
+
+def check() -> None:
+    """Raise `StageFailed` if a signal came: between two stages nothing else would say so."""
+    if received():
+        raise StageFailed(INTERRUPTED, TEMPORARY)
+
+
+def _note(number: int, frame: FrameType | None) -> None:
+    """A terminal sends its signals to the stages as well, and to the temporary server, so the flow cannot report its
+    state. Whoever ends a process (SIGTERM) ends this one alone: the stages hear of it from here, save their state, and
+    `output` waits for their last lines."""
+    for other in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(other, signal.default_int_handler if other is signal.SIGINT else signal.SIG_DFL)
+    _received.set()
+    with suppress(OSError):  # the terminal was closed
+        print("interrupted: stages save their state ...", file=sys.stderr)
+    if number == signal.SIGTERM:
+        for process in list(_running):
+            process.terminate()

@@ -1,4 +1,4 @@
-"""Starts are ordered by dev scores of one arm, and compared with the first on test, arm by arm."""
+"""Bases are ordered by dev scores of one arm, and compared with the first on test, arm by arm."""
 
 from dataclasses import replace
 
@@ -7,9 +7,9 @@ import pytest
 from adaptbert.comparison.judging import ranking, study_key
 from adaptbert.comparison.records import Arm, Cost, Ranking, Run, Standing
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.statistics.multiplicity import adjusted_p
 from adaptbert.statistics.spread import MADE_ONCE, Runs
-from adaptbert.statistics.study import Study
+from adaptbert.statistics.study import ArmRuns, Study
+from adaptbert.statistics.verdicts import adjusted_p
 from tests.support.known import known
 
 DOMAIN: dict[str, Runs] = {
@@ -20,88 +20,90 @@ DOMAIN: dict[str, Runs] = {
 DEV = {"small": 0.5, "base": 0.8, "large": 0.7}
 WITHIN, WORTH = (0.0, 1.0), 0.01
 PUBLISHED, MADE_HERE = "a checkpoint", "random weights"
-"""Rungs of arms."""
-Starts = dict[str, dict[str, Arm]]
+"""Checkpoints of arms."""
+Bases = dict[str, dict[str, Arm]]
 """Start -> its arms by name."""
 
 
 def scored(runs: Runs, dev: float, tokens: int = 1000) -> Arm:
-    rows = [Run(draw, seed, score, dev) for draw, scores in runs.items() for seed, score in scores.items()]
+    rows = [Run(number, seed, score, dev) for number, scores in runs.items() for seed, score in scores.items()]
     means = [score for scores in runs.values() for score in scores.values()]
     interval = mean_interval(means, 0.95, WITHIN) if means else None
     cost = Cost(tokens, 3.0)
     return Arm("", PUBLISHED, "other", list(runs), rows, interval, cost)
 
 
-def study(starts: Starts) -> Study:
-    runs = {study_key(arm, start): own.by_replicate for start, arms in starts.items() for arm, own in arms.items()}
-    return Study(runs, None, 0.95, WITHIN)
+def study(bases: Bases) -> Study:
+    runs = {
+        study_key(arm, base): ArmRuns(own.by_replicate) for base, arms in bases.items() for arm, own in arms.items()
+    }
+    return Study(runs, 0, 0.95, WITHIN)
 
 
-def of_all(starts: Starts, worth: float = WORTH) -> Ranking | None:
-    named = {start: {name: replace(arm, name=name) for name, arm in arms.items()} for start, arms in starts.items()}
-    return ranking("section", "f1_macro", named, {PUBLISHED}, study(starts), worth)
+def of_all(bases: Bases, worth: float = WORTH) -> Ranking | None:
+    named = {base: {name: replace(arm, name=name) for name, arm in arms.items()} for base, arms in bases.items()}
+    return ranking("section", "f1_macro", named, {PUBLISHED}, study(bases), worth)
 
 
-def ranked(starts: Starts, worth: float = WORTH) -> Ranking:
-    return known(of_all(starts, worth))
+def ranked(bases: Bases, worth: float = WORTH) -> Ranking:
+    return known(of_all(bases, worth))
 
 
 def once(runs: Runs, lower: float) -> Runs:
-    """The first draw as that of a rung that is made once for each start."""
+    """The first replicate as that of a rung that is made once for each base."""
     return {MADE_ONCE: {seed: score - lower for seed, score in runs[1].items()}}
 
 
-def all_starts() -> Starts:
+def all_bases() -> Bases:
     """`general` is worse on dev than `domain`, and has the reverse order there."""
     return {
-        start: {
-            "general": scored(once(runs, 0.1), 0.4 - DEV[start] / 2),
-            "domain": scored(runs, DEV[start]),
+        base: {
+            "general": scored(once(runs, 0.1), 0.4 - DEV[base] / 2),
+            "domain": scored(runs, DEV[base]),
         }
-        for start, runs in DOMAIN.items()
+        for base, runs in DOMAIN.items()
     }
 
 
 def others_of(result: Ranking) -> list[tuple[str, Standing]]:
-    """Arm and standing of all but the first start."""
+    """Arm and standing of all but the first base."""
     return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.base != result.order[0]]
 
 
 def test_dev_decides_the_order_and_the_arm_and_test_does_not() -> None:
-    result = ranked(all_starts())
+    result = ranked(all_bases())
     assert (result.arm, result.order) == ("domain", ["base", "large", "small"])
     assert [arm.arm for arm in result.arms] == ["domain", "general"]
     assert [each.base for each in result.arms[1].standings] == result.order, "one order for all arms"
-    best_on_test = all_starts()
+    best_on_test = all_bases()
     best_on_test["small"]["domain"] = scored({1: dict.fromkeys((1, 2, 3), 0.99)}, DEV["small"])
     assert ranked(best_on_test).order == result.order
 
 
 def test_differences_are_paired_with_the_first_start_and_adjusted_over_all_arms() -> None:
-    starts = all_starts()
-    result = ranked(starts)
+    bases = all_bases()
+    result = ranked(bases)
     first, *others = result.arms[0].standings
     assert (first.difference, first.p_holm, first.verdict) == (None, None, None)
     assert others[1].base == "small"
-    assert others[1].difference == study(starts).difference("small/domain", "base/domain")
+    assert others[1].difference == study(bases).difference("small/domain", "base/domain")
     tested = [each for _, each in others_of(result)]
     p_values = [known(known(each.difference).p) for each in tested]
     assert [each.p_holm for each in tested] == adjusted_p(p_values)
-    assert len(p_values) == 4, "two starts in two arms"
+    assert len(p_values) == 4, "two bases in two arms"
     assert known(others[1].p_holm) > p_values[1], "adjusted"
     assert {each.base: each.verdict for each in others} == {"large": "no_difference", "small": "loss"}
 
 
-def test_rungs_that_were_trained_once_from_each_start_have_no_verdict() -> None:
-    """The starts themselves are compared as they are, and only their p-values are adjusted."""
-    starts = all_starts()
-    for start, runs in DOMAIN.items():
-        starts[start]["domain"] = scored({1: runs[1]}, DEV[start])
-    result = ranked(starts)
+def test_checkpoints_that_were_trained_once_from_each_start_have_no_verdict() -> None:
+    """The bases themselves are compared as they are, and only their p-values are adjusted."""
+    bases = all_bases()
+    for base, runs in DOMAIN.items():
+        bases[base]["domain"] = scored({1: runs[1]}, DEV[base])
+    result = ranked(bases)
     assert result.replicates == (1, 1)
     verdicts = {(arm, each.base): each.verdict for arm, each in others_of(result)}
-    assert {verdicts["domain", start] for start in ("large", "small")} == {"one_draw"}
+    assert {verdicts["domain", base] for base in ("large", "small")} == {"one_draw"}
     assert verdicts["general", "small"] == "loss"
     assert verdicts["general", "large"] in ("undecided", "no_worse", "no_difference")
     compared = [each for arm, each in others_of(result) if arm == "general"]
@@ -115,53 +117,53 @@ def test_rungs_that_were_trained_once_from_each_start_have_no_verdict() -> None:
 @pytest.mark.parametrize("here", [["small"], ["base"], ["small", "base", "large"]])
 def test_weights_that_were_made_here_once_have_no_verdict_whatever_is_trained_above_them(here: list[str]) -> None:
     """Two published checkpoints are what they are; general pre-training of this project might turn out otherwise."""
-    starts = all_starts()
-    for start in here:
-        starts[start] = {arm: replace(own, checkpoint=MADE_HERE) for arm, own in starts[start].items()}
-    result = ranked(starts)
-    assert result.made_here == [start for start in result.order if start in here]
+    bases = all_bases()
+    for base in here:
+        bases[base] = {arm: replace(own, checkpoint=MADE_HERE) for arm, own in bases[base].items()}
+    result = ranked(bases)
+    assert result.made_here == [base for base in result.order if base in here]
     for arm, each in others_of(result):
         once = "base" in here or each.base in here
         assert (each.verdict == "one_draw") == once, f"{arm} of {each.base} beside base"
         assert (each.p_holm is None) == once
-    assert ranked(all_starts()).made_here == []
+    assert ranked(all_bases()).made_here == []
 
 
 def test_a_difference_is_weighed_against_what_is_worth_having() -> None:
-    standings = ranked(all_starts(), worth=0.001).arms[0].standings[1:]
+    standings = ranked(all_bases(), worth=0.001).arms[0].standings[1:]
     assert {each.base: each.verdict for each in standings} == {"large": "undecided", "small": "loss"}
 
 
 def test_budgets_are_equal_or_not_arm_by_arm() -> None:
-    starts = all_starts()
-    assert all(arm.same_tokens for arm in ranked(starts).arms)
-    starts["small"]["domain"] = scored(DOMAIN["small"], DEV["small"], tokens=900)
-    assert [arm.same_tokens for arm in ranked(starts).arms] == [False, True]
+    bases = all_bases()
+    assert all(arm.same_tokens for arm in ranked(bases).arms)
+    bases["small"]["domain"] = scored(DOMAIN["small"], DEV["small"], tokens=900)
+    assert [arm.same_tokens for arm in ranked(bases).arms] == [False, True]
 
 
-@pytest.mark.parametrize("draws", [(1, 1), (2, 3)])
-def test_draws_are_counted_over_trained_rungs(draws: tuple[int, int]) -> None:
-    starts = {
-        start: {
-            "general": scored(once(DOMAIN[start], 0.1), 0.1),
-            "domain": scored(dict.fromkeys(range(1, number + 1), DOMAIN[start][1]), 0.5),
+@pytest.mark.parametrize("counts", [(1, 1), (2, 3)])
+def test_replicates_are_counted_over_trained_checkpoints(counts: tuple[int, int]) -> None:
+    bases = {
+        base: {
+            "general": scored(once(DOMAIN[base], 0.1), 0.1),
+            "domain": scored(dict.fromkeys(range(1, number + 1), DOMAIN[base][1]), 0.5),
         }
-        for start, number in zip(("small", "base"), draws, strict=True)
+        for base, number in zip(("small", "base"), counts, strict=True)
     }
-    assert ranked(starts).replicates == draws
+    assert ranked(bases).replicates == counts
 
 
 def test_a_start_without_the_arm_comes_last_and_an_arm_of_one_start_is_left_out() -> None:
-    starts = all_starts()
-    starts["base"] = {"own": scored(DOMAIN["base"], 0.99)}
-    result = ranked(starts)
+    bases = all_bases()
+    bases["base"] = {"own": scored(DOMAIN["base"], 0.99)}
+    result = ranked(bases)
     assert result.order == ["large", "small", "base"]
     assert [arm.arm for arm in result.arms] == ["domain", "general"]
-    missing = all_starts()
+    missing = all_bases()
     missing["base"]["domain"] = scored({}, 0.0)
     assert ranked(missing).arm == "general", "the arm that orders all three"
 
 
 def test_one_start_is_not_ranked() -> None:
-    assert of_all({"small": all_starts()["small"]}) is None
+    assert of_all({"small": all_bases()["small"]}) is None
     assert of_all({}) is None

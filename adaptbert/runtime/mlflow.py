@@ -1,0 +1,391 @@
+"""MLflow: every stage is a run, in a SQLite file of the project unless MLFLOW_TRACKING_URI names a server.
+
+Stages read nothing from it, and it neither delays nor ends one (docs/decisions/0014). Calls go to a queue, and a thread
+makes them in their order; a stage waits at its end alone, for 20 s at most. With the first call that fails, tracking
+ends for this process, and for those that begin in the next five minutes. What a process leaves for the next one lies in
+`.work/mlflow/<store>/`: `down`, touched by a failure, and for each open run `<id>.run`, which holds its process.
+"""
+
+import importlib
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from importlib.metadata import distributions
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from filelock import FileLock
+
+from adaptbert.config import load
+from adaptbert.core.processes import has_ended
+from adaptbert.runtime.origin import origin, project_root, recipe_name, run_name
+from adaptbert.runtime.redaction import redacted
+from adaptbert.runtime.signals import Interrupted
+
+EXPERIMENT = "adaptbert"
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+"""Makes the pages of newer versions of MLflow begin with runs, not with traces of language models."""
+SECONDS, PAUSE_SECONDS = 20.0, 300.0
+FLUSH_SECONDS, FLUSH_ROWS = 10.0, 500
+MARK = "mlflow_run"
+KINDS = {"metrics": ("Metric", 1000), "tags": ("RunTag", 100), "params": ("Param", 100)}
+"""MLflow's classes, and most of each that it takes in one call."""
+LONGEST = 6000
+"""Characters of a value that MLflow takes."""
+DEFAULTS = {  # a dead server costs seconds, not the minutes of MLflow's defaults, and cannot ask for a longer wait
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # one line of ours says what failed
+}
+RECIPE = (
+    "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
+    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `steps`, differences of "
+    "them; intervals are in the report."
+)
+
+
+class Run:
+    """One MLflow run, begun by its first call. No method waits for MLflow.
+
+    Args:
+        store: None: nothing is tracked.
+        tags: of a new run; `labels` are those of the runs below it, too.
+        parent: by default the run of the recipe.
+        begin: logs what comes first.
+
+    Attributes:
+        id: empty when nothing is tracked, or not yet.
+    """
+
+    def __init__(
+        self,
+        store: "Store | None" = None,
+        tags: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        parent: "Run | None" = None,
+        begin: "Callable[[Run], None]" = lambda run: None,
+    ) -> None:
+        self._store, self._tags, self._labels = store or Store(None), {**(labels or {}), **(tags or {})}, labels or {}
+        self._parent, self._begin = parent, begin
+        self.id, self._is_open = "", False
+        self._last: dict[str, int] = {}  # by metric, the last step that an earlier process logged
+        self._metrics: list[tuple[str, float, int, int]] = []
+        self._flushed = time.monotonic()
+
+    def go_on(self, folder: Path) -> None:
+        """Continue the run that an interrupted process marked in `folder`, if any, so that its curves go on."""
+        mark = folder / MARK
+
+        def note(_store: Store) -> None:
+            folder.mkdir(parents=True, exist_ok=True)
+            mark.write_text(self.id, encoding="utf-8")
+
+        self._open(mark.read_text(encoding="utf-8") if mark.is_file() else "")
+        self._call(note)
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        """Metrics of an optimizer step; the same names in every stage: `train/mlm_loss`, `test/f1_macro` ..."""
+        self._metrics += _rows(metrics, step)
+        if len(self._metrics) > FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send the collected metrics, which else go every few seconds."""
+        rows, self._metrics, self._flushed = self._metrics, [], time.monotonic()
+        new = (row for row in rows if row[3] > self._last.get(row[0], -1))
+        self._call(lambda store: store.log(self.id, "metrics", new))
+
+    @property
+    def is_tracked(self) -> bool:
+        return not self._store.failed
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Names for searching and grouping runs."""
+        self._call(lambda store: store.log(self.id, "tags", tags.items()))
+
+    def log_params(self, params: Mapping[str, Any]) -> None:
+        """Dotted keys of params.yaml and their values."""
+        self._call(lambda store: store.log(self.id, "params", params.items()))
+
+    def log_artifact(self, path: Path) -> None:
+        """A file, or the files of a folder one by one: MLflow's threads for folders would outlive the stage.
+
+        Each is read later and must exist until the stage ends.
+        """
+        here = path.resolve()
+
+        def log(file: Path, folder: str | None) -> None:
+            self._call(lambda store: store.client.log_artifact(self.id, str(file), folder))
+
+        for file in sorted(here.rglob("*")) if here.is_dir() else [here]:
+            if file.is_file():
+                log(file, None if here in (file, file.parent) else str(file.parent.relative_to(here)))
+
+    def log_input(self, name: str, digest: str, context: str) -> None:
+        """A data set that was read; `context`: its use, such as training or evaluation."""
+
+        def log(store: Store) -> None:
+            from mlflow.entities import Dataset, DatasetInput, InputTag
+
+            data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=name)
+            store.client.log_inputs(self.id, datasets=[DatasetInput(data, [InputTag("mlflow.data.context", context)])])
+
+        self._call(log)
+
+    def conclude_recipe(self, metrics: Mapping[str, float]) -> None:
+        """End the run of the recipe with these metrics: all of its stages have run."""
+        rows = _rows(metrics, 0)
+        self._call(lambda store: store.log(store.recipe, "metrics", rows))
+        self._call(lambda store: store.client.set_terminated(store.recipe, "FINISHED"))
+
+    @contextmanager
+    def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
+        """A run below this one, e.g. of a seed, with the labels of this one as tags."""
+        self._open()
+        child = Run(self._store, {"mlflow.runName": name, **tags}, self._labels, self)
+        with child.closing():
+            yield child
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Marks the run FINISHED when the block ends, FAILED when it raises, KILLED when it is interrupted."""
+        status = "FAILED"
+        try:
+            yield
+            status = "FINISHED"
+        except Interrupted:
+            status = "KILLED"
+            raise
+        finally:
+            self.flush()
+            self._call(lambda store: store.end(self.id, status))
+
+    def _call(self, call: "Callable[[Store], object]") -> None:
+        self._open()
+        self._store.do(call)
+
+    def _open(self, earlier: str = "") -> None:
+        """Before any other call: begin this run, or go on with an earlier one."""
+        if not self._is_open:
+            self._is_open = True
+            self._store.do(lambda store: self._begin_or_go_on(store, earlier))
+            self._begin(self)
+
+    def _begin_or_go_on(self, store: "Store", earlier: str) -> None:
+        if not store.has(earlier):
+            parent = self._parent.id if self._parent else store.recipe
+            earlier = store.created({**self._tags, "mlflow.parentRunId": parent})
+        else:
+            store.client.update_run(earlier, status="RUNNING")
+            store.client.set_tag(earlier, "resumed", "true")
+            for name in store.client.get_run(earlier).data.metrics:
+                self._last[name] = max(point.step for point in store.client.get_metric_history(earlier, name))
+        self.id = earlier
+        store.mark(self.id).write_text(str(os.getpid()), encoding="ascii")
+
+
+def _rows(metrics: Mapping[str, float], step: int) -> list[tuple[str, float, int, int]]:
+    now = time.time_ns() // 1_000_000
+    return [(name, float(value), now, step) for name, value in metrics.items()]
+
+
+@contextmanager
+def open_run(
+    stage: str, labels: Mapping[str, str], params: Mapping[str, Any], params_path: Path, seconds: float = SECONDS
+) -> Iterator[Run]:
+    """The run of a stage that begins now, or goes on (`Run.go_on`).
+
+    Args:
+        labels: the stage's options that are names, such as `task`, `arm`, `base` and `replicate`; they become tags of
+            this run and of its child runs, and parameters of this run.
+        params: dotted keys and values; `params_path` is logged as an artifact.
+        seconds: most that the stage waits for MLflow, at its end.
+    """
+    store = Store(params_path, seconds)
+    if store.pauses():
+        yield Run()
+        return
+
+    def begin(run: Run) -> None:
+        run.log_params({**labels, **params})  # labels as well: charts of MLflow have axes for parameters, not for tags
+        run.log_artifact(params_path)
+        packages = "\n".join(sorted(f"{package.name}=={package.version}" for package in distributions()))
+        store.do(lambda _: store.client.log_text(run.id, packages, "environment.txt"))
+
+    tags = {"mlflow.runName": run_name(stage, labels), "stage": stage, "recipe": store.name, **origin(stage)}
+    run = Run(store, tags, labels, begin=begin)
+    began = time.monotonic()
+    try:
+        with run.closing():
+            yield run
+            run.log_metrics({"cost/seconds": time.monotonic() - began})
+    finally:
+        store.close()
+
+
+class Store:
+    """The experiment of this project in the store that `tracking_uri` names, and the thread that calls it.
+
+    Args:
+        params: the file whose values are the recipe; None: no call is made.
+        seconds: most that this process waits at its end.
+
+    Attributes:
+        name: of the recipe.
+        client, experiment, recipe: for calls; `recipe` is the run of which the stages are children.
+        failed: whether tracking has ended.
+    """
+
+    client: Any
+    experiment: str
+    recipe: str
+
+    def __init__(self, params: Path | None, seconds: float = SECONDS) -> None:
+        self._params, self._seconds = params, seconds
+        self.failed, self._failing = params is None, threading.Lock()
+        self.name = recipe_name(params) if params else ""
+        self._folder = project_root() / ".work/mlflow" / sha256(redacted(tracking_uri()).encode()).hexdigest()[:8]
+        self._down = self._folder / "down"
+        self._calls: SimpleQueue[Callable[[Store], object] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
+
+    def pauses(self) -> bool:
+        """Whether it failed an earlier stage not long ago; says so."""
+        since = self._down.stat().st_mtime if self._down.exists() else 0.0
+        if not since <= time.time() < since + PAUSE_SECONDS:  # a time in the future is from another clock
+            return False
+        until = time.strftime("%H:%M:%S", time.localtime(since + PAUSE_SECONDS))
+        again = f"to try again now: rm {os.path.relpath(self._down)}"
+        print(f"warning: no tracking until {until}, because MLflow did not answer; {again}", file=sys.stderr)
+        return True
+
+    def do(self, call: "Callable[[Store], object]") -> None:
+        """Queue a call; nothing waits for it, and one that hangs blocks only a daemon thread."""
+        if self.failed:
+            return
+        if self._thread.ident is None:
+            self._make(Store._prepare)
+            self._calls.put(Store._connect)
+            self._thread.start()
+        self._calls.put(call)
+
+    def close(self) -> None:
+        """Wait until every call is made, or the time is over; a thread that hangs ends with the process."""
+        self._calls.put(None)
+        if self._thread.is_alive() and not self.failed:
+            self._thread.join(self._seconds)
+        if self._thread.is_alive():
+            self._give_up(TimeoutError(f"its calls took more than {self._seconds:g} seconds"))
+
+    def log(self, run_id: str, kind: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Metrics, tags or params, as their classes in MLflow take them; without credentials."""
+        from mlflow import entities
+
+        name, most = KINDS[kind]
+        safe = rows if kind == "metrics" else [(key, redacted(str(value))[:LONGEST]) for key, value in rows]
+        entries = [getattr(entities, name)(*row) for row in safe]
+        for first in range(0, len(entries), most):
+            self.client.log_batch(run_id, **{kind: entries[first : first + most]})
+
+    def created(self, tags: Mapping[str, str]) -> str:
+        """The id of a new run."""
+        return str(self.client.create_run(self.experiment, tags=dict(tags)).info.run_id)
+
+    def has(self, run_id: str) -> bool:
+        """Whether a run is there; else it was removed, or is in another store."""
+        condition = f"attributes.run_id = '{run_id}'"
+        return bool(run_id and self.client.search_runs([self.experiment], condition, max_results=1))
+
+    def mark(self, run_id: str) -> Path:
+        """The file that holds the process of a run while it is open."""
+        return self._folder / f"{run_id}.run"
+
+    def end(self, run_id: str, status: str) -> None:
+        self.client.set_terminated(run_id, status)
+        self.mark(run_id).unlink(missing_ok=True)
+
+    def _prepare(self) -> None:
+        """Slow steps that do not depend on the store, outside of the time limit: imports, and a new mlflow.db.
+
+        MLflow takes ten seconds for its tables; stages that begin together wait for the one that creates them.
+        """
+        os.environ.update({name: os.environ.get(name, value) for name, value in DEFAULTS.items()})
+        from mlflow import MlflowClient
+
+        if not tracking_uri().startswith("http"):
+            importlib.import_module("mlflow.store.tracking.sqlalchemy_store")  # else the first call imports it
+        for library in ("mlflow", "alembic", "sqlalchemy", "urllib3"):
+            logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if not os.environ.get("MLFLOW_TRACKING_URI"):
+            with FileLock(self._folder / "tables.lock"):
+                if not (project_root() / "mlflow.db").is_file():
+                    MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            self._make(call)
+
+    def _make(self, call: "Callable[[Store], object]") -> None:
+        if not self.failed:
+            try:
+                call(self)
+            except Exception as error:  # no error of the store or the network may stop training
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        with self._failing:
+            if self.failed:
+                return
+            self.failed = True
+        with suppress(OSError):
+            self._down.touch()
+        reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
+        sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without tracking\n")
+
+    def _connect(self) -> None:
+        """Find or create experiment and recipe; end the runs of processes that were killed, or lost the store."""
+        from mlflow import MlflowClient
+
+        self.client = MlflowClient(tracking_uri())
+        if (experiment := self.client.get_experiment_by_name(EXPERIMENT)) is not None:
+            self.experiment = experiment.experiment_id
+        else:
+            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+            self.experiment = self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND)
+        if not self.failed:  # it answers in time
+            self._down.unlink(missing_ok=True)
+        with FileLock(self._folder / "recipe.lock"):  # stages that begin together have one recipe
+            self.recipe = self._run_of_recipe()
+        for mark in self._folder.glob("*.run"):
+            with suppress(OSError, ValueError):  # another process has ended the run meanwhile, or it is being written
+                if has_ended(int(mark.read_text(encoding="ascii")), mark.stat().st_mtime):
+                    if self.has(mark.stem):
+                        self.client.set_tag(mark.stem, "record", "incomplete")
+                        self.client.set_terminated(mark.stem, "KILLED")
+                    mark.unlink()
+
+    def _run_of_recipe(self) -> str:
+        """It is SCHEDULED until `conclude_recipe`, because no process belongs to it that could be killed."""
+        assert self._params is not None
+        condition = f"tags.stage = 'recipe' and tags.recipe = '{self.name}'"
+        for run in self.client.search_runs([self.experiment], condition, max_results=1):
+            return str(run.info.run_id)
+        tags = {"mlflow.runName": self.name, "mlflow.source.name": self._params.name, "mlflow.note.content": RECIPE}
+        run_id = self.created({**tags, "stage": "recipe", "recipe": self.name})
+        self.client.update_run(run_id, status="SCHEDULED")
+        self.log(run_id, "params", load.flatten(load.read(self._params)).items())
+        self.client.log_artifact(run_id, str(self._params))
+        return run_id
+
+
+def tracking_uri() -> str:
+    """MLFLOW_TRACKING_URI, else mlflow.db in the project's folder by its absolute path."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"

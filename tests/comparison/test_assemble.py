@@ -1,0 +1,253 @@
+"""The comparison of a simulated recipe: every run and checkpoint, their means and costs, and what is missing."""
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from adaptbert.comparison.checkpoints import published, read_checkpoints
+from adaptbert.comparison.records import Comparison, Cost, Search
+from adaptbert.core.files import read_json, write_json
+from adaptbert.data.labelled_set import split, subset
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.statistics.intervals import mean_interval
+from adaptbert.tasks.metrics.cell_metrics import (
+    CellMetrics,
+    FewerLabelsSeed,
+    LearningPoint,
+    SearchMetrics,
+    TrialMetrics,
+)
+from tests.support.known import known
+from tests.support.simulated import Simulated, compared, edited, simulate
+from tests.support.simulated_rows import LABELS
+from tests.support.simulated_rungs import BITS, REPLICATES_APART
+from tests.support.tiny_tasks import baseline_scores
+
+SEEDS = (1, 2, 3)
+
+
+# ---- arms
+
+
+def test_a_seed_has_the_mean_of_its_replicates_and_every_run_is_kept(
+    several_recipe: Simulated, several: Comparison
+) -> None:
+    assert [task.name for task in several.tasks] == ["section/small", "section/base", "mention/small", "mention/base"]
+    for task in several.tasks:
+        domain, general = known(task.arm("domain")), known(task.arm("general"))
+        assert (domain.planned, general.planned) == ([1, 2], [0])
+        for number in (1, 2):
+            cell = CellMetrics.read(
+                several_recipe.root / f"metrics/finetune/{task.task}-domain-{task.base}-{number}.json"
+            )
+            assert domain.by_replicate[number] == {seed.seed: seed.test[task.metric] for seed in cell.seeds}
+        assert domain.scores == {seed: mean(domain.by_replicate[number][seed] for number in (1, 2)) for seed in SEEDS}
+        assert (len(domain.runs), len(general.runs), known(domain.interval).n) == (6, 3, 3)
+        assert set(known(domain.interval).sources) == {"replicates", "seeds", "rows"}
+        assert set(known(general.interval).sources) == {"seeds", "rows"}, "it has no replicates"
+        step = known(task.step("domain_transfer"))
+        difference = known(step.difference)
+        assert difference.mean == pytest.approx(mean(domain.scores[seed] - general.scores[seed] for seed in SEEDS))
+        assert (step.replicates, difference.replicates) == (2, 2)
+
+
+def test_the_chosen_arm_is_inspected_over_all_its_runs(several: Comparison, made: Simulated) -> None:
+    for task in several.tasks:
+        arm, inspection = known(task.arm(task.chosen)), known(task.inspection)
+        assert inspection.runs == len(arm.runs)
+        by_run = zip(*(each.f1 for each in inspection.classes), strict=True)
+        if task.metric == "f1_macro":
+            assert [sum(f1) / len(LABELS) for f1 in by_run] == pytest.approx([run.score for run in arm.runs])
+    (task,) = compared(made).tasks
+    accuracy = mean(seed["test/accuracy"] for seed in read_json(made.cell(str(task.chosen)))["seeds"])
+    counts = known(known(task.inspection).confusion).counts
+    total = sum(sum(row.values()) for row in counts.values())
+    assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
+    assert known(known(task.inspection).calibration).accuracy == pytest.approx(accuracy)
+
+
+def test_the_dev_split_chooses(made: Simulated) -> None:
+    with edited(made.cell("scratch")) as cell:
+        for seed in cell["seeds"]:
+            seed["dev/f1_macro"] = 0.99
+    assert compared(made).tasks[0].chosen == "scratch"
+
+
+def test_degenerate_runs_are_counted_in_the_mean(made: Simulated) -> None:
+    with edited(made.cell("task")) as cell:
+        cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
+    arm = known(compared(made).tasks[0].arm("task"))
+    assert [(run.replicate, run.seed) for run in arm.degenerate] == [(1, 2)]
+    assert known(arm.interval).n == 3
+    assert known(arm.interval).mean < 0.45
+
+
+def test_curves_and_searches_come_from_the_metrics_of_fine_tuning(made: Simulated) -> None:
+    points = {50: [0.30, 0.34, 0.31], 100: [0.40, 0.41, 0.39]}
+
+    def seed(number: int, score: float) -> FewerLabelsSeed:
+        return FewerLabelsSeed(seed=number, test={"f1_macro": score}, dev={"f1_macro": score}, degenerate=False)
+
+    curve = [
+        LearningPoint(labels=labels, tokens=1_000, tflop=0.1, seeds=[*map(seed, SEEDS, scores)])
+        for labels, scores in points.items()
+    ]
+    run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}
+    trials = [TrialMetrics(learning_rate=rate, **run) for rate in (1e-4, 2.5e-4)]
+    search = SearchMetrics(trials=trials, chosen=2, seeds=[7], tokens=12, tflop=4.5)
+    path = made.cell("domain")
+    metrics = CellMetrics.read(path).model_copy(update={"learning_curve": curve, "search": search})
+    write_json(path, metrics.as_json())
+    task = compared(made).tasks[0]
+    arm = known(task.arm("domain"))
+    assert arm.searches == [Search(1, 2, 2.5e-4, 16, 3.0, Cost(12, 4.5))]
+    expected = points | {250: list(arm.scores.values())}
+    assert [point.labels for point in arm.learning_curve] == list(expected), "all of them last"
+    for point in arm.learning_curve:
+        assert point.scores == dict(zip(SEEDS, expected[point.labels], strict=True))
+        assert point.interval == mean_interval(expected[point.labels], 0.95, (0.0, 1.0))
+    other = known(task.arm("scratch"))
+    assert (other.learning_curve, other.searches) == ([], [])
+
+
+# ---- baselines
+
+
+def test_baselines_are_fitted_on_as_many_rows_as_the_arms(made: Simulated) -> None:
+    folder = made.outputs.data / "section"
+    (task,) = compared(made).tasks
+    assert (task.labels, task.baseline_rows) == (250, 250)
+    described = TaskDescription(type="text-classification", labels=[])
+    rows = {name: split(folder, name) for name in ("train", "dev", "test")}
+    by_seed = [
+        baseline_scores(described, subset(rows["train"], 250, seed), rows["dev"], rows["test"], 1) for seed in SEEDS
+    ]
+    assert {name: score.mean for name, score in task.baselines.items()} == {
+        name: pytest.approx(mean(scores[name]["f1_macro"] for scores in by_seed)) for name in by_seed[0]
+    }
+
+
+def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_row(repeated: Comparison) -> None:
+    for task in repeated.tasks:
+        chosen = known(task.arm(task.chosen))
+        assert set(task.beside_baselines) == set(task.baselines)
+        for name, score in task.baselines.items():
+            assert set(score.sources) == {"rows", "seeds"}, "test rows, and the labels of each seed"
+            assert 0 <= known(score.low) < score.mean < known(score.high) <= 1
+            beside = task.beside_baselines[name]
+            assert beside.mean == pytest.approx(known(chosen.interval).mean - score.mean)
+            assert set(known(beside.variance)) == {"replicates", "seeds", "rows"}
+            assert known(beside.low) > 0, "beyond doubt better than a linear model"
+
+
+# ---- checkpoints, costs, sources
+
+
+def test_the_replicates_of_a_checkpoint_stand_together(several: Comparison) -> None:
+    checkpoints = {each.name: each for each in several.checkpoints}
+    assert len(checkpoints) == 2 * len(BITS)
+    domain = checkpoints["domain_transfer/domain-base"]
+    assert [(each.name, each.number) for each in domain.replicates] == [
+        ("domain_transfer/domain-base-1", 1),
+        ("domain_transfer/domain-base-2", 2),
+    ]
+    assert (domain.path, domain.base, domain.below) == ("domain_transfer/domain", "base", "pretrain/base")
+    bits = BITS["domain_transfer/domain"][0]
+    assert domain.each("general") == pytest.approx([bits, bits + REPLICATES_APART])
+    assert domain.after["general"] == pytest.approx(bits + REPLICATES_APART / 2)
+    assert checkpoints["task_transfer/section-domain-base"].below == "domain_transfer/domain-base"
+
+
+def test_every_checkpoint_is_measured_on_every_text(comparison: Comparison) -> None:
+    assert comparison.heldout == ["general", "domain", "mention", "section"]
+    for _, each in comparison.trained():
+        assert (each.after["general"], each.after["domain"]) == BITS[each.name][:2]
+        assert each.curve[0][1] == each.before
+        assert each.curve[-1] == (known(each.cost).tokens, pytest.approx(each.after))
+
+
+def test_costs_are_summed_along_the_steps(several_recipe: Simulated, several: Comparison) -> None:
+    tokens = {arm.name: arm.cost.tokens for arm in several.tasks[0].arms if arm.cost is not None}
+    assert tokens == {
+        "scratch": 0,
+        "general": 800_000,
+        "general_long": 2_800_000,
+        "domain": 2_800_000,
+        "task": 1_050_000,
+        "domain_task": 3_050_000,
+    }
+    first = [known(each.cost) for _, each in several.trained() if each.number == 1]
+    runs = len(SEEDS) * sum(entry.replicate == 1 for entry in several_recipe.ladder.finetune.values())
+    assert (len(first), runs) == (2 * 6, 2 * 2 * 4 * len(SEEDS))
+    assert several.one_more_replicate == Cost(
+        sum(cost.tokens for cost in first) + runs * 64_000,
+        pytest.approx(sum(cost.tflop for cost in first) + runs * 0.4),
+    )
+
+
+def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, comparison: Comparison) -> None:
+    assert comparison.began_from == {}
+    with edited(made.root / "metrics/pretrain/small.json") as step:
+        step |= {"from": "models/init/small", "tokens": 0, "steps": 0, "curve": [], "before": step["after"]}
+    public = compared(made)
+    assert public.began_from == {"small": "models/init/small"}
+    checkpoints = {each.name: each for each in public.checkpoints}
+    assert (checkpoints["scratch"].after, checkpoints["pretrain"].below) == ({}, "models/init/small")
+    assert checkpoints["pretrain"].after["general"] == 3.05
+    assert published(read_checkpoints(made.ladder, made.root / "metrics")) == checkpoints.keys() - {"scratch"}
+    with edited(made.root / "metrics/pretrain/small.json") as step:
+        step["tokens"] = 1
+    assert published(read_checkpoints(made.ladder, made.root / "metrics")) == set(), "general pre-training went on here"
+
+
+def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
+    assert [source.name for source in comparison.sources] == ["domain", "general", "section", "mention"]
+    assert all(source.rows == source.kept + sum(source.rejected.values()) for source in comparison.sources)
+    assert comparison.demonstration
+
+
+# ---- what is missing
+
+
+def test_what_is_missing_is_there_without_a_result(made: Simulated) -> None:
+    made.cell("domain").unlink()
+    (made.root / "metrics/domain_transfer/general-small-1.json").unlink()
+    comparison = compared(made)
+    task = comparison.tasks[0]
+    assert known(task.arm("domain")).missing
+    assert known(task.step("domain_transfer")).verdict == "untested"
+    missing = next(each for each in comparison.checkpoints if each.name == "domain_transfer/general")
+    assert (missing.missing, missing.first.total) == (True, None)
+    assert known(task.arm("general_long")).cost is None
+    assert comparison.one_more_replicate is None
+
+
+def test_a_replicate_without_metrics_is_missing_and_the_others_count(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], draws=2)
+    whole = known(compared(made).tasks[0].arm("domain"))
+    (made.root / "metrics/finetune/section-domain-small-2.json").unlink()
+    (task,) = compared(made).tasks
+    arm = known(task.arm("domain"))
+    assert (arm.planned, list(arm.by_replicate)) == ([1, 2], [1])
+    assert arm.scores == whole.by_replicate[1]
+    for name in ("domain_text", "task_transfer_after_domain"):
+        step = known(task.step(name))
+        assert (step.verdict, step.replicates) == ("one_draw", 1)
+
+
+def test_without_predictions_no_interval_holds_test_rows(made: Simulated) -> None:
+    (made.root / "predictions/section-domain-small-1.parquet").unlink()
+    (task,) = compared(made).tasks
+    assert set(known(known(known(task.step("domain_text")).difference).variance)) == {"seeds"}
+    assert {arm.interval.sources for arm in task.arms if arm.interval is not None} == {("seeds",)}
+    assert {score.low for score in task.baselines.values()} == {None}
+
+
+def test_without_any_result_there_are_still_baselines(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], accuracy={})
+    for path in [*(made.root / "metrics").glob("*_transfer/*.json"), made.root / "metrics/pretrain/small.json"]:
+        path.unlink()
+    (task,) = compared(made).tasks
+    assert (task.chosen, task.inspection, task.labels) == (None, None, 300)
+    assert "tfidf_logistic" in task.baselines

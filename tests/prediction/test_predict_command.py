@@ -1,0 +1,370 @@
+"""`adaptbert predict` between any two files or in a pipe; every way in which it refuses, with nothing written."""
+
+import csv
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import Result
+
+from tests.support.cells import Project
+from tests.support.imports import ROOT
+from tests.support.messages import messages_in
+from tests.support.predicting import ANSWER, CLASS, KINDS, ROWS, SPANS, json_lines, model, piped, read, rows_of, run
+
+TASKS = {task: kinds for task, kinds in KINDS.items() if kinds[0] != "sentence_pair"}
+"""A table of pairs has the columns of one of sentences."""
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out.jsonl"
+
+
+def expected(project: Project, task: str, out: Path) -> list[dict[str, Any]]:
+    """The answers to the test set, without ids."""
+    assert run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out).exit_code == 0
+    return without_ids(read(out))
+
+
+def without_ids(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "id"} for row in rows]
+
+
+def answered(
+    project: Project, task: str, source: Path, out: Path, *options: str, code: int = 0
+) -> list[dict[str, Any]]:
+    done = run(model(project, task), source, "-o", out, *options)
+    assert done.exit_code == code, done.output
+    return read(out)
+
+
+# ---- in
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.csv", "in.parquet", "in.jsonl.gz"])
+def test_every_format_of_texts(project: Project, tmp_path: Path, out: Path, name: str) -> None:
+    texts = [row["text"] for row in rows_of(project, CLASS)]
+    path, columns = tmp_path / name, ["--columns", "text=content"] if name == "in.csv" else []
+    rows = {
+        "in.txt": "\n".join(texts),
+        "in.csv": "note,content\n" + "".join(f'x,"{text}"\n' for text in texts),
+        "in.jsonl.gz": "".join(json.dumps({"text": text}) + "\n" for text in texts),
+    }
+    if name == "in.parquet":
+        pq.write_table(pa.table({"unused": range(len(texts)), "text": texts}), path)
+    else:
+        path.write_bytes(gzip.compress(rows[name].encode()) if name.endswith(".gz") else rows[name].encode())
+    answers = answered(project, CLASS, path, out, *columns)
+    first = 2 if name == "in.csv" else 1
+    assert [row["id"] for row in answers] == [str(first + n) for n in range(len(texts))], "numbers of lines"
+    assert without_ids(answers) == expected(project, CLASS, out)
+
+
+@pytest.mark.parametrize("task", [CLASS, SPANS])
+def test_a_blank_line_is_a_row(project: Project, tmp_path: Path, out: Path, task: str) -> None:
+    """`paste` puts answers beside the lines of the file."""
+    (tmp_path / "in.txt").write_text("one\n\ntwo\n \t\n", encoding="utf-8")
+    answers = answered(project, task, tmp_path / "in.txt", out, code=65)
+    assert [row.get("error", "")[:6] for row in answers] == ["", "AB-041", "", "AB-041"]
+    assert [row["id"] for row in answers] == ["1", "2", "3", "4"]
+
+
+def test_ids(project: Project, tmp_path: Path, out: Path) -> None:
+    """They stay or are mapped; pandas makes 3.0 of a 3 in a column where another is missing; nothing takes the place
+    of an id in silence."""
+    source = json_lines(tmp_path / "in.jsonl", [{"id": 7, "post": "p-1", "text": "a"}, {"post": "p-2", "text": "b"}])
+    for columns, ids in ([], ["7", "2"]), (["--columns", "id=post"], ["p-1", "p-2"]):
+        assert [row["id"] for row in answered(project, CLASS, source, out, *columns)] == ids
+    odd: list[Any] = [3.0, 2.5, 7, None, float("nan"), ["x"]]
+    answers = answered(project, CLASS, json_lines(source, [{"id": one, "text": "a"} for one in odd]), out, code=65)
+    assert [row["id"] for row in answers] == ["3", "2.5", "7", "4", "5", "6"]
+    assert [row.get("error", "")[:6] for row in answers] == [""] * 5 + ["AB-056"]
+
+
+def test_labels_are_not_looked_at(project: Project, tmp_path: Path, out: Path) -> None:
+    """None, wrong ones, ones of another type."""
+    texts = [row["text"] for row in rows_of(project, CLASS)[:6]]
+    plain = answered(project, CLASS, json_lines(tmp_path / "in.jsonl", [{"text": text} for text in texts]), out)
+    labels: Sequence[Any] = [None, 1, "new", ["x"], 2.5, {}]
+    rows = [{"text": text, "label": label} for text, label in zip(texts, labels, strict=True)]
+    assert answered(project, CLASS, json_lines(tmp_path / "in.jsonl", rows), out) == plain
+
+
+@pytest.mark.parametrize("rest", ["", "\tNN\tB-NP\tO"])
+def test_conll_with_and_without_tags(project: Project, tmp_path: Path, out: Path, rest: str) -> None:
+    source = tmp_path / "in.conll"
+    source.write_text("\n".join("".join(f"{t}{rest}\n" for t in row["tokens"]) for row in rows_of(project, SPANS)))
+    assert without_ids(answered(project, SPANS, source, out)) == expected(project, SPANS, out)
+
+
+def test_texts_to_tag_are_cut_into_words(project: Project, tmp_path: Path, out: Path) -> None:
+    (tmp_path / "in.txt").write_text("The shape of an estimator, 好的。\n", encoding="utf-8")
+    (row,) = answered(project, SPANS, tmp_path / "in.txt", out)
+    assert len(row["tags"]) == len(["The", "shape", "of", "an", "estimator", ",", "好", "的", "。"])
+
+
+def test_squad_without_answers(project: Project, tmp_path: Path, out: Path) -> None:
+    rows = rows_of(project, ANSWER)
+    paragraphs = [{"context": row["context"], "qas": [{key: row[key] for key in ("id", "question")}]} for row in rows]
+    (tmp_path / "in.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}))
+    answers = answered(project, ANSWER, tmp_path / "in.json", out, "--format", "squad")
+    assert [row["id"] for row in answers] == [row["id"] for row in rows]
+    assert without_ids(answers) == expected(project, ANSWER, out)
+
+
+# ---- rows that cannot be answered
+
+BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "single_sentence": [
+        ({"text": None}, "AB-041"),
+        ({"text": 7}, "AB-056"),
+        ({"text": " \u200b "}, "AB-041"),
+        ({"other": "x"}, "AB-056"),
+        ({"text": "\ud800"}, "AB-044"),
+    ],
+    "sentence_pair": [({"text_a": "a", "text_b": ""}, "AB-041"), ({"text_a": "\u200b", "text_b": "b"}, "AB-041")],
+    "extractive_answer": [({"context": "", "question": "Who?"}, "AB-041")],
+    "sequence_labelling": [
+        ({"tokens": []}, "AB-041"),
+        ({"tokens": ["a", " "]}, "AB-089"),
+        ({"tokens": ["a", "\u200b"]}, "AB-089"),
+        ({"tokens": ["a", 1]}, "AB-065"),
+    ],
+}
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_bad_rows_stand_in_their_place(project: Project, task: str, tmp_path: Path, out: Path) -> None:
+    """Each is reported, and the others are answered as if they were not there."""
+    good, of_kind = rows_of(project, task)[:3], BAD[KINDS[task][0]]
+    rows = [good[0], *({"id": f"bad-{n}", **row} for n, (row, _) in enumerate(of_kind)), *good[1:]]
+    source = json_lines(tmp_path / "in.jsonl", rows)
+    alone = answered(project, task, json_lines(tmp_path / "good.jsonl", good), out, "--probabilities")
+    done = run(model(project, task), source, "-o", out, "--probabilities")
+    assert done.exit_code == 65
+    answers = read(out)
+    assert [row["id"] for row in answers] == [row["id"] for row in rows]
+    assert [row["error"][:6] for row in answers if "error" in row] == [code for _, code in of_kind]
+    assert [row for row in answers if "error" not in row] == alone
+    for line, (_, code) in enumerate(of_kind, 2):
+        assert f"{code} {source}:{line}: " in done.stderr
+    out.write_text("old")
+    done = run(model(project, task), source, "-o", out, "--strict")
+    assert (done.exit_code, out.read_text()) == (65, "old"), "an error that stops a run comes before OUTPUT is touched"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.jsonl", "in.jsonl", "out.jsonl"]
+    assert f"{source}:2" in done.stderr
+
+
+def test_many_bad_rows_are_counted(project: Project, tmp_path: Path, out: Path) -> None:
+    done = run(model(project, CLASS), json_lines(tmp_path / "in.jsonl", [{"text": ""}] * 300), "-o", out)
+    assert (done.exit_code, done.stderr.count("AB-041")) == (65, 20)
+    assert "300 rows stay without an answer" in done.stderr
+    assert [row["id"] for row in read(out)] == [str(line) for line in range(1, 301)]
+
+
+def test_rows_in_another_encoding_are_reported_with_the_option(project: Project, tmp_path: Path, out: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"plain\n" + "好好\n".encode("gbk") * 2)
+    done = run(model(project, CLASS), tmp_path / "in.txt", "-o", out)
+    message = "2 rows could not be decoded; if the file is in another encoding, name it, e.g. --encoding gb18030"
+    assert (done.exit_code, f"{tmp_path}/in.txt: {message}" in done.stderr) == (65, True), done.stderr
+    done = run(model(project, CLASS), tmp_path / "in.txt", "-o", out, "--encoding", "gb18030")
+    assert (done.exit_code, "decoded" in done.stderr) == (0, False), done.stderr
+
+
+# ---- out
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_every_table_says_what_json_says(project: Project, tmp_path: Path, task: str, suffix: str) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [*rows_of(project, task)[:5], {"id": "bad"}])
+    outs = [tmp_path / f"out.{kind}" for kind in ("jsonl", suffix)]
+    for out in outs:
+        assert run(model(project, task), source, "-o", out, "--probabilities").exit_code == 65
+    rows = read(outs[0])
+    assert rows[-1]["error"].startswith("AB-056")
+    if suffix == "parquet":
+        table = pq.read_table(outs[1]).to_pylist(maps_as_pydicts="strict")
+    else:
+        with outs[1].open(encoding="utf-8", newline="") as file:
+            table = [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+        rows = [{name: as_cell(value) for name, value in row.items()} for row in rows]
+    names = set(table[0])
+    assert names >= {"id", "error"}
+    assert table == [{**dict.fromkeys(names), **row} for row in rows]
+
+
+def as_cell(value: Any) -> str | None:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return None if value in (None, "") else str(value)
+
+
+def test_a_table_for_excel(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "好", "text": "a"}])
+    for options in ([], ["--bom"]):
+        assert run(model(project, CLASS), source, "-o", tmp_path / f"out{len(options)}.csv", *options).exit_code == 0
+    plain, marked = ((tmp_path / f"out{n}.csv").read_bytes() for n in (0, 1))
+    assert (plain[:2], marked) == (b"id", b"\xef\xbb\xbf" + plain)
+
+
+def test_ids_that_look_like_formulas(project: Project, tmp_path: Path, out: Path) -> None:
+    """They are reported on stderr, once; a program reads the other formats."""
+    source, table = (
+        json_lines(tmp_path / "in.jsonl", [{"id": "=1+1", "text": "a"}, {"id": "-", "text": "b"}]),
+        "out.csv",
+    )
+    done = run(model(project, CLASS), source, "-o", tmp_path / table)
+    assert (done.exit_code, done.stderr.count("apostrophe")) == (0, 1), done.output
+    assert f"{tmp_path / table}: cells that a spreadsheet would run as formulas" in done.stderr
+    assert [line.split(",")[0] for line in (tmp_path / table).read_text().splitlines()] == ["id", "'=1+1", "-"]
+    assert [row["id"] for row in answered(project, CLASS, source, out)] == ["=1+1", "-"]
+
+
+def test_stdin_to_stdout(project: Project, out: Path) -> None:
+    rows = "".join(json.dumps(row) + "\n" for row in rows_of(project, CLASS))
+    done = piped(model(project, CLASS), "-", "--format", "jsonl", stdin=rows.encode())
+    assert done.returncode == 0, done.stderr
+    assert without_ids([json.loads(line) for line in done.stdout.splitlines()]) == expected(project, CLASS, out)
+    lines = done.stderr.decode().splitlines()
+    assert lines[-1].startswith(f"  {ROWS[2]} rows  ")
+    assert [line for line in lines if not re.match(r"  \d+ rows  ", line)] == [], "progress, and nothing else"
+
+
+def test_a_reader_that_goes_away(project: Project, tmp_path: Path) -> None:
+    """`| head -1`: no traceback."""
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "an array of values " * 9, "id": str(n)} for n in range(9000)])
+    command = f"{sys.executable} -m adaptbert.cli predict {model(project, CLASS)} {source} | head -n 1; "
+    done = subprocess.run(["bash", "-c", command + "echo ${PIPESTATUS[0]}"], capture_output=True, text=True, cwd=ROOT)
+    first, code = done.stdout.splitlines()
+    assert (json.loads(first)["id"], code) == ("0", "141")
+    assert ("Error" in done.stderr, "Traceback" in done.stderr) == (False, False)
+
+
+# ---- refusals: one message, an exit code, and nothing written
+
+
+def refused(done: Result, exit_code: int, out: Path) -> str:
+    """The message."""
+    assert done.exit_code == exit_code, done.output
+    assert "Traceback" not in done.stderr
+    (message,) = [line for line in messages_in(done.stderr) if line.startswith("error: ")]
+    assert not out.exists()
+    assert list(out.parent.glob(".*part")) == []
+    return message.removeprefix("error: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "words"),
+    [
+        ("in.jsonl", b"", (), "AB-017"),
+        ("in.parquet", b"PAR1", (), "AB-038"),
+        ("in.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 9, mtime=0)[:-9], (), "AB-038"),
+        ("in.doc", b"text", (), "AB-050 {}: the name tells no known format\n  known: "),
+        ("folder", None, (), "AB-050 {}: is a folder\n  name one file of it"),
+        ("nowhere.jsonl", None, (), "AB-050 {}: cannot be read: No such file or directory\n"),
+        ("in.csv", b"id,content\na,x\n", (), "found id, content\n  say which column it is: --columns text=content"),
+        (
+            "in.csv",
+            b"id,my posts\na,x\n",
+            (),
+            "found id, my posts\n  say which column it is: --columns 'text=my posts'",
+        ),
+        ("in.csv", b"Text,b\nx,x\n", (), "(did you mean 'Text'?)\n  say which column it is: --columns text=Text"),
+        (
+            "in.csv",
+            b"a,b\nx,x\n",
+            (),
+            "AB-056 {}:1: column 'text' missing; found a, b\n  say which column it is: --columns",
+        ),
+        (
+            "in.csv",
+            b"a,b\nx,x\n",
+            ("--columns", "text=c"),
+            "column 'c' missing; found a, b\n  say which column it is: ",
+        ),
+        (
+            "in.csv",
+            b"text,b\nx,x\n",
+            ("--columns", "id=post"),
+            "found text, b\n  say which column it is: --columns id=",
+        ),
+    ],
+)
+def test_files_that_cannot_be_read(
+    project: Project, tmp_path: Path, name: str, content: bytes | None, options: tuple[str, ...], words: str
+) -> None:
+    """The remedy can be typed: there is no `columns` of params.yaml here."""
+    source, out = tmp_path / name, tmp_path / "answers.jsonl"
+    (tmp_path / "folder").mkdir()
+    if content is not None:
+        source.write_bytes(content)
+    assert words.format(source) in refused(run(model(project, CLASS), source, "-o", out, *options), 65, out)
+
+
+def test_a_header_and_no_rows_is_a_table_of_none(project: Project, tmp_path: Path, out: Path) -> None:
+    (tmp_path / "in.csv").write_text("text\n")
+    assert answered(project, CLASS, tmp_path / "in.csv", out) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--columns text", "AB-111 --columns: 'text' is no pair"),
+        ("--columns label=x", "AB-111 --columns: 'label' is not an input of"),
+        ("--format label", "AB-111 --format: 'label' is unknown"),
+        ("--format squad", "AB-111 --format: 'squad' holds no"),
+        ("--encoding utf-99", "AB-111 --encoding: "),
+        ("--precision 16", "AB-111 precision: '16' is unknown"),
+        ("--bom", "AB-111 --bom: "),
+        ("--top 0", "AB-109 top: 0 is out of range"),
+        ("--batch-tokens 0", "AB-109 batch_tokens: 0 is out of range"),
+    ],
+)
+def test_options_that_do_not_fit(project: Project, tmp_path: Path, out: Path, options: str, words: str) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "a"}])
+    assert refused(run(model(project, CLASS), source, "-o", out, *options.split()), 78, out).startswith(words)
+
+
+def test_models_that_are_none(project: Project, tmp_path: Path, out: Path) -> None:
+    source, weights = json_lines(tmp_path / "in.jsonl", [{"text": "a"}]), model(project, CLASS) / "model.safetensors"
+    for folder, words in (
+        (tmp_path / "nowhere", "AB-128"),
+        (project.root / "models/pretrain", "AB-181"),
+        (weights, f"AB-128 {weights}: is a file, and a checkpoint is a folder\n  name its folder: {weights.parent}"),
+    ):
+        assert refused(run(folder, source, "-o", out), 65, out).startswith(words)
+
+
+def test_outputs_that_cannot_be(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "a"}])
+    (tmp_path / "folder.csv").mkdir()
+    for out in (source, tmp_path / "folder.csv", tmp_path / "out.xls"):
+        assert run(model(project, CLASS), source, "-o", out).exit_code == 78
+    assert source.exists()
+    assert (tmp_path / "folder.csv").is_dir()
+    done = run(model(project, CLASS), source, "-o", source / "out.csv")
+    assert (done.exit_code, "Traceback" in done.output) == (74, False)
+    assert run(model(project, ANSWER), source, "--top", "2").exit_code == 78, "no classes"
+
+
+@pytest.mark.parametrize("kind", ["squad", "parquet", "label_studio", None])
+def test_what_cannot_come_from_stdin_says_so(project: Project, kind: str | None, out: Path) -> None:
+    said = refused(run(model(project, ANSWER), "-", *(["--format", kind] if kind else [])), 78, out)
+    problem = f"'{kind}' cannot be read from stdin" if kind else "stdin has no name that shows its format"
+    assert said.startswith(f"AB-111 --format: {problem}")
+
+
+def test_nothing_on_stdin(project: Project) -> None:
+    done = piped(model(project, CLASS), "-", "--format", "txt")
+    assert (done.returncode, done.stdout) == (65, b"")
+    assert b"AB-017 stdin: nothing came in" in done.stderr

@@ -1,0 +1,236 @@
+"""`Predictor` for every task type: bit-identical to evaluation; probabilities, entities, offsets; rows in any form."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adaptbert.config.schema.task_types import TARGETS
+from adaptbert.core.files import read_json, write_json
+from adaptbert.errors import BadData
+from adaptbert.prediction.predictor import HELD, Predictor
+from adaptbert.tasks.examples import Examples
+from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
+from tests.support import tiny_tasks
+from tests.support.cells import Project
+from tests.support.predicting import (
+    ANSWER,
+    CLASS,
+    KINDS,
+    LEARNT,
+    PAIR,
+    ROWS,
+    SPANS,
+    json_lines,
+    model,
+    read,
+    rows_of,
+    run,
+)
+
+
+def assert_as_evaluated(answers: list[dict[str, Any]], project: Project, task: str) -> None:
+    """Numbers have no confidence."""
+    answer = TARGETS[KINDS[task][1]].answer
+    for answered, row in zip(answers, project.predictions(f"{task}-general"), strict=True):
+        predicted = row["predicted"] if isinstance(answered[answer], str) else json.loads(row["predicted"])
+        assert (answered["id"], answered[answer]) == (row["id"], predicted)
+        assert np.array_equal(answered.get("confidence", np.nan), row["confidence"], equal_nan=True)
+
+
+def answers(project: Project, task: str, rows: list[Any] | None = None, **options: Any) -> list[dict[str, Any]]:
+    """To 40 rows, with probabilities where nothing else is said."""
+    asked = rows_of(project, task)[:40] if rows is None else rows
+    return Predictor.load(model(project, task)).predict(asked, **(options or {"probabilities": True}))
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_path: Path) -> None:
+    """The file of the test set through the command: equal answers, and confidences equal to the last bit."""
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out)
+    assert done.exit_code == 0, done.output
+    answer, answered = TARGETS[KINDS[task][1]].answer, read(out)
+    assert_as_evaluated(answered, project, task)
+    assert len(answered) == ROWS[2]
+    assert all(row.keys() <= {"id", answer, "confidence", "entities"} for row in answered)
+    assert len({json.dumps(row.get("confidence", row[answer])) for row in answered}) > 100, "bits that could differ"
+    assert answers(project, task, rows_of(project, task), probabilities=False) == answered, "and from Python"
+
+
+@pytest.mark.parametrize("task", ["sequence_labelling_spans", "sequence_labelling_tags"])
+def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str) -> None:
+    own = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
+    own.finetune(task, "general", {"decoder": "crf"}, **LEARNT)
+    answered = answers(own, task, rows_of(own, task))
+    assert_as_evaluated(answered, own, task)
+    every = [word for row in answered for word in row["probabilities"]]
+    assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
+
+
+def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
+    about = tmp_path / "data/section/task.json"
+    write_json(about, {**read_json(about), "replace": [["@[a-z]+", "code"]]})
+    project.finetune("section", "general", seeds=[1], epochs=1.0)
+    predictor = Predictor.load(model(project, "section"))
+    expected = predictor.predict("a code word")
+    assert predictor.predict("a @somebody word") == expected
+    out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
+    assert run(model(project, "section"), source, "-o", out).exit_code == 0
+    assert read(out) == expected
+    predictor._task = predictor._task.model_copy(update={"replace": None})
+    assert predictor.predict("a @somebody word") != expected
+
+
+@pytest.mark.parametrize("task", [CLASS, SPANS, ANSWER])
+def test_other_batches_answer_nearly_the_same(project: Project, task: str) -> None:
+    """Passes cut by tokens, rows in another order: probabilities within a hundred-thousandth."""
+    rows = rows_of(project, task)
+    usual = {answered["id"]: answered for answered in Predictor.load(model(project, task)).answers(rows)}
+    by_tokens = Predictor.load(model(project, task), batch_tokens=500)
+    other = {answered["id"]: answered for answered in by_tokens.answers(rows[::-1])}
+    assert usual.keys() == other.keys()
+    for row_id, answered in usual.items():
+        assert other[row_id]["confidence"] == pytest.approx(answered["confidence"], abs=1e-5)
+
+
+def test_a_pass_is_of_some_rows_and_some_tokens() -> None:
+    """Long rows of many windows do not fill the memory, and a group of rows is cut alike wherever it lies."""
+    rng = np.random.default_rng(0)
+    windows = rng.integers(1, 9, 3 * PREDICT_ROWS)
+    lengths = rng.integers(10, 500, windows.sum())
+    rows = np.repeat(np.arange(len(windows)), windows)
+    nowhere = np.zeros(len(rows), np.int64)
+    examples = Examples(np.zeros(lengths.sum(), np.int64), lengths, nowhere, nowhere[:, None], nowhere, rows, 0)
+    batches = list(passes(examples))
+    assert np.concatenate(batches).tolist() == list(range(len(rows)))
+    assert max(lengths[chosen].sum() for chosen in batches) < PREDICT_TOKENS + lengths.max()
+    assert all(len({*rows[chosen] // PREDICT_ROWS}) == 1 for chosen in batches)
+    second = np.flatnonzero(rows // PREDICT_ROWS == 1)
+    alone = [second[chosen].tolist() for chosen in passes(examples.take(second))]
+    assert alone == [chosen.tolist() for chosen in batches if set(chosen) <= set(second)]
+
+
+def test_bad_rows_do_not_wait_without_end(project: Project) -> None:
+    """Behind a good one; the groups after it are cut as if there were no bad rows."""
+    predictor, good, taken = Predictor.load(model(project, CLASS)), rows_of(project, CLASS)[:140], 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal taken
+        for row in [good[0], *[{"id": "none", "text": ""}] * 3_000, *good[1:]]:
+            taken += 1
+            yield row
+
+    answered = predictor.answers(rows())
+    first = next(answered)
+    assert taken == HELD * PREDICT_ROWS
+    labelled = [first, *(row for row in answered if "error" not in row)]
+    alone = predictor.predict(good)
+    assert [row["label"] for row in labelled] == [row["label"] for row in alone]
+    assert labelled[PREDICT_ROWS:] == alone[PREDICT_ROWS:], "to the last bit"
+    assert len(labelled) == 140
+
+
+# ---- probabilities, entities, offsets
+
+
+@pytest.mark.parametrize("shape", ["single_sentence", "sentence_pair"])
+def test_probabilities_of_sentences(project: Project, shape: str) -> None:
+    for answered in answers(project, f"{shape}_class"):
+        chances = answered["probabilities"]
+        assert list(chances) == tiny_tasks.LABELS["class"]
+        assert sum(chances.values()) == pytest.approx(1)
+        assert chances[answered["label"]] == answered["confidence"] == max(chances.values())
+    for answered in answers(project, f"{shape}_labels"):
+        yes = answered["probabilities"]
+        assert answered["labels"] == sorted(label for label in yes if yes[label] > 0.5)
+        assert answered["confidence"] == min(max(chance, 1 - chance) for chance in yes.values())
+    assert all(answered.keys() == {"id", "value"} for answered in answers(project, f"{shape}_number"))
+
+
+def test_probabilities_of_words(project: Project) -> None:
+    """All of them, or the best two."""
+    task = "sequence_labelling_tags"
+    for answered, fewer in zip(answers(project, task), answers(project, task, top=2), strict=True):
+        words = answered["probabilities"]
+        assert [max(word, key=lambda tag: word[tag]) for word in words] == answered["tags"]
+        assert answered["confidence"] == min(max(word.values()) for word in words)
+        for best, word in zip(fewer["probabilities"], words, strict=True):
+            assert list(best.values()) == sorted(word.values(), reverse=True)[:2]
+            assert best.items() <= word.items()
+
+
+def test_entities_are_in_the_text(project: Project) -> None:
+    """Of words the text has a space between two; of a text its words are found, and its own characters count."""
+    rows, seen = rows_of(project, SPANS), 0
+    for answered, row in zip(answers(project, SPANS, rows, probabilities=False), rows, strict=True):
+        text, entities = " ".join(row["tokens"]), answered["entities"]
+        assert len(answered["tags"]) == len(row["tokens"])
+        assert [tag[2:] for tag in answered["tags"] if tag.startswith("B-")] == [each["type"] for each in entities]
+        assert all(text[each["start"] : each["end"]] == each["text"] for each in entities)
+        seen += len(entities)
+    assert seen > 50
+    hidden = "  An esti\u200bmator matrix\r\nwhose shape\u00ad is 0."
+    found, plain, nothing = answers(
+        project, SPANS, [hidden, ["An", "estimator", "matrix", "whose", "shape", "is", "0", "."], ["\u0301"]]
+    )
+    assert found["tags"] == plain["tags"]
+    assert len(found["entities"]) > 1
+    assert all(hidden[each["start"] : each["end"]] == each["text"] for each in found["entities"])
+    assert found["entities"][0]["text"].startswith("esti\u200bmator")
+    assert nothing["tags"] == ["O"], "what the tokenizer drops leaves a forward pass without a place"
+
+
+def test_answers_are_in_the_original_context(project: Project) -> None:
+    threshold = read_json(model(project, ANSWER) / "card.json")["task"]["tuned"]["no_answer_threshold"]
+    every = answers(project, ANSWER)
+    contexts = {row["id"]: row["context"] for row in rows_of(project, ANSWER)}
+    for row in every:
+        assert (row["no_answer_score"] > threshold) == (row["answer"] == "") == (row["start"] is None)
+        if row["answer"]:
+            assert contexts[row["id"]][row["start"] : row["end"]] == row["answer"]
+    answered = [row for row in every if row["answer"]]
+    assert 10 < len(answered) < len(every)
+    moved = [{"context": "\u200b \ufeff" + contexts[row["id"]], "question": "Which fish?"} for row in answered]
+    assert [row["start"] - 3 for row in answers(project, ANSWER, moved)] == [row["start"] for row in answered]
+
+
+# ---- the forms of a row
+
+
+def test_rows_in_any_form(project: Project) -> None:
+    """A text, a pair, tokens and a table say what mappings say; a text alone is one row and no list of letters."""
+    texts = [row["text"] for row in rows_of(project, CLASS)[:5]]
+    expected = answers(project, CLASS, [{"text": text} for text in texts])
+    assert answers(project, CLASS, texts) == expected
+    predictor = Predictor.load(model(project, CLASS))
+    assert predictor.predict(pd.DataFrame({"id": ["a", "b"], "text": texts[:2], "more": 1}))[1]["id"] == "b"
+    assert [row["id"] for row in predictor.predict(texts[0])] == ["1"]
+    table = predictor.frame([*texts, ""])
+    assert table["label"][:5].tolist() == [row["label"] for row in expected]
+    assert (table["label"].isna().tolist(), table["error"][5][:6]) == ([False] * 5 + [True], "AB-041")
+    pairs = [(row["text_a"], row["text_b"]) for row in rows_of(project, PAIR)[:5]]
+    mappings = [{"text_a": first, "text_b": second} for first, second in pairs]
+    assert answers(project, PAIR, pairs) == answers(project, PAIR, mappings)
+    (answered,) = answers(project, SPANS, [["An", "estimator"]])
+    assert len(answered["tags"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "words"),
+    [
+        (CLASS, {"content": "a"}, "column 'text' missing; found content\n  give every row a value under 'text'"),
+        (CLASS, ["a", "b"], "2 texts, and this model reads text\n  give it one value for each"),
+        (PAIR, "a", "column 'text_b' missing; found text_a (did you mean 'text_a'?)\n  give every row a value"),
+    ],
+)
+def test_rows_without_an_input(project: Project, task: str, row: Any, words: str) -> None:
+    with pytest.raises(BadData) as caught:
+        answers(project, task, [row])
+    assert str(caught.value).startswith("AB-056 rows[0]: ")
+    assert words in str(caught.value)

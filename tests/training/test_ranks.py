@@ -1,0 +1,386 @@
+"""Training on several devices, here processes on a CPU: the same run, whatever happens to the processes."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from adaptbert.core.files import read_json
+from adaptbert.errors import INTERNAL, TEMPORARY, BadParams
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.runtime.signals import Interrupted
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.training import ranks
+from adaptbert.training.arguments import Batches, Fitted, TrainingArguments
+from adaptbert.training.loop import fit
+from adaptbert.training.ranks import RankLost, Ranks, run_rank
+from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.stability import Diverged
+from tests.support import short_runs, tiny, tiny_params
+from tests.support.machines import cluster_of
+from tests.support.project import alive, wait_until
+from tests.support.short_runs import flat_weights, masked_batches, masked_lm
+
+STEPS = 5
+
+
+@dataclass(frozen=True)
+class Spied:
+    """Micro-batches that record which process read which, with an event at some of them."""
+
+    inner: Batches
+    trace: Path
+    at: int = -1
+    event: str = ""
+
+    def __call__(self, k: int) -> Any:
+        with self.trace.open("a") as file:
+            file.write(f"{os.getpid()} {k}\n")
+        if k == self.at and self.event == "raise":
+            raise LookupError("spied")
+        if k == self.at and self.event:
+            os.kill(os.getpid(), getattr(signal, self.event))
+        return self.inner(k)
+
+    def shares(self) -> dict[int, list[int]]:
+        numbers: dict[int, list[int]] = {}
+        for line in self.trace.read_text().splitlines():
+            process, k = map(int, line.split())
+            numbers.setdefault(process, []).append(k)
+        return numbers
+
+    def left_over(self) -> list[int]:
+        """Other processes that still run."""
+        return [process for process in self.shares() if process != os.getpid() and alive(process)]
+
+
+def masked(corpus: TokenizedCorpus) -> tuple[MaskedLM, MaskedBatches]:
+    return masked_lm(STEPS, 0.3), masked_batches(corpus, 150)
+
+
+def plan(accumulate: int) -> TrainingArguments:
+    return TrainingArguments(STEPS, accumulate, 1.0, "32-true", 0, "train/loss")
+
+
+def trained(
+    made: tuple[Any, Batches],
+    devices: int,
+    accumulate: int,
+    monkeypatch: pytest.MonkeyPatch,
+    savepoints: Savepoints | None = None,
+) -> tuple[torch.Tensor, Fitted]:
+    module, batch = made
+    monkeypatch.setenv(ranks.VARIABLE, str(devices))
+
+    def measure(step: int) -> Mapping[str, float]:
+        return {"sum": float(flat_weights(module).double().sum())}
+
+    fitted = fit(module, batch, plan(accumulate), tiny.no_record(), {2: measure, STEPS: measure}, savepoints)
+    return flat_weights(module), fitted
+
+
+def is_equal(one: tuple[torch.Tensor, Fitted], other: tuple[torch.Tensor, Fitted]) -> bool:
+    return torch.equal(one[0], other[0]) and one[1] == other[1]
+
+
+def assert_close(two: tuple[torch.Tensor, Fitted], one: tuple[torch.Tensor, Fitted]) -> None:
+    torch.testing.assert_close(two[0], one[0], atol=5e-6, rtol=0)
+    assert two[1].counts == one[1].counts
+    for here, there in zip(two[1].curve, one[1].curve, strict=True):
+        assert here == pytest.approx(there, abs=1e-3)
+        assert here["train/loss"] == pytest.approx(there["train/loss"], abs=1e-6)
+
+
+# How many, and what they share
+
+
+def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ranks.VARIABLE, raising=False)
+    assert ranks.count(4) == 1, "on a CPU"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    assert [ranks.count(number) for number in (1, 4, 6, 8, 12, 16)] == [1, 4, 6, 8, 6, 8]
+    assert ranks.idle_devices(12).startswith("uses 6 of 8 devices: 8 cannot share the 12 micro-batches of an optimizer")
+    assert ranks.idle_devices(16) == ""
+    monkeypatch.setenv(ranks.VARIABLE, "2")
+    assert (ranks.count(4), ranks.idle_devices(4)) == (2, ""), "as was asked for"
+
+
+@pytest.mark.parametrize(
+    ("devices", "message"),
+    [
+        ("2", "2 devices cannot share the 3 micro-batches"),
+        ("9", "9 devices, there are 8\n  lower it to 8"),
+        *((wrong, f"expected a number of devices, found '{wrong}'") for wrong in ("0", "two", "-1")),
+    ],
+)
+def test_no_number_of_devices(monkeypatch: pytest.MonkeyPatch, devices: str, message: str) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setenv(ranks.VARIABLE, devices)
+    with pytest.raises(BadParams, match=f"AB-171 ADAPTBERT_DEVICES: {message}"):
+        ranks.count(3)
+
+
+def test_pickled_batches_are_small(tmp_path: Path) -> None:
+    """A corpus goes to another process by its name, not by its tokens; what arrives reads the same."""
+    large = tiny.corpus(tmp_path / "large", "domain", 3000)
+    mixed = large.mixed_with(tiny.corpus(tmp_path / "other", "general", 300), 0.1, 0)
+    batch = masked_batches(mixed, 150)
+    batch(0)
+    text = pickle.dumps(batch)
+    assert len(text) < 32 * len(mixed.lengths) + 20_000, "some numbers a document, and no token"
+    assert len(text) < mixed.tokens * 3
+    for k in (0, 7, 2000):
+        here, there = batch(k), pickle.loads(text)(k)  # noqa: S301 - our own, from above
+        assert torch.equal(here.ids, there.ids)
+        assert torch.equal(here.chosen, there.chosen)
+
+
+def fail(rank: int, world: int, store: str) -> None:
+    sys.exit(3)
+
+
+def test_one_device_starts_no_process() -> None:
+    tensor = torch.tensor([np.pi])
+    with ranks.started(1, fail) as group:
+        group.mean([tensor])
+        assert (group, group.share("held"), group.total({"tokens": 3})) == (Ranks(0, 1), "held", {"tokens": 3})
+    assert tensor == torch.tensor([np.pi])
+
+
+def tensors(rank: int) -> list[Tensor]:
+    """Of several shapes, one of them not contiguous."""
+    torch.manual_seed(rank)
+    return [torch.randn(5, 7), torch.randn(()), torch.randn(11, 4).t(), torch.randn(6)]
+
+
+def test_the_mean_of_gradients_on_a_cpu() -> None:
+    """As gloo adds: in one tensor, in the order of ranks; by the bits."""
+    others = [torch.cat([tensor.flatten() for tensor in tensors(rank)]) for rank in (1, 2)]
+
+    def add(flat: Tensor) -> None:
+        for other in others:
+            flat += other
+
+    own = tensors(0)
+    expected = [(first + second + third) / 3 for first, second, third in zip(own, tensors(1), tensors(2), strict=True)]
+    with mock.patch("torch.distributed.all_reduce", side_effect=add):
+        Ranks(0, 3).mean(own)
+    for actual, each in zip(own, expected, strict=True):
+        assert torch.equal(actual, each)
+    assert own[2].stride() == tensors(0)[2].stride(), "in place"
+
+
+# Several processes
+
+
+def script(tmp_path: Path, corpus: TokenizedCorpus, body: str) -> "subprocess.Popen[str]":
+    """A process of its own, as a stage is one, that leads a group; it knows `corpus` and `here`."""
+    head = f"""
+import os, time
+from pathlib import Path
+import pytest
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.training import loop, monitor, ranks
+from adaptbert.training.savepoints import Savepoints
+from tests.support import short_runs, tiny
+from tests.training import test_ranks
+corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
+here = Path({str(tmp_path)!r})
+"""
+    file = tmp_path / "script.py"
+    file.write_text(head + body)
+    return subprocess.Popen(
+        [sys.executable, str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), ranks.VARIABLE: "2"},
+    )
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals the death of a parent")
+@pytest.mark.parametrize(
+    ("task", "world", "accumulate"), [("masked", 2, 2), pytest.param("labelled", 3, 6, marks=pytest.mark.slow)]
+)
+def test_killed_and_resumed_processes_give_bit_identical_results(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, world: int, accumulate: int
+) -> None:
+    """With dropout; order, masks and dropout are functions of the number of a micro-batch. A sum of two is the same in
+    each order: one process has the bits of two, too."""
+
+    def made() -> tuple[Any, Batches]:
+        return masked(corpus) if task == "masked" else short_runs.made()
+
+    one, whole = (trained(made(), devices, accumulate, monkeypatch) for devices in (1, world))
+    assert_close(whole, one)
+    assert torch.equal(whole[0], one[0]) or world > 2
+    body = f"""
+monitor.SAVE_SHARE = 0
+module, batch = test_ranks.masked(corpus) if {task!r} == "masked" else short_runs.made()
+spied = test_ranks.Spied(batch, here / "trace", at={3 * accumulate}, event="SIGKILL")
+with pytest.MonkeyPatch.context() as patch:
+    test_ranks.trained((module, spied), {world}, {accumulate}, patch, Savepoints(here / "saved"))
+"""
+    with script(tmp_path, corpus, body) as process:
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    first = Spied(fail, tmp_path / "trace")  # type: ignore[arg-type]
+    assert len(first.shares()) == world
+    wait_until(lambda: not first.left_over(), 10)  # the other processes end with that of the stage
+    assert sorted(path.name[:8] for path in (tmp_path / "saved").glob("*.safetensors")) == ["00000002", "00000003"]
+    module, batch = made()
+    spied = Spied(batch, tmp_path / "second")
+    assert is_equal(trained((module, spied), world, accumulate, monkeypatch, Savepoints(tmp_path / "saved")), whole)
+    left = range(3 * accumulate, STEPS * accumulate)
+    assert sorted(spied.shares().values()) == [list(left[rank::world]) for rank in range(world)]
+    assert os.getpid() in spied.shares()
+
+
+@pytest.mark.slow
+def test_a_signal_to_all_saves_once_and_the_run_goes_on(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal sends Ctrl-C to every process: the others leave it to rank 0, and end with it."""
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
+    whole = trained(masked(corpus), 2, 2, monkeypatch)
+    module, batch = masked(corpus)
+    both = Spied(Spied(batch, tmp_path / "trace", 3, "SIGTERM"), tmp_path / "trace", 4, "SIGTERM")
+    with pytest.raises(Interrupted, match=r"SIGTERM after step 3 of 5$"):
+        trained((module, both), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
+    assert both.left_over() == []
+    (saved,) = (tmp_path / "saved").glob("*.safetensors")
+    assert saved.name.startswith("00000003-")
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
+    assert is_equal(trained(masked(corpus), 2, 2, monkeypatch, Savepoints(tmp_path / "saved")), whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("event", "message", "code"),
+    [("SIGKILL", "AB-180 rank 1: was killed by signal 9\n  run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
+)
+def test_a_rank_that_fails(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, message: str, code: int
+) -> None:
+    module, batch = masked(corpus)
+    spied = Spied(batch, tmp_path / "trace", 5, event)  # micro-batch 5 is read by rank 1
+    with pytest.raises(RankLost, match=message) as caught:
+        trained((module, spied), 2, 2, monkeypatch)
+    assert caught.value.exit_code == code
+    with pytest.raises(RankLost, match="AB-180 rank 1: ended with 3"), ranks.started(2, fail):
+        pytest.fail("it is not there")
+    trained(masked(corpus), 2, 2, monkeypatch)  # no state of the failed runs remains
+
+
+@pytest.mark.slow
+def test_a_rank_that_fails_while_rank_0_waits_in_a_blocking_call(corpus: TokenizedCorpus, tmp_path: Path) -> None:
+    """As NCCL does; here it sleeps."""
+    body = """
+ranks.GRACE_SECONDS = 1.0
+module, batch = test_ranks.masked(corpus)
+spied = test_ranks.Spied(batch, here / "trace", at=5, event="SIGKILL")
+loop.fit(module, spied, test_ranks.plan(2), tiny.no_record(), {2: lambda step: time.sleep(600)})
+"""
+    with script(tmp_path, corpus, body) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == TEMPORARY, errors
+    assert "AB-180 rank 1: was killed by signal 9" in errors
+
+
+class Spoiling(MaskedLM):
+    """The loss of some micro-batches is no number; every rank knows them by their ids."""
+
+    spoilt: tuple[list[int], ...] = ()
+
+    def training_step(self, batch: Any, k: int) -> torch.Tensor:
+        loss = super().training_step(batch, k)
+        return loss * float("nan") if batch.ids.tolist() in self.spoilt else loss
+
+
+@pytest.mark.slow
+def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(*at: int) -> tuple[Any, Batches]:
+        module, batch = masked(corpus)
+        spoiling = Spoiling(module.model, tiny_params.optim(), STEPS)
+        spoiling.spoilt = tuple(batch(k).ids.tolist() for k in at)
+        return spoiling, batch
+
+    one, two = (trained(made(3), devices, 2, monkeypatch) for devices in (1, 2))
+    assert one[1].counts["skipped_steps"] == two[1].counts["skipped_steps"] == 1
+    assert torch.isfinite(two[0]).all()
+    assert torch.equal(one[0], two[0])
+    with pytest.raises(Diverged, match=r"AB-158 step 5: .* 3 steps in a row"):
+        trained(made(5, 7, 9), 2, 2, monkeypatch, Savepoints(tmp_path))
+    assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [3, 4, 5]
+
+
+# Two machines of a Ray cluster, simulated on one
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_rank_on_another_machine_trains_the_same_bits(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head has no core to lend, so rank 1 is on the second machine."""
+    expected = [trained(made, 2, 2, monkeypatch) for made in (masked(corpus), short_runs.made())]
+    with cluster_of(0, 1):
+        module, batch = masked(corpus)
+        spied = Spied(batch, tmp_path / "trace")
+        far = [trained(made, 2, 2, monkeypatch) for made in ((module, spied), short_runs.made())]
+        stopped = Spied(masked(corpus)[1], tmp_path / "stopped", 4, "raise")  # micro-batch 4 is read by rank 0
+        with pytest.raises(LookupError):
+            trained((masked(corpus)[0], stopped), 2, 2, monkeypatch)
+        assert stopped.left_over() == []
+        with pytest.raises(BadParams, match=r"AB-171 ADAPTBERT_DEVICES: 4 devices need 3 CPUs .* the cluster has 1\n"):
+            trained(masked(corpus), 4, 4, monkeypatch)
+    assert all(map(is_equal, far, expected)), "of pre-training and of fine-tuning"
+    assert len(spied.shares()) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("save_every_step")
+def test_a_machine_that_is_lost_costs_only_time(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends after the third step; with another machine, training goes on from there, to the same bits."""
+    whole = trained(masked(corpus), 2, 2, monkeypatch)
+    with cluster_of(0, 1) as machines:
+        module, batch = masked(corpus)
+        spied = Spied(batch, tmp_path / "trace")
+
+        def lose_a_machine(step: int) -> Mapping[str, float]:
+            machines.remove_node(next(iter(machines.worker_nodes)), allow_graceful=False)
+            wait_until(lambda: not spied.left_over(), 60)
+            return {}
+
+        monkeypatch.setenv(ranks.VARIABLE, "2")
+        with pytest.raises(RankLost, match="AB-180 rank 1: was lost with its machine: ") as caught:
+            fit(module, spied, plan(2), tiny.no_record(), {3: lose_a_machine}, Savepoints(tmp_path / "saved"))
+        assert caught.value.exit_code == TEMPORARY
+        machines.add_node(num_cpus=1)
+        again = Spied(masked(corpus)[1], tmp_path / "second")
+        second = trained((masked(corpus)[0], again), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
+    assert torch.equal(second[0], whole[0])
+    assert min(min(numbers) for numbers in again.shares().values()) >= 2 * 2, "steps that were saved are not repeated"
+
+
+def test_a_stage_folder_that_another_machine_does_not_have(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="must be on a file system of all machines"):
+        run_rank(str(tmp_path / "nowhere"), "adaptbert.training.loop:follow", 1, 2, "tcp://127.0.0.1:1")
