@@ -18,13 +18,14 @@ import numpy as np
 import torch
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
 
-from adaptbert.config.schema.finetuning import SingleSentenceOptions
+from adaptbert.config.schema.task_types import TextOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.precision import chosen
 from adaptbert.runtime.mlflow import Run
+from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import whole
-from adaptbert.tasks.module import FineTuning, LabelledBatches
-from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.heads import head_of
+from adaptbert.tasks.module import FineTuning
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.loop import fit
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
@@ -52,8 +53,8 @@ def train(
 ) -> list[dict[str, float]]:
     """`fit`, as every cell calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
-    task = TaskDescription(task_type="single_sentence", target="class", labels=LABELS)
-    shape = shape_of(task, SingleSentenceOptions(long_text="head"))
+    task = TaskDescription(type="text-classification", labels=LABELS)
+    shape = head_of(task, TextOptions(long_text="head"))
     count = len(documents.documents)
     examples = whole([ids.tolist() for ids in documents.documents], range(count), cut=0)
     examples = examples.labelled(np.array(labels(count)))

@@ -33,7 +33,7 @@ from adaptbert.codes import Code
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import BadData
-from adaptbert.tasks.metrics.scores import classification_metrics
+from adaptbert.tasks.metrics.scoring import classification_metrics
 from examples import command, run
 
 Floats = NDArray[np.floating]

@@ -1,7 +1,4 @@
-"""Fine-tuning: the rung of an arm + labels -> metrics, predictions and the best checkpoint of a cell.
-
-A cell is task x arm x start x draw.
-"""
+"""Fine-tuning: a task from the checkpoint of an arm -> metrics, predictions of all seeds, and the best checkpoint."""
 
 from pathlib import Path
 
@@ -26,12 +23,12 @@ def finetune(
     work: Work,
     run: Run,
 ) -> None:
-    """Fine-tune one cell, all its seeds."""
+    """Fine-tune a task in one arm, from one base and replicate, with all seeds."""
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.tasks.cell import CellRun, keep_cell, train_cell
+    from adaptbert.tasks.finetune import Outputs, TaskRun, fine_tune
 
-    trained = train_cell(CellRun(out.name, task, arm, Checkpoint.load(init), params, data), work, run)
-    keep_cell(trained, out, predictions, metrics, work, run)
+    asked = TaskRun(out.name, task, arm, Checkpoint.load(init), params, data)
+    fine_tune(asked, Outputs(out, predictions, metrics), work, run)
 
 
 STAGE = Stage(finetune)

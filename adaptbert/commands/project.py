@@ -10,7 +10,7 @@ import typer
 from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
 from adaptbert.commands.predict import pairs
-from adaptbert.config.schema.sources import TaskName
+from adaptbert.config.schema.task_types import TaskName
 from adaptbert.data.formats import FORMATS
 from adaptbert.errors import BadParams
 

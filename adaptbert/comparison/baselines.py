@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.task_types import TARGETS, Target, TaskType
 from adaptbert.comparison.scores import ResampledRows
+from adaptbert.config.schema.task_types import TARGETS, Target, TaskType
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.comparison.records import Bin, Calibration, ClassScores, Confusion, Error, Inspection
 from adaptbert.comparison.scores import Answer, read_predictions
+from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.tasks.metrics.scoring import SCORING
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
-from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.questions import Advice, role
 from adaptbert.config.schema.bases import Climb
+from adaptbert.config.schema.task_types import Target, TaskType
 from adaptbert.core.record import Number, Record, read_record
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.power import Design

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.data import labelled_set, tag_schemes
 from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription

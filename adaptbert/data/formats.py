@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from adaptbert.base.task_types import TaskType
 from adaptbert.config.schema.sources import Format
+from adaptbert.config.schema.task_types import TaskType
 from adaptbert.data import read_annotations, read_conll, read_json, read_squad, read_table, read_text
 from adaptbert.data.rows import Row, SourceFile
 

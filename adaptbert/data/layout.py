@@ -7,13 +7,13 @@ disk `id` stands before them (and, in data/raw, `file` and `line` after).
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adaptbert.base.task_types import TARGETS, TASK_TYPES, CellType, Target, TargetSpec, TaskType, TaskTypeSpec
+from adaptbert.config.schema.task_types import TARGETS, TASK_TYPES, CellType, Target, TargetSpec, TaskType, TaskTypeSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_CORPUS = TaskTypeSpec((), {"text": "text"})
+_CORPUS = TASK_TYPES["single_sentence"]
 
 
 def arrow_type(kind: CellType) -> "pa.DataType":

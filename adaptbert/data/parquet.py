@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from adaptbert.base.task_types import TASK_TYPES
+from adaptbert.config.schema.task_types import TASK_TYPES
 from adaptbert.data.layout import CORPUS, Layout, as_text
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from adaptbert.base.task_types import TARGETS, TARGETS_OF, Target, TaskType
 from adaptbert.config.schema.section import Section
+from adaptbert.config.schema.task_types import SPECS, Target, TaskSpec, TaskType, Type
 from adaptbert.core.files import read_json, write_json
 
 FILE = "task.json"
@@ -16,10 +16,7 @@ FILE = "task.json"
 class TaskDescription(Section):
     """A task; its JSON has the fields in this order, without those that are None."""
 
-    model_config = ConfigDict(populate_by_name=True)
-
-    task_type: Annotated[TaskType, Field(alias="shape")]
-    target: Target
+    type: Type
     labels: list[str]
     """Classes, types of spans, or tags; empty for regression and extractive answers."""
     rows: dict[str, int] = Field(default_factory=dict)
@@ -33,21 +30,32 @@ class TaskDescription(Section):
     positive: str | None = None
     """Classification: the label whose own F1 is reported."""
 
+    @property
+    def spec(self) -> TaskSpec:
+        return SPECS[self.type]
+
+    @property
+    def task_type(self) -> TaskType:
+        """What a row holds."""
+        return self.spec.task_type
+
+    @property
+    def target(self) -> Target:
+        """What is predicted."""
+        return self.spec.target
+
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if self.target not in TARGETS_OF[self.task_type]:
-            raise ValueError(f"shape '{self.task_type}' has no target '{self.target}'")
-        if TARGETS[self.target].cell == "number" and self.range is None:
-            raise ValueError(f"target '{self.target}' needs 'range'")
-        if TARGETS[self.target].cell == "answers" and self.no_answer is None:
-            raise ValueError(f"target '{self.target}' needs 'no_answer'")
+        if self.target == "number" and self.range is None:
+            raise ValueError(f"type '{self.type}' needs 'range'")
+        if self.target == "answer" and self.no_answer is None:
+            raise ValueError(f"type '{self.type}' needs 'no_answer'")
         return self
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TaskDescription":
         """From a mapping that may have other keys, such as the `task` of a card."""
-        known = {field.alias or name for name, field in cls.model_fields.items()}
-        return cls.model_validate({name: value for name, value in values.items() if name in known})
+        return cls.model_validate({name: value for name, value in values.items() if name in cls.model_fields})
 
     @classmethod
     def read(cls, folder: Path) -> "TaskDescription":
@@ -55,7 +63,7 @@ class TaskDescription(Section):
         return cls.model_validate(read_json(folder / FILE))
 
     def as_json(self) -> dict[str, Any]:
-        return self.model_dump(by_alias=True, exclude_none=True)
+        return self.model_dump(exclude_none=True)
 
     def write(self, folder: Path) -> None:
         """To data/validated/tasks/<task>."""

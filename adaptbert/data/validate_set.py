@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.parquet as pq
 from pydantic import ConfigDict, Field
 
-from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.sources import Limits, Scheme
+from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.core.files import read_json
 from adaptbert.data import tag_schemes
 from adaptbert.data.accounts import TOO_LONG, Account, RejectFile, repeated_ids, unreadable
@@ -126,8 +126,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
             output_file.write_table(table(rules.layout, [rows.cells(name) for name in rules.layout.columns]))
     cell = rules.layout.output.cell
     TaskDescription(
-        task_type=rules.shape,
-        target=rules.target,
+        type=spec_of(rules.shape, rules.target).name,
         labels=sorted(rules.labels or trained),
         rows={split: account.kept for split, account in accounts.items()},
         range=[min(numbers, default=None), max(numbers, default=None)] if cell == "number" else None,

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.config.plan import SCRATCH
+from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
 from adaptbert.core.files import file_digest
 from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, raise_all
@@ -146,8 +146,7 @@ class TaskCard(CardRecord):
     """How a task was read when the checkpoint was evaluated."""
 
     name: str
-    shape: TaskType
-    target: Target
+    type: Type
     labels: list[str]
     range: list[Number] | None = None
     """For regression: the least and the largest training value."""
@@ -155,14 +154,22 @@ class TaskCard(CardRecord):
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
     positive: str | None = None
     options: dict[str, Any]
-    """Of the task type; see `adaptbert.tasks.shapes.from_card`."""
+    """Of the task type; see `adaptbert.tasks.heads.from_card`."""
     max_length: Annotated[int, Field(ge=3, le=1_000_000)]
     tuned: dict[str, Number]
 
+    @property
+    def shape(self) -> TaskType:
+        """What a row holds."""
+        return SPECS[self.type].task_type
+
+    @property
+    def target(self) -> Target:
+        """What is predicted."""
+        return SPECS[self.type].target
+
     @model_validator(mode="after")
     def _agree(self) -> "TaskCard":
-        if self.target not in TARGETS_OF[self.shape]:
-            raise ValueError(f"shape '{self.shape}' has no target '{self.target}'")
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("a label twice")
         return self

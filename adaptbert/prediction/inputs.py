@@ -15,9 +15,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
+from adaptbert.config.schema.task_types import TaskType
 from adaptbert.data.cleaning import clean
 from adaptbert.data.fields import Fields, kind, missing_column, whole
 from adaptbert.data.formats import FORMATS, KNOWN, format_of

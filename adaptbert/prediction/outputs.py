@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adaptbert.base.task_types import TARGETS, Target
 from adaptbert.codes import Code
+from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.core.files import atomic_write
 from adaptbert.data import parquet, spreadsheet
 from adaptbert.data.layout import arrow_type

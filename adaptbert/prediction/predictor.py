@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from adaptbert.base.task_types import TARGETS, Target, TaskType
 from adaptbert.codes import Code
+from adaptbert.config.schema.task_types import TARGETS, Target, TaskType
 from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
@@ -27,8 +27,8 @@ from adaptbert.model.evaluation import fastest_device
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import chosen
 from adaptbert.prediction.inputs import Reader, RequestRow
-from adaptbert.tasks.shape import Shape
-from adaptbert.tasks.shapes import from_card
+from adaptbert.tasks.head import TaskHead
+from adaptbert.tasks.heads import from_card
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ class Predictor:
     def __init__(
         self,
         model: Any,
-        shape: Shape,
+        shape: TaskHead,
         tokenizer: "Tokenizer",
         task: TaskCard,
         evaluated: Evaluated,
@@ -84,7 +84,7 @@ class Predictor:
         """
         import torch
 
-        from adaptbert.tasks.restore import load_fine_tuned
+        from adaptbert.tasks.heads import load_fine_tuned
 
         if precision is not None and precision not in PRECISIONS:
             problem = f"'{precision}' is unknown"

@@ -25,7 +25,7 @@ from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
 from adaptbert.errors import BadData, BadParams, Place, UserError, failures_of
-from adaptbert.tasks.options import class_weights
+from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
 SPLITS = ("train", "dev", "test")
@@ -179,7 +179,7 @@ def _note_for_training(recipe: Recipe, task: Task, labels: list[str], rows: int,
         few = f"train of {name} has {rows:,} rows that are kept: all of them are used"
         seen.notices.append(f"{recipe.place('finetune', cell, 'labels')}: {values.labels:,}, but {few}")
     weights = values.class_weights
-    if weights is not None and (problem := class_weights.problem(weights, task.target, labels)):
+    if weights is not None and (problem := class_weights.problem(weights, labels)):
         place, remedy = recipe.place("finetune", cell, "class_weights"), "give `balanced`, or each label its weight"
         seen.errors.append(BadParams(Code.CONTRADICTION, place, problem, remedy))
 

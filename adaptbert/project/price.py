@@ -240,10 +240,10 @@ class _Bench:
         speed = _Speedometer()
         for steps in (WARM_UP, self.steps):
             epochs = steps * request.params.global_batch_size / len(request.examples)
-            changes = {"epochs": epochs, "early_stopping": None, "gradual_unfreezing": None}
+            changes = {"epochs": epochs, "early_stopping": None}
             short = replace(request, params=request.params.model_copy(update=changes))
             with TemporaryDirectory(dir=self.work) as folder:
-                trained = train_seed(short, short.params.seeds[0], Savepoints(Path(folder)), speed)
+                trained = train_seed(short, Savepoints(Path(folder)), speed)
         counts = trained.fitted.counts
         minutes = ranks.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
         return flop_of(request.params, trained.model.config, counts) / 1e12 / minutes

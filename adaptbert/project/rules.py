@@ -18,8 +18,8 @@ from adaptbert.comparison.questions import (
 from adaptbert.config.plan_file import key_of
 from adaptbert.config.recipe import KINDS, Recipe, errors
 from adaptbert.config.schema.bases import FOLDERS, GENERAL, Climb
-from adaptbert.config.schema.finetuning import ONLY_SOME, OPTIONS
 from adaptbert.config.schema.section import Contradiction
+from adaptbert.config.schema.task_types import ONLY_SOME
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all, shortened
 from adaptbert.report.metrics_json import STEPS
@@ -213,11 +213,11 @@ def _options_fit_tasks(recipe: Recipe) -> Iterator[UserError]:
     for cell in recipe.cells():
         task = recipe.tasks[cell["task"]]
         try:
-            recipe.values("finetune", cell).check_target(task.shape, task.target)
+            task.spec.check(recipe.values("finetune", cell))
         except Contradiction as error:
             yield BadParams(error.code, recipe.place("finetune", cell, *error.keys), str(error), error.remedy)
     for name, task in recipe.tasks.items():
-        options = sorted(OPTIONS[task.shape].model_fields)
+        options = sorted(task.spec.rows.options.model_fields)
         for key in recipe.overrides().get(name, {}).get("finetune", {}):
             if key in ONLY_SOME and key not in options:
                 place, remedy = recipe.at("overrides", name, "finetune", key), f"its options are {', '.join(options)}"

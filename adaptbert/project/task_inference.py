@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Format, Scheme, TaskName
+from adaptbert.config.schema.sources import Format, Scheme
+from adaptbert.config.schema.task_types import TaskName
 from adaptbert.data import tag_schemes
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout

@@ -5,9 +5,9 @@ amiss. What a table or a figure shows is not said again.
 import math
 from collections.abc import Iterator
 
-from adaptbert.base.task_types import TARGETS
 from adaptbert.comparison.amounts import amount, at_least
 from adaptbert.comparison.records import Comparison, Detectable, Masks, Needed, Ranking, Step, Task
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, points, same, t, within
 from adaptbert.report.terms import METRICS, RIGHT, STANDS, VERDICTS, baseline_name, step_name, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.questions import ROLES, Advice
+from adaptbert.config.schema.task_types import Target, TaskType
 from adaptbert.report.language import Text, listed, same, t, within
 from adaptbert.statistics.verdicts import Verdict
 

@@ -23,23 +23,6 @@ GROUP_ROWS = 256
 NEVER = -1e4
 """Score of an illegal transition in a sum over paths: its share is 0 in float32, and its gradient is not NaN."""
 
-Legal = tuple[Tensor, Tensor]
-"""Which tags may begin a sequence, (tags,), and follow another, (from, to); every tag may end one."""
-
-
-def legal_transitions(tags: Sequence[str]) -> Legal:
-    """The transitions of BIO: `I-x` continues `B-x` or `I-x`.
-
-    Args:
-        tags: `O`, or `B` or `I`, `-` and a type.
-    """
-
-    def may_follow(one: str, other: str) -> bool:
-        return not other.startswith("I-") or (one != OUTSIDE and one[2:] == other[2:])
-
-    start = torch.tensor([not tag.startswith("I-") for tag in tags])
-    return start, torch.tensor([[may_follow(one, other) for other in tags] for one in tags])
-
 
 class CRF(nn.Module):
     """Scores of neighbouring tags beside the logits of single ones: Lafferty et al. 2001, "Conditional Random Fields".
@@ -55,13 +38,20 @@ class CRF(nn.Module):
 
     def __init__(self, tags: Sequence[str], are_spans: bool) -> None:
         super().__init__()
-        every = torch.ones(len(tags), dtype=torch.bool)
-        start, between = legal_transitions(tags) if are_spans else (every, every.expand(len(tags), -1))
+
+        def may_follow(one: str, other: str) -> bool:
+            """In BIO `I-x` continues `B-x` or `I-x`."""
+            return not (are_spans and other.startswith("I-")) or (one != OUTSIDE and one[2:] == other[2:])
+
+        start = torch.tensor([not (are_spans and tag.startswith("I-")) for tag in tags])
+        between = torch.tensor([[may_follow(one, other) for other in tags] for one in tags])
         self.start = nn.Parameter(torch.zeros(len(tags)))
         self.between = nn.Parameter(torch.zeros(len(tags), len(tags)))
         self.end = nn.Parameter(torch.zeros(len(tags)))
+        self.legal_start: Tensor
+        self.legal_between: Tensor
         self.register_buffer("legal_start", start, persistent=False)
-        self.register_buffer("legal_between", between.clone(), persistent=False)
+        self.register_buffer("legal_between", between, persistent=False)
 
     def log_likelihood(
         self,
@@ -108,24 +98,10 @@ class CRF(nn.Module):
 
     def _scores(self, illegal: float) -> tuple[Tensor, Tensor]:
         """Of the start and of transitions."""
-        assert isinstance(self.legal_start, Tensor)
-        assert isinstance(self.legal_between, Tensor)
         return (
             self.start.masked_fill(~self.legal_start, illegal),
             self.between.masked_fill(~self.legal_between, illegal),
         )
-
-
-def decode(logits: Tensor, counts: Tensor, legal: Legal) -> Tensor:
-    """The legal tags with the highest sum of logits, (places,): without learned scores, of a softmax tag by tag.
-
-    Logits and log-probabilities give the same tags.
-    """
-    with torch.autocast(logits.device.type, enabled=False):
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        zero, never = logits.new_zeros(()), logits.new_full((), -torch.inf)
-        start, between = (torch.where(mask.to(logits.device), zero, never) for mask in legal)
-        return _viterbi(_Padded(logits, counts), start, between, torch.zeros_like(start))
 
 
 def best_legal(scores: Float64, counts: Int64, classes: Sequence[str]) -> Int64:
@@ -138,14 +114,14 @@ def best_legal(scores: Float64, counts: Int64, classes: Sequence[str]) -> Int64:
         counts: words of each row, (rows,).
     """
     best: Int64 = scores.argmax(-1)
-    legal = legal_transitions(classes)
-    start, between = (part.numpy() for part in legal)
+    crf = CRF(classes, are_spans=True).double()  # its scores are 0: of a softmax tag by tag
+    start, between = crf.legal_start.numpy(), crf.legal_between.numpy()
     row = np.repeat(np.arange(len(counts)), counts)
     first = np.diff(row, prepend=-1) > 0
     illegal = first & ~start[best]
     illegal[1:] |= ~first[1:] & ~between[best[:-1], best[1:]]
     for rows, words in groups(counts, np.unique(row[illegal])):
-        best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[rows]), legal)
+        best[words] = crf.decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[rows]))
     return best
 
 

@@ -1,63 +1,55 @@
-"""Training runs of a cell besides those of its seeds: search trials, and runs on fewer labels.
+"""Training runs besides those of the seeds: trials of a hyper-parameter search, and runs on fewer labels.
 
 Each run is trained once: its result is written to the work folder and its savepoints are removed. So a killed search
-resumes in the run that was interrupted, and the disk holds the savepoints of one run only.
+resumes in the run that was interrupted, and the disk holds the savepoints of one run only. The search stores no state:
+optuna, with the same seed, proposes the same points in the same order, and they get the same scores from the work
+folder. Every arm of a task gets the same number of trials at the same budget.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from math import isnan, nan
-from typing import Any, TypeVar
+from itertools import cycle
+from math import inf
+from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.finetuning import Search
+from adaptbert.config.schema.finetuning import Finetune, Search
 from adaptbert.core.files import write_json
+from adaptbert.core.seeds import seed_of
+from adaptbert.errors import BadParams
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
-from adaptbert.tasks.options.search import Point, best, search, search_seeds
 from adaptbert.tasks.seed_run import SeedInputs, SeedRun, run_seed, train_seed
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
 
 RESULT = "result.json"
+Values = dict[str, Any]
+"""What a search may change: learning rate, global batch size, epochs."""
 
 
-class TrialRun(Cost):
-    """One seed of a trial; a run that diverged has no score."""
+class ExtraRun(Cost):
+    """The result of one run."""
 
-    score: float | None
-
-
-class FewerLabelsRun(Cost):
-    """One seed on fewer labels."""
-
-    seed: FewerLabelsSeed
-
-
-R = TypeVar("R", TrialRun, FewerLabelsRun)
+    score: float | None = None
+    """Of a trial on dev; None where it diverged."""
+    seed: FewerLabelsSeed | None = None
+    """On fewer labels."""
 
 
 @dataclass(frozen=True)
 class ExtraRuns:
-    """The runs of one cell.
-
-    Attributes:
-        name: of the cell.
-        inputs: of its seeds.
-    """
+    """The runs beside the seeds of `inputs`, the task and arm `name`."""
 
     name: str
     inputs: SeedInputs
     work: Work
     run: Run
 
-    def once(
-        self, what: str, seed: int, values: Mapping[str, Any], kind: type[R], train: Callable[[Savepoints, Run], R]
-    ) -> R:
-        """The result of `train`, read from disk if an earlier process finished it; tracked as a child run of the
-        cell."""
+    def once(self, what: str, seed: int, values: Values, train: Callable[[Savepoints, Run], ExtraRun]) -> ExtraRun:
+        """The result of `train`, read from disk if an earlier process finished it; tracked as a child run."""
         savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
         with self.run.child(f"{what} {self.name} seed {seed}", {"trial": what, "seed": str(seed)}) as child:
             child.go_on(savepoints.folder)
@@ -66,47 +58,97 @@ class ExtraRuns:
             if not result.is_file():
                 write_json(result, train(savepoints, child).as_json())
             savepoints.clear()
-        return kind.read(result)
+        return ExtraRun.read(result)
 
 
-def search_values(config: Search, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
-    """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
+def search_values(config: Search, extra: ExtraRuns) -> tuple[Values, SearchMetrics]:
+    """The values with the best mean on the dev split, and the metrics of all trials; the test split is never read.
 
     Raises:
         Diverged: every trial diverged.
     """
-    seeds, rows = search_seeds(config), list[TrialMetrics]()
-    inputs, params = extra.inputs, extra.inputs.params
-    usual = Point(params.learning_rate, params.global_batch_size, params.epochs)
-    metric = inputs.of(seeds[0]).shape.metric
+    seeds, trials, inputs = search_seeds(config), list[TrialMetrics](), extra.inputs
+    metric = inputs.of(seeds[0]).head.metric
 
-    def score(point: Point) -> float:
-        what = f"trial {len(rows) + 1}"
-        tried = params.model_copy(update=asdict(point))
+    def score(values: Values) -> float | None:
+        what, tried = f"trial {len(trials) + 1}", inputs.params.model_copy(update=values)
 
-        def train(seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
-            return _trial(replace(inputs.of(seed), params=tried), seed, savepoints, run)
+        def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
+            return _trial(replace(inputs.of(seed), params=tried), savepoints, run)
 
-        runs = [extra.once(what, seed, asdict(point), TrialRun, partial(train, seed)) for seed in seeds]
-        scores, cost = [run.score for run in runs], Cost.total(runs)
-        there = [score for score in scores if score is not None]
+        runs = [extra.once(what, seed, values, partial(train, seed)) for seed in seeds]
+        scores = [run.score for run in runs]
+        there = [each for each in scores if each is not None]
         mean = sum(there) / len(there) if len(there) == len(scores) else None
-        rows.append(
-            TrialMetrics(**asdict(point), dev={metric: mean}, seeds=scores, tokens=cost.tokens, tflop=cost.tflop)
-        )
-        values = ", ".join(f"{name} {value:g}" for name, value in asdict(point).items())
-        print(f"  {what}: {values}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
-        return nan if mean is None else mean
+        trials.append(TrialMetrics(**values, dev={metric: mean}, seeds=scores, **Cost.total(runs).as_json()))
+        shown = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        print(f"  {what}: {shown}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
+        return mean
 
-    trials = search(config, usual, score)
-    chosen = best(trials)
-    if isnan(trials[chosen].score):
+    tried = search(config, inputs.params, score)
+    chosen = best([mean for _, mean in tried])
+    if tried[chosen][1] is None:
         place = f"{extra.name}: search"
         raise Diverged(Code.DIVERGED, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
-    cost = Cost.total(rows)
-    record = SearchMetrics(trials=rows, chosen=chosen + 1, seeds=seeds, tokens=cost.tokens, tflop=cost.tflop)
-    return trials[chosen].point, record
+    cost = Cost.total(trials).as_json()
+    return tried[chosen][0], SearchMetrics(trials=trials, chosen=chosen + 1, seeds=seeds, **cost)
+
+
+def search_seeds(config: Search) -> list[int]:
+    """Of the runs of each trial; derived, so that they differ from the seeds of results."""
+    return [seed_of(number, "search") for number in range(config.seeds)]
+
+
+def search(
+    config: Search, usual: Finetune, score: Callable[[Values], float | None]
+) -> list[tuple[Values, float | None]]:
+    """All trials in their order: TPE (Bergstra et al. 2011, section 4), the learning rate on a logarithmic scale.
+
+    Epochs are not sampled: they are the cost of a trial, and an arm that profits from many would get more training than
+    the others.
+
+    Args:
+        usual: has the values that are not searched.
+        score: trains with the values; larger is better, None for a run that diverged.
+    """
+    try:
+        import optuna
+    except ImportError:
+        remedy = "pip install 'adaptbert[search]'"
+        raise BadParams(Code.NOT_INSTALLED, "params.yaml: search", "optuna is not installed", remedy) from None
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = optuna.samplers.TPESampler(seed=seed_of(0, "optuna") % 2**32)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    lowest, highest = config.learning_rate
+    trials = []
+    for _, epochs in zip(range(config.trials), cycle(config.epochs or [usual.epochs]), strict=False):
+        trial = study.ask()
+        rate = trial.suggest_float("learning_rate", lowest, highest, log=True)
+        size = trial.suggest_categorical("global_batch_size", config.global_batch_size or [usual.global_batch_size])
+        values = {"learning_rate": rate, "global_batch_size": size, "epochs": epochs}
+        trials.append((values, score(values)))
+        if trials[-1][1] is None:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(trial, trials[-1][1])
+    return trials
+
+
+def best(scores: Sequence[float | None]) -> int:
+    """The index of the best, the first of equals; one that diverged is last."""
+    known = [-inf if score is None else score for score in scores]
+    return known.index(max(known))
+
+
+def _trial(request: SeedRun, savepoints: Savepoints, run: Run) -> ExtraRun:
+    try:
+        trained = train_seed(request, savepoints, run)
+    except Diverged as error:
+        run.set_tags({"diverged": str(error)})
+        return ExtraRun(**request.cost(request.inputs.start.config(), error.trained).as_json())
+    return ExtraRun(score=trained.dev[request.head.metric], **trained.cost.as_json())
 
 
 def learn_from_fewer(seeds: Sequence[int], labels: int, extra: ExtraRuns) -> LearningPoint:
@@ -116,23 +158,11 @@ def learn_from_fewer(seeds: Sequence[int], labels: int, extra: ExtraRuns) -> Lea
         labels: a prefix of the subset of each seed.
     """
 
-    def train(seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
-        trained, metrics, _ = run_seed(extra.inputs.of(seed, labels), seed, savepoints, run)
+    def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
+        trained, metrics, _ = run_seed(extra.inputs.of(seed, labels), savepoints, run)
         scores = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
-        return FewerLabelsRun(seed=scores, tokens=trained.cost.tokens, tflop=trained.cost.tflop)
+        return ExtraRun(seed=scores, **trained.cost.as_json())
 
-    what, values = f"{labels} labels", {"labels": labels}
-    runs = [extra.once(what, seed, values, FewerLabelsRun, partial(train, seed)) for seed in seeds]
-    cost = Cost.total(runs)
-    return LearningPoint(labels=labels, tokens=cost.tokens, tflop=cost.tflop, seeds=[run.seed for run in runs])
-
-
-def _trial(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
-    try:
-        trained = train_seed(request, seed, savepoints, run)
-    except Diverged as error:
-        run.set_tags({"diverged": str(error)})
-        cost, score = request.cost(request.start.config(), error.trained), None
-    else:
-        cost, score = trained.cost, trained.dev[request.shape.metric]
-    return TrialRun(score=score, tokens=cost.tokens, tflop=cost.tflop)
+    runs = [extra.once(f"{labels} labels", seed, {"labels": labels}, partial(train, seed)) for seed in seeds]
+    scored = [run.seed for run in runs if run.seed is not None]
+    return LearningPoint(labels=labels, seeds=scored, **Cost.total(runs).as_json())

@@ -37,7 +37,6 @@ VALUES: dict[str, tuple[str, Any]] = {
     "heads and hidden size": ("heads", 3),
     "longer than the positions": ("max_positions", 16),
     "batch and micro-batch": ("micro_batch", 7),
-    "two ways to freeze": ("freeze_pairs", {"layers": 1, "embeddings": True}),
     "options of another type": ("pairs_options", None),
     "seed twice": ("seeds", [1, 1]),
     "no such file": ("train", "data/own/mod.train.csv"),

@@ -118,7 +118,7 @@ def test_baselines_are_fitted_on_as_many_rows_as_the_arms(made: Simulated) -> No
     folder = made.outputs.data / "section"
     (task,) = compared(made).tasks
     assert (task.labels, task.baseline_rows) == (250, 250)
-    described = TaskDescription(task_type="single_sentence", target="class", labels=[])
+    described = TaskDescription(type="text-classification", labels=[])
     rows = {name: split(folder, name) for name in ("train", "dev", "test")}
     by_seed = [
         baseline_scores(described, subset(rows["train"], 250, seed), rows["dev"], rows["test"], 1) for seed in SEEDS

@@ -26,9 +26,9 @@ from tests.support.bases import write_base
 from tests.support.simulated import compared, simulate
 from tests.support.tiny_tasks import baseline_scores
 
-SENTENCES = TaskDescription(task_type="single_sentence", target="class", labels=[])
-WORDS = TaskDescription(task_type="sequence_labelling", target="spans", labels=[])
-PAIRS = SENTENCES.model_copy(update={"task_type": "sentence_pair"})
+SENTENCES = TaskDescription(type="text-classification", labels=[])
+WORDS = TaskDescription(type="token-classification", labels=[])
+PAIRS = SENTENCES.model_copy(update={"type": "text-pair-classification"})
 
 
 def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str, str]]:

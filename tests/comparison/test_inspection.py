@@ -18,7 +18,7 @@ from torchmetrics.functional.classification import binary_calibration_error
 
 from adaptbert.comparison.inspection import chance_error, expected_calibration_error, inspect_runs, reliability
 from adaptbert.comparison.records import Bin, Inspection
-from adaptbert.tasks.metrics.scores import label_metrics, span_metrics, tag_metrics
+from adaptbert.tasks.metrics.scoring import label_metrics, span_metrics, tag_metrics
 from tests.support.known import known
 
 

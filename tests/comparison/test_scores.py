@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.base.task_types import Target
 from adaptbert.comparison.scores import ResampledRows, scorer
+from adaptbert.config.schema.task_types import Target
 from adaptbert.data import tag_schemes
 from adaptbert.data.labelled_set import split
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import RESAMPLES
-from adaptbert.tasks.metrics.scores import classification_metrics
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, classification_metrics
 from tests.support import tiny_tasks
 
 LABELS = ["a", "b", "c"]

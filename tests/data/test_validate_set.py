@@ -47,8 +47,7 @@ def test_a_good_set_is_kept_completely(tmp_path: Path) -> None:
     assert passed.errors == []
     assert passed.held_out == ["good three", "bad three", "good four", "bad four"]
     assert read_json(tmp_path / "kept/task.json") == {
-        "shape": "single_sentence",
-        "target": "class",
+        "type": "text-classification",
         "labels": ["neg", "pos"],
         "rows": {"train": 4, "dev": 2, "test": 2},
     }
@@ -160,7 +159,7 @@ def test_a_tagged_set(tmp_path: Path) -> None:
     assert passed.errors == []
     assert passed.held_out == ["Bob", "Rome fell"]
     task = read_json(tmp_path / "kept/task.json")
-    assert (task["shape"], task["labels"]) == ("sequence_labelling", ["LOC", "PER"])
+    assert (task["type"], task["labels"]) == ("token-classification", ["LOC", "PER"])
     assert rows(tmp_path / "kept/test.parquet") == [
         {"id": "test.csv-1", "tokens": ["Rome", "fell"], "tags": ["B-LOC", "O"]}
     ]
@@ -236,8 +235,7 @@ def test_questions(tmp_path: Path) -> None:
         "answers": [{"text": "The cat", "start": 0}, {"text": "cat", "start": 4}],
     }
     assert task(tmp_path) == {
-        "shape": "extractive_answer",
-        "target": "answer",
+        "type": "question-answering",
         "labels": [],
         "rows": {"train": 2, "dev": 1, "test": 1},
         "no_answer": False,

@@ -62,8 +62,8 @@ def test_a_whole_file_is_valid(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 def of_compare(document: dict[str, Any]) -> list[dict[str, Any]]:
     """params.yaml after each block: arms replace those before, in the last they are added."""
-    probe, more, fewer = page.shown(COMPARE)
-    first = page.merged(document, probe)
+    quick, more, fewer = page.shown(COMPARE)
+    first = page.merged(document, quick)
     second = first | more
     return [first, second, page.merged(second, fewer)]
 
@@ -76,9 +76,9 @@ def test_compare_checkpoints_keeps_what_is_there(name: str, monkeypatch: pytest.
     documents = of_compare(document)
     for each in documents:
         check(Recipe(each))
-    probe, more, fewer = map(page.entries, documents)
-    assert [entry for entry in probe if entry.startswith(TRAINING)] == [f"finetune@my_task-probe-{b}" for b in BASES]
-    assert {entry: more[entry] for entry in probe} == probe
+    quick, more, fewer = map(page.entries, documents)
+    assert [entry for entry in quick if entry.startswith(TRAINING)] == [f"finetune@my_task-quick-{b}" for b in BASES]
+    assert {entry: more[entry] for entry in quick} == quick
     assert {entry: more[entry] for entry in fewer} == fewer
 
 
@@ -136,7 +136,7 @@ def test_compare_checkpoints(project: Project, tmp_path: Path) -> None:
     for number, document in enumerate(documents):
         page.write(project, document)
         ran.append(page.stages_run(page.follow(project, page.lines(COMPARE, min(number + 1, 2)))))
-    assert {name for name in ran[0] if name.startswith(TRAINING)} == {f"finetune@my_task-probe-{b}" for b in BASES}
+    assert {name for name in ran[0] if name.startswith(TRAINING)} == {f"finetune@my_task-quick-{b}" for b in BASES}
     assert ran[1] == {"plan", "compare", *(page.entries(documents[1]).keys() - page.entries(documents[0]).keys())}
     assert ran[2] == {"plan", "compare"}
 
@@ -154,7 +154,7 @@ def test_controls(project: Project) -> None:
     document["finetune"]["seeds"] = 3
     page.write(project, document)
     printed = page.follow(project, ["adaptbert plan", "make recipe"])
-    assert "(fine-tuned with values of its own: matched, frozen)" in printed
+    assert "(fine-tuned with values of its own: matched)" in printed
     (task,) = Comparison.read(project.root / "metrics/comparison.json").tasks
     assert known(task.step("spent_otherwise")).own_values == ["matched"]
     weights = [project.root / f"models/domain_transfer/domain-small-{n}/model.safetensors" for n in (1, 2, 3, 4)]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from adaptbert.base.task_types import TARGETS, TARGETS_OF
 from adaptbert.cli import app
+from adaptbert.config.schema.task_types import TARGETS, TARGETS_OF
 from adaptbert.prediction.outputs import columns
 from tests.support.cells import Project
 from tests.support.markdown import blocks, prose

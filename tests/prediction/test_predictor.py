@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adaptbert.base.task_types import TARGETS
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.core.files import read_json, write_json
 from adaptbert.errors import BadData
 from adaptbert.prediction.predictor import HELD, Predictor

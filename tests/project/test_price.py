@@ -221,7 +221,7 @@ def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) 
     values = recipes.read().values("finetune", cell.names())
     described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
     request = SeedInputs(start, folder, described, rows, values).of(values.seeds[0])
-    trained = train_seed(request, values.seeds[0], Savepoints(project / "points"), tiny.no_record())
+    trained = train_seed(request, Savepoints(project / "points"), tiny.no_record())
     counts = trained.fitted.counts
     due = priced()["finetune", "mention"]
     assert due.tokens / due.trainings == pytest.approx(counts["tokens"], rel=0.05)

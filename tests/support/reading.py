@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.config.schema.sources import Corpus, Source, Task, named_type
+from adaptbert.config.schema.sources import Corpus, Source, Task
+from adaptbert.config.schema.task_types import spec_of
 from adaptbert.data.collect import collect_corpus
 from adaptbert.data.files import Files
 from adaptbert.data.layout import CORPUS, Layout
@@ -26,7 +27,7 @@ def config(layout: Layout = CORPUS, **values: Any) -> Source:
     if layout.task_type is None or layout.target is None:
         return Corpus.model_validate({"path": "", **values})
     paths = {"train": "1", "dev": "2", "test": "3"}
-    return Task.model_validate({**paths, **named_type(layout.task_type, layout.target), **values})
+    return Task.model_validate({**paths, **spec_of(layout.task_type, layout.target).written, **values})
 
 
 def read(path: Path, layout: Layout = CORPUS, split: str = "", **values: Any) -> tuple[list[Row], list[Row], Files]:

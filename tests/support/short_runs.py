@@ -6,14 +6,12 @@ from typing import Any, TypeVar
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.config.schema.finetuning import Freeze, RDrop
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model.families.bert import BERT
 from adaptbert.runtime.mlflow import Run
-from adaptbert.tasks.labelled_batch import LabelledBatch, batch_of
-from adaptbert.tasks.module import FineTuning, LabelledBatches
-from adaptbert.tasks.options import freezing
-from adaptbert.tasks.shape import Shape
+from adaptbert.tasks.batches import LabelledBatch, LabelledBatches, batch_of
+from adaptbert.tasks.head import TaskHead
+from adaptbert.tasks.module import FineTuning
 from adaptbert.text.token_store import Documents
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
@@ -21,26 +19,20 @@ from tests.support import tiny, tiny_params, tiny_tasks
 
 B = TypeVar("B")
 STEPS = 8
-EPOCH = 2.0
 
 
-def model_of(shape: Shape, dropout: float = 0.2) -> Any:
+def model_of(head: TaskHead, dropout: float = 0.2) -> Any:
     torch.manual_seed(0)
-    return BERT.hugging_face(shape.head)(tiny.config(dropout, classifier_dropout=dropout, **shape.config()))
+    return BERT.hugging_face(head.head)(tiny.config(dropout, classifier_dropout=dropout, **head.config()))
 
 
-def made(
-    r_drop: RDrop | None = None, freeze: Freeze | None = None, **options: Any
-) -> tuple[FineTuning, LabelledBatches]:
+def made(**options: Any) -> tuple[FineTuning, LabelledBatches]:
     """A run on 32 single sentences, 16 a step, two micro-batches each."""
-    shape = tiny_tasks.shape_of("single_sentence")
+    head = tiny_tasks.head_of("single_sentence")
     rows = tiny_tasks.labelled("domain", "single_sentence", 32, 1)
-    examples = shape.examples(rows, tiny.tokenizer(), 64)
-    model = model_of(shape)
-    if freeze is not None:
-        freezing.freeze(model, freeze)
-    module = FineTuning(model, shape, tiny_params.optim(**options), STEPS, r_drop)
-    return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 3, 8, 64)
+    examples = head.examples(rows, tiny.tokenizer(), 64)
+    module = FineTuning(model_of(head), head, tiny_params.optim(**options), STEPS)
+    return module, LabelledBatches(examples.labelled(head.targets(rows, examples)), 3, 8, 64)
 
 
 def plan(steps: int = STEPS) -> TrainingArguments:
@@ -69,10 +61,10 @@ def flat_weights(module: torch.nn.Module) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
 
 
-def first_batch(shape: Shape, kind: str, count: int = 12, target: str | None = None) -> LabelledBatch:
+def first_batch(head: TaskHead, kind: str, count: int = 12, target: str | None = None) -> LabelledBatch:
     rows = tiny_tasks.labelled("domain", kind, count, 1, target)
-    examples = shape.examples(rows, tiny.tokenizer(), 64)
-    return batch_of(examples.labelled(shape.targets(rows, examples)), 64)
+    examples = head.examples(rows, tiny.tokenizer(), 64)
+    return batch_of(examples.labelled(head.targets(rows, examples)), 64)
 
 
 class Stop(BaseException):

@@ -23,9 +23,10 @@ from adaptbert.config.plan import Entry, Plan
 from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.comparison import PRIMARY, Compare
+from adaptbert.config.schema.task_types import spec_of
 from adaptbert.core.files import read_json, write_json
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
-from adaptbert.tasks.metrics.scores import classification_metrics, span_metrics
+from adaptbert.tasks.metrics.scoring import classification_metrics, span_metrics
 from tests.support.bases import write_base
 from tests.support.simulated_rows import LABELS, TYPES, difficulty, predict, sentence, tagged
 from tests.support.simulated_rungs import write_rung
@@ -167,7 +168,7 @@ def simulate(
         folder.mkdir(parents=True)
         for split, content in rows.items():
             pq.write_table(pa.Table.from_pylist(content), folder / f"{split}.parquet")
-        write_json(folder / "task.json", {"shape": shape, "target": target, "labels": names, "rows": splits})
+        write_json(folder / "task.json", {"type": spec_of(shape, target).name, "labels": names, "rows": splits})
         for arm, chance in accuracy.items():
             for key, cell in ladder.finetune.items():
                 if (cell.task, cell.arm) == (task, arm):
@@ -235,8 +236,7 @@ def _cell(
             "task": cell.task,
             "arm": cell.arm,
             "from": cell.checkpoint,
-            "shape": shape,
-            "target": target,
+            "type": spec_of(shape, target).name,
             "metric": metric,
             "labels": 250,
             "examples": 250,

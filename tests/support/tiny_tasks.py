@@ -9,28 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.comparison.baselines import Embeddings, baseline_answers
-from adaptbert.config.schema.finetuning import OPTIONS
+from adaptbert.config.schema.task_types import SPECS, TASK_TYPES, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks import shapes
+from adaptbert.tasks import heads
+from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.metrics.scoring import SCORING, right_answers
-from adaptbert.tasks.shape import Shape
 from tests.support.tiny import rows
 
-KINDS = [
-    ("single_sentence", "class"),
-    ("single_sentence", "labels"),
-    ("single_sentence", "number"),
-    ("sentence_pair", "class"),
-    ("sentence_pair", "labels"),
-    ("sentence_pair", "number"),
-    ("extractive_answer", "answer"),
-    ("sequence_labelling", "spans"),
-    ("sequence_labelling", "tags"),
-]
-"""Every shape with every target; of a shape the first is meant where none is named."""
+KINDS = [(spec.task_type, spec.target) for spec in SPECS.values()]
+"""Of every task type what a row holds and what is predicted; of rows the first target is meant where none is named."""
 
-USUAL = dict(reversed(KINDS))
+USUAL: dict[str, str] = dict(reversed(KINDS))
 LABELS = {
     "class": ["code", "prose"],
     "labels": ["attribute", "object"],
@@ -95,7 +85,7 @@ def about(shape: str, target: str | None = None) -> dict[str, Any]:
     """What task.json says, but for the numbers of rows."""
     target = target or USUAL[shape]
     more: dict[str, dict[str, Any]] = {"number": {"range": [100.0, 170.0]}, "answer": {"no_answer": True}}
-    return {"shape": shape, "target": target, "labels": LABELS[target], **more.get(target, {})}
+    return {"type": spec_of(shape, target).name, "labels": LABELS[target], **more.get(target, {})}
 
 
 def described(shape: str, target: str | None = None, **changes: Any) -> TaskDescription:
@@ -112,11 +102,11 @@ def options(shape: str, **changes: Any) -> Any:
         "sequence_labelling": {"stride": 24},
     }
     values = {name: value for name, value in (usual[shape] | changes).items() if value is not None}
-    return OPTIONS[shape].model_validate(values)
+    return TASK_TYPES[shape].options.model_validate(values)  # type: ignore[index]
 
 
-def shape_of(shape: str, target: str | None = None, **changes: Any) -> Shape:
-    return shapes.shape_of(described(shape, target), options(shape, **changes))
+def head_of(shape: str, target: str | None = None, **changes: Any) -> TaskHead:
+    return heads.head_of(described(shape, target), options(shape, **changes))
 
 
 def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24), target: str | None = None) -> Path:

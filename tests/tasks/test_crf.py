@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from adaptbert.tasks.crf import CRF, decode, legal_transitions
+from adaptbert.tasks.crf import CRF, best_legal
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 COUNTS = torch.tensor([3, 1, 0, 4, 2])
@@ -91,17 +91,18 @@ def test_the_best_path_equals_brute_force(tags: list[str], are_spans: bool, seed
 def test_no_illegal_path_is_decoded_however_much_the_logits_want_it() -> None:
     crf, counts = crf_of(BIO, True), torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(3))
     logits = 1e5 * inputs(BIO, counts).detach()
-    for numbers in (crf.decode(logits, counts), decode(logits.float(), counts, legal_transitions(BIO))):
+    without = torch.from_numpy(best_legal(logits.numpy(), counts.numpy(), BIO))
+    for numbers in (crf.decode(logits, counts), without):
         assert all(is_legal([BIO[number] for number in part]) for part in numbers.split(counts.tolist()))
     one_by_one = logits.argmax(-1).split(counts.tolist())
     assert sum(not is_legal([BIO[number] for number in part]) for part in one_by_one) > 100, "else this shows nothing"
 
 
 def test_decoding_without_scores_is_decoding_with_scores_of_zero() -> None:
-    logits = inputs(BIO).detach().float()
-    numbers = decode(logits, COUNTS, legal_transitions(BIO))
-    assert numbers.tolist() == CRF(BIO, True).decode(logits, COUNTS).tolist()
-    assert decode(logits.log_softmax(-1), COUNTS, legal_transitions(BIO)).tolist() == numbers.tolist()
+    logits = inputs(BIO).detach()
+    numbers = CRF(BIO, True).double().decode(logits, COUNTS).tolist()
+    assert best_legal(logits.numpy(), COUNTS.numpy(), BIO).tolist() == numbers
+    assert best_legal(logits.log_softmax(-1).numpy(), COUNTS.numpy(), BIO).tolist() == numbers
     tags = ["N", "V", "B"]
     assert CRF(tags, False).decode(inputs(tags).float(), COUNTS).tolist() == inputs(tags).argmax(-1).tolist()
 
@@ -119,7 +120,7 @@ def test_autocast_does_not_reach_the_sums() -> None:
     crf = CRF(BIO, True)
     counts, whole = torch.tensor([120]), (torch.ones(1), torch.ones(1), 120)
     logits = torch.randn(120, 5, generator=torch.Generator().manual_seed(0)).bfloat16()
-    targets = decode(logits, counts, legal_transitions(BIO))
+    targets = crf.decode(logits, counts)
     plain = crf.log_likelihood(logits.float(), counts, targets, *whole)
     with torch.autocast("cpu", torch.bfloat16):
         cast = crf.log_likelihood(logits, counts, targets, *whole)

@@ -20,12 +20,13 @@ from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.packing import Rows, pack
-from adaptbert.tasks import labelled_batch
+from adaptbert.tasks import batches
+from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.module import FineTuning, LabelledBatches
-from adaptbert.tasks.sentences import FOLDED
-from adaptbert.tasks.shape import Shape
-from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.head import TaskHead
+from adaptbert.tasks.heads import head_of
+from adaptbert.tasks.module import FineTuning
+from adaptbert.tasks.texts import FOLDED
 from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny, tiny_params, tiny_tasks
 
@@ -119,9 +120,9 @@ def masked_head(folder: Path, with_pairs: bool) -> Head:
 
 
 def labelled_head(name: str, target: str) -> Head:
-    shape, rows = small(name, target, 60)
-    examples = shape.examples(rows, tiny.tokenizer(), LONGEST)
-    examples = examples.labelled(shape.targets(rows, examples))
+    head, rows = small(name, target, 60)
+    examples = head.examples(rows, tiny.tokenizer(), LONGEST)
+    examples = examples.labelled(head.targets(rows, examples))
     size = 16
     stream = DocumentStream(np.ones(len(examples), np.int64), 0, size)
 
@@ -142,9 +143,9 @@ def labelled_head(name: str, target: str) -> Head:
             inputs["labels"] = torch.as_tensor(part.targets)
         return inputs
 
-    kind, more = BERT.hugging_face(shape.head), shape.config()
+    kind, more = BERT.hugging_face(head.head), head.config()
     return Head(
-        FineTuning(model(kind, **more), shape, OPTIM, STEPS),
+        FineTuning(model(kind, **more), head, OPTIM, STEPS),
         model(kind, **more),
         LabelledBatches(examples, 0, size, BLOCK),
         stock_batch,
@@ -152,13 +153,13 @@ def labelled_head(name: str, target: str) -> Head:
     )
 
 
-def small(name: str, target: str, count: int) -> tuple[Shape, list[dict[str, Any]]]:
+def small(name: str, target: str, count: int) -> tuple[TaskHead, list[dict[str, Any]]]:
     """A shape and rows for it; numbers between 0 and 1, so that differences of losses mean the same everywhere."""
     rows = tiny_tasks.labelled("domain", name, count, 1, target)
     if target != "number":
-        return tiny_tasks.shape_of(name, target), rows
+        return tiny_tasks.head_of(name, target), rows
     task = tiny_tasks.described(name, target, range=list(FOLDED))
-    return shape_of(task, tiny_tasks.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
+    return head_of(task, tiny_tasks.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
 
 
 def positions(part: Examples) -> dict[str, torch.Tensor]:
@@ -225,7 +226,7 @@ def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkey
 
     loss, expected = head.losses(0)
     assert abs(loss.item() - expected.item()) < LOSS
-    for module in (masked_lm, labelled_batch):
+    for module in (masked_lm, batches):
         monkeypatch.setattr(module, "pack", leaky)
     loss, expected = head.losses(0)
     assert abs(loss.item() - expected.item()) > 50 * LOSS

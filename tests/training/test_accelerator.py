@@ -15,13 +15,12 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from transformers import BertForMaskedLM, BertForPreTraining
 
-from adaptbert.config.schema.finetuning import RDrop
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import attention
 from adaptbert.model.to_device import HostCopy
 from adaptbert.runtime.progress import Progress
-from adaptbert.tasks import shapes
+from adaptbert.tasks import heads
 from adaptbert.tasks.module import FineTuning
 from adaptbert.training import loop
 from adaptbert.training.arguments import TrainingArguments
@@ -36,7 +35,6 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "usual": ({}, {}),
     "crf": ({"decoder": "crf"}, {}),
     "windows": ({"long_text": "windows", "stride": 20}, {}),
-    "r_drop": ({}, {"r_drop": RDrop(weight=1.0)}),
     "class_weights": ({}, {"weights": [1.0, 2.0]}),
 }
 """Of the shape, and of the run."""
@@ -46,7 +44,6 @@ def takes(kind: str, target: str, option: str) -> bool:
     return {
         "crf": kind == "sequence_labelling",
         "windows": kind == "single_sentence",
-        "r_drop": target != "number",
         "class_weights": target in ("class", "labels"),
     }.get(option, True)
 
@@ -67,10 +64,10 @@ def there() -> Iterator[Apart]:
 def fine_tuned(kind: str, target: str, option: str) -> dict[str, int]:
     of_shape, of_run = OPTIONS[option]
     described, options = tiny_tasks.described(kind, target), tiny_tasks.options(kind, **of_shape)
-    shape = shapes.shape_of(described, options, of_run.get("weights"))
+    shape = heads.head_of(described, options, of_run.get("weights"))
     model = model_of(shape)
     trained = shape.extend(model)
-    module = FineTuning(model, trained, tiny_params.optim(), STEPS, of_run.get("r_drop"))
+    module = FineTuning(model, trained, tiny_params.optim(), STEPS)
     return dict(pretended.step(module, first_batch(trained, kind, target=target)))
 
 
@@ -211,7 +208,7 @@ class Mistaken(FineTuning):
 
 
 def sabotaged(mistake: str) -> None:
-    shape = tiny_tasks.shape_of("single_sentence")
+    shape = tiny_tasks.head_of("single_sentence")
     module = Mistaken(model_of(shape), shape, tiny_params.optim(), STEPS)
     module.mistake = mistake
     pretended.step(module, first_batch(shape, "single_sentence"))

@@ -14,12 +14,10 @@ import pytorch_lightning as pl
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.config.schema.finetuning import GradualUnfreezing, RDrop
 from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL
 from adaptbert.mlm.heldout_evaluation import HeldOut
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
-from adaptbert.tasks.module import UnfreezingBatches
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
 from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
@@ -252,14 +250,13 @@ SCORES = {2: 0.3, 4: 0.6, 6: 0.5, 8: 0.6, 10: 0.4, 12: 0.9}
 
 
 def stopped(
-    folder: Path, patience: int | None, stop_at: int | None = None, thawing: bool = False, **options: Any
+    folder: Path, patience: int | None, stop_at: int | None = None, **options: Any
 ) -> tuple[Fitted, dict[str, torch.Tensor]]:
     """Dev scores are given: the third measurement in a row that is not better is the fifth."""
     made, stream = short_runs.made(**options)
-    of_epochs = UnfreezingBatches(stream, GradualUnfreezing(layers_per_epoch=1), 2, short_runs.EPOCH, 2)
     rule = None if patience is None else KeepBest("dev/score", patience)
     measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
-    source = until(of_epochs if thawing else stream, stop_at)
+    source = until(stream, stop_at)
     how = replace(short_runs.plan(12), keep_best=rule)
     return fit(made, source, how, tiny.no_record(), measure_at, Savepoints(folder)), weights(made)
 
@@ -278,11 +275,11 @@ def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path: Path) -> 
 
 
 def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rank 0 alone measures; the other hears of it. With two passes, layers that thaw and rates of their own."""
+    """Rank 0 alone measures; the other hears of it. With rates of their own for the layers."""
 
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
-        return stopped(tmp_path / str(devices), 3, thawing=True, r_drop=RDrop(weight=1.0), layer_decay=0.8)
+        return stopped(tmp_path / str(devices), 3, layer_decay=0.8)
 
     (alone, one), (together, two) = run(1), run(2)
     assert (together.step, together.curve[-1]["step"]) == (alone.step, alone.curve[-1]["step"]) == (4, 10)

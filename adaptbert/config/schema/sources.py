@@ -1,44 +1,16 @@
 """Corpora and tasks: where unlabelled text and labelled sets come from. What formats and columns there are is known to
 `adaptbert.data`, which checks them (adaptbert.project.rules)."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.base.task_types import Target, TaskType
 from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Section, contradiction
+from adaptbert.config.schema.task_types import SPECS, Target, TaskName, TaskSpec, TaskType
 
 Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
 Scheme = Literal["io", "bio", "iob1", "iobes"]
-TaskName = Literal[
-    "text-classification",
-    "text-pair-classification",
-    "multi-label",
-    "regression",
-    "question-answering",
-    "token-classification",
-]
-TARGETS: dict[TaskName, Target] = {
-    "text-classification": "class",
-    "text-pair-classification": "class",
-    "multi-label": "labels",
-    "regression": "number",
-    "question-answering": "answer",
-    "token-classification": "spans",
-}
-
-
-def named_type(shape: TaskType, target: Target) -> dict[str, Any]:
-    """The keys of a task that say what its rows hold and what is predicted."""
-    if shape == "sentence_pair" and target == "class":
-        return {"type": "text-pair-classification"}
-    if target == "tags":
-        return {"type": "token-classification", "tag_scheme": "none"}
-    name = next(name for name, of_type in TARGETS.items() if of_type == target)
-    return {"type": name, **({"pair": True} if shape == "sentence_pair" else {})}
-
-
 Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -140,19 +112,21 @@ class Task(Source):
     """Of `regression`: lowest and highest value; a row outside is rejected. Left out: any number."""
 
     @property
+    def spec(self) -> TaskSpec:
+        """Its type, with what `pair` and `tag_scheme` say of it."""
+        if self.tag_scheme == "none":
+            return SPECS["token-tags"]
+        return SPECS[f"text-pair-{self.type}" if self.pair else self.type]
+
+    @property
     def shape(self) -> TaskType:
         """What a row holds."""
-        if self.type == "question-answering":
-            return "extractive_answer"
-        if self.type == "token-classification":
-            return "sequence_labelling"
-        is_pair = self.pair or self.type == "text-pair-classification"
-        return "sentence_pair" if is_pair else "single_sentence"
+        return self.spec.task_type
 
     @property
     def target(self) -> Target:
         """What is predicted."""
-        return "tags" if self.tag_scheme == "none" else TARGETS[self.type]
+        return self.spec.target
 
     @property
     def span_scheme(self) -> Scheme | None:

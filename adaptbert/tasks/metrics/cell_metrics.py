@@ -1,6 +1,6 @@
 """metrics/finetune/<cell>.json: the scores of all seeds of a cell, its search trials, and the cost.
 
-Written by adaptbert.tasks.cell, read by adaptbert.comparison.
+Written by adaptbert.tasks.finetune, read by adaptbert.comparison.
 """
 
 from collections.abc import Mapping, Sequence
@@ -118,8 +118,8 @@ class CellMetrics(Record):
     arm: str
     start: str = Field(alias="from")
     """The rung whose weights it began with."""
-    shape: str
-    target: str
+    type: str
+    """As adaptbert.config.schema.task_types names it."""
     metric: str
     """By which cells are compared."""
     labels: int
@@ -140,3 +140,11 @@ class CellMetrics(Record):
     search: SearchMetrics | None = None
     learning_curve: list[LearningPoint] | None = None
     """Without the point of all labels."""
+
+    def means(self) -> dict[str, float]:
+        """Over the seeds, of each score: by `test/f1_macro`."""
+        return {
+            f"{split}/{name}": sum(getattr(seed, split)[name] for seed in self.seeds) / len(self.seeds)
+            for split in ("test", "dev")
+            for name in getattr(self.seeds[0], split)
+        }

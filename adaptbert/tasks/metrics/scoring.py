@@ -1,36 +1,229 @@
-"""Scoring of the answers to each target: metrics, right answers, classes. adaptbert.base.task_types defines targets."""
+"""Task metrics from gold and predicted answers, for each target. The average is part of a metric's name.
 
+scikit-learn, scipy and seqeval compute them, except those of extractive answers: no library has both of the
+tokenisations in use; tests/tasks/metrics/test_answer_scores.py compares ours with torchmetrics and with an
+independent implementation. docs/metrics.md says what each name means.
+"""
+
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any
 
-from adaptbert.base.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, Target
+from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.metrics import answer_overlap, scores
-from adaptbert.tasks.metrics.scores import ClassScores, Pair
+from adaptbert.tasks.metrics import answer_overlap
 
 Scores = dict[str, float]
+ClassScores = dict[str, tuple[float, float, float, float]]
+"""Class -> precision, recall, F1, how often it is the right answer; of the classes among the right answers."""
+Pair = tuple[str, str]
+"""A right label and the one that was predicted in its place."""
 IsRight = Callable[[Any, Any], bool]
 
 
-def _none_right(gold: Sequence[Any]) -> None:
-    return None
+def classification_metrics(gold: Sequence[str], predicted: Sequence[str], positive: str | None = None) -> Scores:
+    """Macro-averaged F1 over the labels that occur in `gold`, and accuracy (which is F1 in its micro average).
+
+    Args:
+        positive: a label whose own F1 is computed, that of the two that GLUE reports (Wang et al. 2019, section 3.2).
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+
+    scores = {
+        "f1_macro": float(f1_score(gold, predicted, labels=sorted(set(gold)), average="macro", zero_division=0)),
+        "accuracy": float(accuracy_score(gold, predicted)),
+    }
+    if positive is not None:
+        right, answered = ([name == positive for name in labels] for labels in (gold, predicted))
+        scores["f1_positive"] = float(f1_score(right, answered, zero_division=0))
+    return scores
 
 
-def _equal(gold: Sequence[Any]) -> IsRight:
-    return lambda right, answer: bool(right == answer)
+def label_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]) -> Scores:
+    """Multi-label: F1 averaged over labels, F1 of all decisions together, and the share of exactly right rows.
+
+    The macro average is over the labels that occur in `gold`, as for one label a row: of another label no prediction
+    could be right. Where `gold` has no label at all, F1 is 0, and only `exact_match` is informative.
+
+    Args:
+        labels: of the task.
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    binarizer = MultiLabelBinarizer(classes=list(labels)).fit([])
+    gold_matrix, matrix = binarizer.transform(gold), binarizer.transform(predicted)
+    # Column by column: scikit-learn would treat a matrix of one column as two classes.
+    each = [
+        f1_score(right, answer, zero_division=0)
+        for right, answer in zip(gold_matrix.T, matrix.T, strict=True)
+        if right.any()
+    ]
+    return {
+        "f1_macro": float(sum(each) / len(each)) if each else 0.0,
+        "f1_micro": float(f1_score(gold_matrix.ravel(), matrix.ravel(), zero_division=0)),
+        "exact_match": float(accuracy_score(gold_matrix, matrix)),
+    }
 
 
-def _same_set(gold: Sequence[Any]) -> IsRight:
-    return lambda right, answer: set(right) == set(answer)
+def number_metrics(gold: Sequence[float], predicted: Sequence[float]) -> Scores:
+    """Pearson's and Spearman's correlation, and the root of the mean squared error (in the unit of the target).
+
+    A correlation is 0 where it is not defined: one of the two is constant, or there is a single row. So a model with a
+    constant answer scores like random answers, and is never the best.
+    """
+    from scipy import stats
+    from sklearn.metrics import root_mean_squared_error
+
+    return {
+        "pearson": _correlation(stats.pearsonr, gold, predicted),
+        "spearman": _correlation(stats.spearmanr, gold, predicted),
+        "rmse": float(root_mean_squared_error(gold, predicted)),
+    }
 
 
-def _one_of_them(gold: Sequence[Sequence[str]]) -> IsRight:
+def _correlation(measure: Callable[..., Any], gold: Sequence[float], predicted: Sequence[float]) -> float:
+    from scipy import stats
+
+    if len(gold) < 2 or len(set(gold)) < 2 or len(set(predicted)) < 2:
+        return 0.0
+    with warnings.catch_warnings():
+        # Numbers that differ only in their last bits give an inaccurate correlation, which is acceptable.
+        warnings.simplefilter("ignore", stats.NearConstantInputWarning)
+        warnings.simplefilter("ignore", stats.ConstantInputWarning)
+        correlation = float(measure(gold, predicted)[0])
+    return correlation if correlation == correlation else 0.0  # NaN: rounding removed all variance
+
+
+def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
+    """Strict span scores of BIO (IOB2) tags: a span counts when both ends and the type agree (micro average)."""
+    from seqeval.metrics.v1 import precision_recall_fscore_support
+    from seqeval.scheme import IOB2
+
+    numbers: dict[str, str] = {}
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        numbered(gold, numbers), numbered(predicted, numbers), average="micro", scheme=IOB2, zero_division=0
+    )
+    return {"f1_span": float(f1), "precision_span": float(precision), "recall_span": float(recall)}
+
+
+def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[list[str]]:
+    """The same BIO tags with a number for each type, for seqeval: it strips hyphens, so that `A-` would be `A`.
+
+    Args:
+        numbers: of the types; new types are added.
+    """
+    return [
+        [tag if tag == OUTSIDE else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
+        for tags in rows
+    ]
+
+
+def tag_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
+    """Every token is one case: accuracy, and macro F1 over the tags that occur in `gold`.
+
+    Raises:
+        ValueError: a row with fewer or more predicted tags than tokens.
+    """
+    pairs = [pair for rows in zip(gold, predicted, strict=True) for pair in zip(*rows, strict=True)]
+    return classification_metrics([right for right, _ in pairs], [answer for _, answer in pairs])
+
+
+def answer_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> Scores:
+    """Mean over questions of the best agreement with any of the right answers.
+
+    SQuAD's definition (Rajpurkar et al. 2016, section 6.1): lower case, no punctuation, no English articles; F1 of the
+    bags of words. Where most answers are in a script without spaces, CMRC 2018's (Cui et al. 2019, section 4.1): no
+    punctuation, characters for words, and F1 of the longest run that both share. Which of the two holds follows from
+    `gold` alone.
+
+    Args:
+        gold: the right answers of each question; none where it has no answer.
+        predicted: an empty text says that there is no answer. It is right (1) for a question without one, else 0.
+    """
+    agree = _agreement_with(gold)
+    scores = [agree(answers, text) for answers, text in zip(gold, predicted, strict=True)]
+    return {
+        "f1_answer": sum(f1 for f1, _ in scores) / len(scores),
+        "exact_match": sum(exact for _, exact in scores) / len(scores),
+    }
+
+
+def _agreement_with(gold: Sequence[Sequence[str]]) -> Callable[[Sequence[str], str], tuple[float, float]]:
     """The script of the whole set decides between words and characters."""
     characters = answer_overlap.by_characters([text for answers in gold for text in answers])
-    return lambda right, answer: answer_overlap.agreement(right, answer, characters)[1] == 1
+    return partial(answer_overlap.agreement, characters=characters)
+
+
+def one_label(gold: str, predicted: str) -> Iterable[Pair]:
+    """The one decision on a row."""
+    return [(gold, predicted)]
+
+
+def each_word(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
+    """A decision on each word of a row."""
+    return zip(gold, predicted, strict=True)
+
+
+def each_type(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
+    """Of each word of a row the type of the span that it is in."""
+    types = ([tag if tag == OUTSIDE else tag[2:] for tag in tags] for tags in (gold, predicted))
+    return zip(*types, strict=True)
+
+
+def of_pairs(
+    pairs: Callable[[Any, Any], Iterable[Pair]], gold_rows: Sequence[Any], predicted_rows: Sequence[Any]
+) -> ClassScores:
+    """Each decision has one label.
+
+    Args:
+        pairs: right answer and prediction of a row -> its decisions.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    decisions = [pair for rows in zip(gold_rows, predicted_rows, strict=True) for pair in pairs(*rows)]
+    gold, predicted = [gold for gold, _ in decisions], [predicted for _, predicted in decisions]
+    labels = sorted(set(gold))
+    columns = precision_recall_fscore_support(gold, predicted, labels=labels, average=None, zero_division=0)
+    return {
+        label: (float(precision), float(recall), float(f1), float(support))
+        for label, precision, recall, f1, support in zip(labels, *columns, strict=True)
+    }
+
+
+def of_multi_label(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    """Each label of each row is a binary decision."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    scores = {}
+    for label in sorted({label for labels in gold for label in labels}):
+        right, positive = [label in labels for labels in gold], [label in labels for labels in predicted]
+        precision, recall, f1, _ = precision_recall_fscore_support(right, positive, average="binary", zero_division=0)
+        scores[label] = (float(precision), float(recall), float(f1), float(sum(right)))
+    return scores
+
+
+def of_spans(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    """By type; a span counts when both ends and the type agree."""
+    from seqeval.metrics.v1 import classification_report
+    from seqeval.scheme import IOB2
+
+    numbers: dict[str, str] = {}
+    right = numbered(gold, numbers)
+    types = dict(numbers)  # of the right answers alone
+    if not types:
+        return {}
+    answered = numbered(predicted, numbers)
+    report: Any = classification_report(right, answered, scheme=IOB2, zero_division=0, output_dict=True)
+    of_types = {name: report[types[name]] for name in sorted(types)}
+    return {
+        name: (float(one["precision"]), float(one["recall"]), float(one["f1-score"]), float(one["support"]))
+        for name, one in of_types.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -38,7 +231,7 @@ class Scoring:
     """Of one target.
 
     Attributes:
-        metrics: their names; cells are compared by the first.
+        metrics: their names; arms are compared by the first.
         score: gold answers, predicted answers and the task, to the metrics.
         right: gold answers of the whole set, to a function that decides whether an answer to a row is right;
             None for regression.
@@ -48,44 +241,53 @@ class Scoring:
 
     metrics: tuple[str, ...]
     score: Callable[[Sequence[Any], Sequence[Any], TaskDescription], Scores]
-    right: Callable[[Sequence[Any]], IsRight | None] = _equal
+    right: Callable[[Sequence[Any]], IsRight | None] = lambda gold: lambda right, answer: bool(right == answer)
     classes: Callable[[Sequence[Any], Sequence[Any]], ClassScores] | None = None
     pairs: Callable[[Any, Any], Iterable[Pair]] | None = None
+
+
+def _same_set(gold: Sequence[Any]) -> IsRight:
+    return lambda right, answer: set(right) == set(answer)
+
+
+def _one_of_them(gold: Sequence[Sequence[str]]) -> IsRight:
+    agree = _agreement_with(gold)
+    return lambda right, answer: agree(right, answer)[1] == 1
 
 
 SCORING: Mapping[Target, Scoring] = {
     "class": Scoring(
         ("f1_macro", "accuracy", "f1_positive"),
-        lambda gold, answers, task: scores.classification_metrics(gold, answers, task.positive),
-        classes=partial(scores.of_pairs, scores.one_label),
-        pairs=scores.one_label,
+        lambda gold, answers, task: classification_metrics(gold, answers, task.positive),
+        classes=partial(of_pairs, one_label),
+        pairs=one_label,
     ),
     "labels": Scoring(
         ("f1_macro", "f1_micro", "exact_match"),
-        lambda gold, answers, task: scores.label_metrics(gold, answers, task.labels),
+        lambda gold, answers, task: label_metrics(gold, answers, task.labels),
         right=_same_set,
-        classes=scores.of_multi_label,
+        classes=of_multi_label,
     ),
     "number": Scoring(
         ("pearson", "spearman", "rmse"),
-        lambda gold, answers, task: scores.number_metrics(gold, answers),
-        right=_none_right,
+        lambda gold, answers, task: number_metrics(gold, answers),
+        right=lambda gold: None,
     ),
     "spans": Scoring(
         ("f1_span", "precision_span", "recall_span"),
-        lambda gold, answers, task: scores.span_metrics(gold, answers),
-        classes=scores.of_spans,
-        pairs=scores.each_type,
+        lambda gold, answers, task: span_metrics(gold, answers),
+        classes=of_spans,
+        pairs=each_type,
     ),
     "tags": Scoring(
         ("accuracy", "f1_macro"),
-        lambda gold, answers, task: scores.tag_metrics(gold, answers),
-        classes=partial(scores.of_pairs, scores.each_word),
-        pairs=scores.each_word,
+        lambda gold, answers, task: tag_metrics(gold, answers),
+        classes=partial(of_pairs, each_word),
+        pairs=each_word,
     ),
     "answer": Scoring(
         ("f1_answer", "exact_match"),
-        lambda gold, answers, task: scores.answer_metrics(gold, answers),
+        lambda gold, answers, task: answer_metrics(gold, answers),
         right=_one_of_them,
     ),
 }

@@ -1,5 +1,6 @@
-"""Sentences and pairs: which tokens, and what labels, several labels and numbers are made of their scores."""
+"""Texts and pairs: which tokens, how much each label counts, and what labels and numbers are made of the scores."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -7,33 +8,35 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional
 from transformers import BertForSequenceClassification
 
+from adaptbert.tasks import class_weights, heads
+from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.module import logits
-from adaptbert.tasks.shape import Shape
 from tests.support import tiny, tiny_tasks
 
 LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
 NOTHING: dict[str, float] = {}
 
 
-def tokens(shape: Shape, rows: list[dict[str, Any]], max_length: int) -> list[list[str]]:
+def tokens(head: TaskHead, rows: list[dict[str, Any]], max_length: int) -> list[list[str]]:
     pieces = tiny.tokenizer()
-    examples = shape.examples(rows, pieces, max_length)
+    examples = head.examples(rows, pieces, max_length)
     names = [pieces.tokens[number] for number in examples.ids]
     return [part.tolist() for part in np.split(np.array(names), np.cumsum(examples.lengths)[:-1])]
 
 
 def test_single_sentences() -> None:
-    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
+    pieces, head = tiny.tokenizer(), tiny_tasks.head_of("single_sentence")
     texts = {"the house": "prose", "": "code", " ".join(["matrix"] * 50): "code"}
     rows = [{"id": text, "text": text, "label": label} for text, label in texts.items()]
-    examples = shape.examples(rows, pieces, 12)
+    examples = head.examples(rows, pieces, 12)
     assert (examples.lengths.tolist(), examples.cut) == ([4, 2, 12], 1)
     assert (examples.ids[examples.flat_places()] == pieces.cls).all(), "the head looks at [CLS]"
-    assert shape.targets(rows, examples).tolist() == [1, 0, 0]
-    answers, confidence, _ = shape.decode(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)
-    assert answers == shape.gold(rows) == ["prose", "code", "code"]
+    assert head.targets(rows, examples).tolist() == [1, 0, 0]
+    answers, confidence, _ = head.decode(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)
+    assert answers == head.gold(rows) == ["prose", "code", "code"]
     assert confidence.tolist() == pytest.approx([0.7, 0.6, 0.5])
 
 
@@ -48,23 +51,23 @@ def test_single_sentences() -> None:
 )
 def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> None:
     """Of twenty tokens there is room for eight."""
-    shape = tiny_tasks.shape_of("single_sentence", **options)
+    head = tiny_tasks.head_of("single_sentence", **options)
     rows = [{"id": "a", "text": LONG, "label": "code"}, {"id": "b", "text": "by a", "label": "prose"}]
     whole = LONG.split()
-    encoded = tokens(shape, rows, 10)
+    encoded = tokens(head, rows, 10)
     assert encoded[:-1] == [["[CLS]", *(whole[i] for i in numbers), "[SEP]"] for numbers in indices]
-    examples = shape.examples(rows, tiny.tokenizer(), 10)
+    examples = head.examples(rows, tiny.tokenizer(), 10)
     assert examples.cut == cut
     assert examples.rows.tolist() == [0] * len(indices) + [1]
-    assert shape.targets(rows, examples).tolist() == [0] * len(indices) + [1], "each window has the label of its row"
+    assert head.targets(rows, examples).tolist() == [0] * len(indices) + [1], "each window has the label of its row"
 
 
 def test_the_scores_of_windows_are_averaged() -> None:
-    shape = tiny_tasks.shape_of("single_sentence", long_text="windows", stride=8)
+    head = tiny_tasks.head_of("single_sentence", long_text="windows", stride=8)
     rows = [{"id": "b", "text": "by a", "label": "code"}, {"id": "a", "text": LONG, "label": "code"}]
-    examples = shape.examples(rows, tiny.tokenizer(), 10)
+    examples = head.examples(rows, tiny.tokenizer(), 10)
     scores = np.array([[0.0, 1.0], [9.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
-    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
+    answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert answers == ["prose", "code"], "two of three windows say prose; their mean says code"
     assert confidence[1] == pytest.approx(1 / (1 + np.exp(-1)))
 
@@ -78,9 +81,9 @@ words = st.lists(
 @given(words, words, st.integers(8, 30))
 def test_pairs_are_what_hugging_face_makes_of_them(first: list[str], second: list[str], max_length: int) -> None:
     """Tokens, segments, and which text loses how much."""
-    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("sentence_pair")
+    pieces, head = tiny.tokenizer(), tiny_tasks.head_of("sentence_pair")
     row = {"id": "a", "text_a": " ".join(first), "text_b": " ".join(second), "label": "code"}
-    examples = shape.examples([row], pieces, max_length)
+    examples = head.examples([row], pieces, max_length)
     whole = pieces.hugging_face(row["text_a"], row["text_b"])
     try:
         stock = pieces.hugging_face(row["text_a"], row["text_b"], truncation="longest_first", max_length=max_length)
@@ -96,7 +99,7 @@ def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
     row = {"id": "a", "text_a": LONG, "text_b": "by a", "label": "code"}
     whole = LONG.split()
     head, tail = (
-        tokens(tiny_tasks.shape_of("sentence_pair", long_text=indices), [row], 13)[0]
+        tokens(tiny_tasks.head_of("sentence_pair", long_text=indices), [row], 13)[0]
         for indices in ("head", "head_tail")
     )
     assert head == ["[CLS]", *whole[:8], "[SEP]", "by", "a", "[SEP]"]
@@ -104,33 +107,56 @@ def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
 
 
 def test_several_labels_are_those_more_probable_than_not() -> None:
-    shape = tiny_tasks.shape_of("single_sentence", "labels")
+    head = tiny_tasks.head_of("single_sentence", "labels")
     rows = tiny_tasks.labelled("domain", "single_sentence", 4, 1, "labels")
-    examples = shape.examples(rows, tiny.tokenizer(), 64)
+    examples = head.examples(rows, tiny.tokenizer(), 64)
     scores = np.array([[2.0, -2.0], [-1.0, -3.0], [0.1, 0.2], [-0.1, 5.0]])
-    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
+    answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert answers == [["attribute"], [], ["attribute", "object"], ["object"]]
     assert confidence.tolist() == pytest.approx((1 / (1 + np.exp(-np.abs(scores)))).min(1))
-    assert shape.targets(rows, examples).tolist() == [
+    assert head.targets(rows, examples).tolist() == [
         [float(label in row["labels"]) for label in ("attribute", "object")] for row in rows
     ]
 
 
 def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     """Before, the head learns in the unit of the range; afterwards the weights know it, and answers are the same."""
-    shape, rows = (
-        tiny_tasks.shape_of("single_sentence", "number"),
+    head, rows = (
+        tiny_tasks.head_of("single_sentence", "number"),
         tiny_tasks.labelled("domain", "single_sentence", 8, 1, "number"),
     )
     torch.manual_seed(0)
     config = tiny.config()
-    config.update(shape.config())
+    config.update(head.config())
     model = BertForSequenceClassification(config)
-    examples = shape.examples(rows, tiny.tokenizer(), 64)
-    before, _, _ = shape.decode(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
+    examples = head.examples(rows, tiny.tokenizer(), 64)
+    before, _, _ = head.decode(rows, examples, logits(model, head, examples, 64, "32-true"), NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
-    folded = shape.fold_scale(model)
+    folded = head.fold_scale(model)
     after, _, _ = folded.decode(rows, examples, logits(model, folded, examples, 64, "32-true"), NOTHING)
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
     assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"
+
+
+def test_balanced_weights() -> None:
+    targets = np.array([0, 0, 0, 1])
+    assert class_weights.weights("balanced", ["a", "b"], targets) == pytest.approx([4 / 6, 2.0])
+    several = np.array([[1, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 1]], np.float32)
+    assert class_weights.weights("balanced", ["a", "b", "c"], several) == [3.0, 1.0, 1.0]
+    assert class_weights.weights({"b": 5.0, "a": 1.0}, ["a", "b"], targets) == [1.0, 5.0]
+
+
+def test_the_loss_is_weighted() -> None:
+    def loss(target: str, weights: list[float], scores: torch.Tensor, targets: torch.Tensor) -> float:
+        task, options = tiny_tasks.described("single_sentence", target), tiny_tasks.options("single_sentence")
+        batch: Any = SimpleNamespace(targets=targets)
+        return float(heads.head_of(task, options, weights).loss(scores, batch))
+
+    scores = torch.tensor([[1.0, -1.0], [0.5, 2.0], [0.0, 0.3]])
+    each = functional.cross_entropy(scores, torch.tensor([0, 1, 0]), reduction="none")
+    weighted = loss("class", [1.0, 3.0], scores, torch.tensor([0, 1, 0]))
+    assert weighted == pytest.approx(float((each[0] + 3 * each[1] + each[2]) / 3))
+    yes = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    logs = yes * torch.tensor([2.0, 5.0]) * functional.logsigmoid(scores) + (1 - yes) * functional.logsigmoid(-scores)
+    assert loss("labels", [2.0, 5.0], scores, yes) == pytest.approx(float(-logs.mean()))

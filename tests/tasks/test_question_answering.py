@@ -9,11 +9,10 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from adaptbert.tasks.best_spans import best_threshold
+from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.extractive_answer import THRESHOLD
-from adaptbert.tasks.labelled_batch import batch_of
-from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.heads import head_of
+from adaptbert.tasks.question_answering import THRESHOLD, best_threshold
 from tests.support import tiny, tiny_tasks
 
 # What a tokenizer changes before it looks a word up: case, accents written in one or two ways, full-width forms,
@@ -46,9 +45,9 @@ def row(context: str, start: int = 0, text: str = "", question: str = "Which fis
     }
 
 
-def certain(shape: Any, rows: list[dict[str, Any]], examples: Examples) -> np.ndarray:
+def certain(head: Any, rows: list[dict[str, Any]], examples: Examples) -> np.ndarray:
     """Scores of a model that knows."""
-    scores: np.ndarray = 50.0 * shape.targets(rows, examples)
+    scores: np.ndarray = 50.0 * head.targets(rows, examples)
     return scores
 
 
@@ -64,13 +63,13 @@ def test_an_answer_comes_back_as_it_stands_in_the_context(
     text = " ".join(text_words[first : first + count])
     pieces = tiny.tokenizer()
     size = len(pieces.encode([text])[0].ids)
-    shape = tiny_tasks.shape_of("extractive_answer", stride=4, max_question=3, max_answer=300)
+    head = tiny_tasks.head_of("extractive_answer", stride=4, max_question=3, max_answer=300)
     rows = [row(context, start, text)]
-    examples = shape.examples(rows, pieces, max_length)
+    examples = head.examples(rows, pieces, max_length)
     assert int(examples.lengths.max()) <= max_length
     assume(size <= max_length - 3 - 3 - 4 + 1)  # so that some window holds all of it
     assume(len(pieces.encode([text_words[first]])[0].ids) > 0)
-    answers, confidence, _ = shape.decode(rows, examples, certain(shape, rows, examples), PERMISSIVE)
+    answers, confidence, _ = head.decode(rows, examples, certain(head, rows, examples), PERMISSIVE)
     assert answers[0].strip("\u200b") == text.strip("\u200b")
     assert answers[0] in context
     assert confidence[0] > 0.99
@@ -90,15 +89,15 @@ def answered(*texts: str) -> dict[str, Any]:
 
 def test_unanswerable_rows_are_counted() -> None:
     """Whole in no window, or in some but too long to be answered; of several right ones the best counts."""
-    shape = tiny_tasks.shape_of("extractive_answer", **NARROW)
+    head = tiny_tasks.head_of("extractive_answer", **NARROW)
     unanswerable = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
     rows = [*unanswerable, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
-    examples = shape.examples(rows, tiny.tokenizer(), 14)
-    assert shape.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
-    scores = certain(shape, rows, examples)
-    has_answer = [answer != "" for answer in shape.decode(rows, examples, scores, PERMISSIVE)[0]]
+    examples = head.examples(rows, tiny.tokenizer(), 14)
+    assert head.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
+    scores = certain(head, rows, examples)
+    has_answer = [answer != "" for answer in head.decode(rows, examples, scores, PERMISSIVE)[0]]
     assert has_answer[:2] + has_answer[4:5] == [False, False, True], "as one that knows answers"
-    assert shape.unanswerable(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
+    assert head.unanswerable(rows[-1:], head.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
         ["answers_cut_away", "answers_too_long"], 0
     )
 
@@ -107,15 +106,15 @@ def test_unanswerable_rows_are_counted() -> None:
 def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be_none: bool) -> None:
     """Of a row whose answer none holds; the windows of another that lack its answer point to [CLS] as ever."""
     task = tiny_tasks.described("extractive_answer", no_answer=may_be_none)
-    shape, rows = (
-        shape_of(task, tiny_tasks.options("extractive_answer", **NARROW)),
+    head, rows = (
+        head_of(task, tiny_tasks.options("extractive_answer", **NARROW)),
         [answered(ACROSS), answered("values")],
     )
-    examples = shape.examples(rows, tiny.tokenizer(), 14)
-    targets = shape.targets(rows, examples)
+    examples = head.examples(rows, tiny.tokenizer(), 14)
+    targets = head.targets(rows, examples)
     batch = batch_of(examples.labelled(targets), 64)
     scores = torch.randn(len(targets), 2, generator=torch.manual_seed(0)).requires_grad_()
-    shape.loss(scores, batch).backward()
+    head.loss(scores, batch).backward()
     assert scores.grad is not None
     learnt = scores.grad.abs().sum(1).numpy() > 0
     cut = examples.rows[examples.owners()] == 0
@@ -125,7 +124,7 @@ def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be
 
 
 def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces, shape, seen = tiny.tokenizer(), tiny_tasks.shape_of("extractive_answer"), list[str]()
+    pieces, head, seen = tiny.tokenizer(), tiny_tasks.head_of("extractive_answer"), list[str]()
     real = pieces.encode
 
     def encode(texts: Any) -> Any:
@@ -136,7 +135,7 @@ def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.Mo
     questions = [
         row(context, question=f"Which {thing}?") for context in ("the fish", "état") for thing in ("one", "two")
     ]
-    examples = shape.examples(questions, pieces, 64)
+    examples = head.examples(questions, pieces, 64)
     assert sorted(seen) == sorted(["Which one?", "Which two?"] * 2 + ["the fish", "état"])
     assert examples.rows.tolist() == [0, 1, 2, 3]
 
@@ -154,8 +153,8 @@ def test_windows_and_targets_are_those_of_transformers_own_preparation(
     first = min(first, len(text_words) - 1)
     start, text = sum(len(word) + 1 for word in text_words[:first]), " ".join(text_words[first : first + count])
     question_tokens = len(pieces.encode([question])[0].ids)
-    shape, rows = tiny_tasks.shape_of("extractive_answer", stride=stride), [row(context, start, text, question)]
-    examples = shape.examples(rows, pieces, length)
+    head, rows = tiny_tasks.head_of("extractive_answer", stride=stride), [row(context, start, text, question)]
+    examples = head.examples(rows, pieces, length)
     theirs = deepcopy(pieces.hugging_face)(  # a call leaves its truncation in the tokenizer
         question,
         context,
@@ -167,7 +166,7 @@ def test_windows_and_targets_are_those_of_transformers_own_preparation(
     assert [part.tolist() for part in np.split(examples.ids, np.cumsum(examples.lengths)[:-1])] == theirs["input_ids"]
     assert examples.segments is not None
     assert examples.segments.tolist() == [kind for window in theirs["token_type_ids"] for kind in window]
-    targets = np.split(shape.targets(rows, examples), np.cumsum(examples.counts)[:-1])
+    targets = np.split(head.targets(rows, examples), np.cumsum(examples.counts)[:-1])
     for window, part in enumerate(targets):
         ends = [theirs.char_to_token(window, place, 1) for place in (start, start + len(text) - 1)]
         assert part.argmax(0).tolist() == ([0, 0] if None in ends else ends)
@@ -187,12 +186,12 @@ def brute(spans: np.ndarray, scores: np.ndarray, longest: int) -> tuple[float, t
 @pytest.mark.parametrize("longest", [1, 3, 50])
 def test_the_best_legal_span_over_all_windows(longest: int) -> None:
     """Start before end, not too long, inside the context: as trying every span finds it."""
-    shape = tiny_tasks.shape_of("extractive_answer", stride=7, max_answer=longest, max_question=3)
+    head = tiny_tasks.head_of("extractive_answer", stride=7, max_answer=longest, max_question=3)
     texts = [" ".join(tiny.sentences("domain", 3, seed)) for seed in range(6)]
     rows = [row(text) for text in texts]
-    examples = shape.examples(rows, tiny.tokenizer(), 24)
+    examples = head.examples(rows, tiny.tokenizer(), 24)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), 2))
-    answers, confidence, _ = shape.decode(rows, examples, scores, {THRESHOLD: 1e9})
+    answers, confidence, _ = head.decode(rows, examples, scores, {THRESHOLD: 1e9})
     ends = np.cumsum(examples.counts)
     for number, answer in enumerate(answers):
         candidates = [
@@ -208,7 +207,7 @@ def test_the_best_legal_span_over_all_windows(longest: int) -> None:
 def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_threshold() -> None:
     """Its score is the lowest of all windows: one that is sure to hold the answer is enough."""
     options = tiny_tasks.options("extractive_answer", stride=4, max_question=3)
-    may, must = (shape_of(tiny_tasks.described("extractive_answer", no_answer=none), options) for none in (True, False))
+    may, must = (head_of(tiny_tasks.described("extractive_answer", no_answer=none), options) for none in (True, False))
     rows = [row(" ".join(["house"] * 12))]
     examples = may.examples(rows, tiny.tokenizer(), 14)
     first, context = np.cumsum(examples.counts) - examples.counts, np.flatnonzero(examples.spans[:, 1] > 0)
@@ -224,20 +223,20 @@ def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_thresho
 
 def test_the_threshold_is_tuned_to_the_best_f1() -> None:
     """Rows without an answer have the larger margins but one: the best cut stands between."""
-    shape = tiny_tasks.shape_of("extractive_answer", stride=8, max_question=3)
+    head = tiny_tasks.head_of("extractive_answer", stride=8, max_question=3)
     rows = [row("the fish", 4, "fish") for _ in range(6)] + [row("the house") for _ in range(6)]
-    examples = shape.examples(rows, tiny.tokenizer(), 20)
+    examples = head.examples(rows, tiny.tokenizer(), 20)
     scores = np.zeros((len(examples.places), 2))
     first = np.cumsum(examples.counts) - examples.counts
     margins = [-3.0, -2.5, -2.0, -1.5, -1.0, 4.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
     scores[first, 0] = margins
     span = np.flatnonzero(examples.spans[:, 1] > 0)[1::2]  # the last word of each row
     scores[span] = 1e-3
-    tuned = shape.tune(rows, examples, scores)
+    tuned = head.tune(rows, examples, scores)
     assert -1.0 < tuned[THRESHOLD] < 0.5
-    answers, _, _ = shape.decode(rows, examples, scores, tuned)
+    answers, _, _ = head.decode(rows, examples, scores, tuned)
     assert answers == ["fish"] * 5 + [""] * 7
-    assert shape.score(shape.gold(rows), answers)["f1_answer"] == pytest.approx(11 / 12)
+    assert head.score(head.gold(rows), answers)["f1_answer"] == pytest.approx(11 / 12)
 
 
 @given(st.lists(st.tuples(st.integers(-4, 4), st.floats(0, 1), st.booleans()), min_size=1, max_size=20))
@@ -253,10 +252,10 @@ def test_no_threshold_is_better(rows: list[tuple[int, float, bool]]) -> None:
 
 
 def test_a_context_that_nothing_can_be_seen_of() -> None:
-    shape = tiny_tasks.shape_of("extractive_answer", stride=8, max_question=3)
+    head = tiny_tasks.head_of("extractive_answer", stride=8, max_question=3)
     rows = [row("\u200b"), row("fish", 0, "fish")]
-    examples = shape.examples(rows, tiny.tokenizer(), 20)
-    scores = certain(shape, rows, examples)
-    tuned = shape.tune(rows, examples, scores)
+    examples = head.examples(rows, tiny.tokenizer(), 20)
+    scores = certain(head, rows, examples)
+    tuned = head.tune(rows, examples, scores)
     assert np.isfinite(tuned[THRESHOLD])
-    assert shape.decode(rows, examples, scores, tuned)[0] == ["", "fish"]
+    assert head.decode(rows, examples, scores, tuned)[0] == ["", "fish"]

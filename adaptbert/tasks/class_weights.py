@@ -1,23 +1,17 @@
 """Class weights of the loss, from params."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from adaptbert.base.task_types import TARGETS, Target
+from adaptbert.config.schema.finetuning import ClassWeights
 from adaptbert.data.cleaning import spelled
 
-Weight = Annotated[float, Field(gt=0)]
-ClassWeights = Literal["balanced"] | dict[str, Weight]
 
-
-def problem(requested: ClassWeights, target: Target, classes: Sequence[str]) -> str | None:
-    """Why these weights do not fit a task; None if they fit."""
-    if TARGETS[target].classes != "row":
-        return f"class_weights and target '{target}': only class and labels have classes to weigh"
+def problem(requested: ClassWeights, classes: Sequence[str]) -> str | None:
+    """Why these weights do not fit the labels of a task; None if they fit."""
     if requested == "balanced" or set(requested) == set(classes):
         return None
     weighed, labels = (", ".join(map(spelled, sorted(names))) for names in (requested, classes))

@@ -1,4 +1,4 @@
-"""What every task type does; adaptbert.tasks.shapes lists them."""
+"""What the head of every task type does; adaptbert.tasks.heads lists them."""
 
 import json
 from abc import ABC, abstractmethod
@@ -17,10 +17,12 @@ from adaptbert.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from adaptbert.tasks.labelled_batch import LabelledBatch
+    from adaptbert.tasks.batches import LabelledBatch
 
 Row = Mapping[str, Any]
 Float64 = NDArray[np.float64]
+Weights = Sequence[float] | None
+"""Of the labels, factors in the loss; None: all 1."""
 
 
 class Decoded(NamedTuple):
@@ -38,16 +40,16 @@ class Decoded(NamedTuple):
     details: Callable[[], list[dict[str, Any]]]
 
 
-class Shape(ABC):
+class TaskHead(ABC):
     """A task type with its head: encodes rows, computes the loss, and decodes scores.
 
     Args:
-        task: its target is scored.
+        task: its answers are scored.
         classes: of the head, in the order of their numbers; none where it does not classify.
 
     Attributes:
         head: the kind of the model with the head of this task type.
-        metric: by which cells are compared, the first of its target.
+        metric: by which arms are compared, the first of its target.
     """
 
     head: ClassVar[Head]
@@ -56,9 +58,8 @@ class Shape(ABC):
         self._task, self.metric = task, SCORING[task.target].metrics[0]
         self.classes = list(classes)
 
-    def extend(self, model: Any) -> "Shape":
-        """Before training: add the modules that its Hugging Face class lacks to the model. Returns the model's
-        shape."""
+    def extend(self, model: Any) -> "TaskHead":
+        """Before training: add the modules that its Hugging Face class lacks to the model. Returns the model's head."""
         return self
 
     @abstractmethod
@@ -89,12 +90,8 @@ class Shape(ABC):
     def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """The training loss, the mean over a batch."""
 
-    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
-        """Of all outcomes of each decision, in any layout."""
-        return logits.float().log_softmax(-1)
-
-    def fold_scale(self, model: Any) -> "Shape":
-        """After training: move the scale of the targets into the weights. Returns the shape of the saved model."""
+    def fold_scale(self, model: Any) -> "TaskHead":
+        """After training: move the scale of the targets into the weights. Returns the head of the saved model."""
         return self
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:  # noqa: B027 - most task types tune nothing
@@ -124,11 +121,8 @@ class Shape(ABC):
 def named(classes: Sequence[str]) -> dict[str, Any]:
     """Classes as a Hugging Face config names them."""
     numbers = dict(enumerate(classes))
-    return {
-        "num_labels": len(numbers),
-        "id2label": numbers,
-        "label2id": {name: number for number, name in numbers.items()},
-    }
+    label2id = {name: number for number, name in numbers.items()}
+    return {"num_labels": len(numbers), "id2label": numbers, "label2id": label2id}
 
 
 def cross_entropy(scores: "Tensor", targets: "Tensor", weights: "Tensor | None" = None) -> "Tensor":

@@ -1,29 +1,29 @@
-"""Extractive answers (reading comprehension): [CLS] question [SEP] context [SEP] in windows, a start and an end.
+"""Question answering: [CLS] question [SEP] context [SEP] in windows, a start and an end, or no answer.
 
-adaptbert.tasks.best_spans selects the answer, or none. Answers are character ranges of the original context.
+Devlin et al. 2019, sections 4.2 and 4.3: a span counts by the sum of its two scores, and no answer is the span from
+[CLS] to [CLS]. Answers are character ranges of the original context.
 """
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.config.schema.finetuning import ExtractiveAnswerOptions
+from adaptbert.config.schema.task_types import AnswerOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.best_spans import BestSpan, best_spans, best_threshold
-from adaptbert.tasks.examples import Examples
+from adaptbert.tasks.examples import Examples, windows
+from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead
 from adaptbert.tasks.metrics import answer_overlap as answer_text
-from adaptbert.tasks.shape import Decoded, Float64, Row, Shape
-from adaptbert.tasks.windows import windows
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from adaptbert.tasks.labelled_batch import LabelledBatch
+    from adaptbert.tasks.batches import LabelledBatch
 
 Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
@@ -31,7 +31,7 @@ CUT = 2**62
 """The place of an answer's start and end in a window that does not contain all of it."""
 
 
-class ExtractiveAnswer(Shape):
+class QuestionAnswering(TaskHead):
     """A part of the context, or no answer where a set has questions without one.
 
     Args:
@@ -41,7 +41,7 @@ class ExtractiveAnswer(Shape):
 
     head = "spans"
 
-    def __init__(self, task: TaskDescription, options: ExtractiveAnswerOptions) -> None:
+    def __init__(self, task: TaskDescription, options: AnswerOptions) -> None:
         super().__init__(task)
         self._options, self._may_be_none = options, bool(task.no_answer)
 
@@ -125,10 +125,6 @@ class ExtractiveAnswer(Shape):
         # Cross-entropy is log-sum-exp minus the score of the target. `target_counts` is 0 for a window without targets,
         # whose log-sum-exp must not be lowered.
         return ((_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right) / (2 * batch.size)
-
-    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
-        scores = logits.float()
-        return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if self._may_be_none and THRESHOLD not in tuned:
@@ -232,7 +228,7 @@ def character_range(answers: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     return answers[0]["start"], answers[0]["start"] + len(answers[0]["text"])
 
 
-def _answer_text(row: Row, best: BestSpan) -> str:
+def _answer_text(row: Row, best: "BestSpan") -> str:
     text: str = row["context"][slice(*best.span)]
     return text
 
@@ -244,3 +240,72 @@ def _log_sums(scores: "Tensor", owners: "Tensor", size: int) -> "Tensor":
     top = scores.new_full((size, scores.shape[1]), -np.inf).scatter_reduce(0, index, scores.detach(), "amax")
     sums = scores.new_zeros(top.shape).index_add(0, owners, (scores - top[owners]).exp())
     return top + sums.log()
+
+
+@dataclass(frozen=True)
+class BestSpan:
+    """The best span of a window or row, and the scores of no answer.
+
+    Attributes:
+        span: characters of the context, first and last + 1.
+        score, none: sums of the start's and the end's score.
+        sure, sure_none: products of their probabilities.
+    """
+
+    span: tuple[int, int] = (0, 0)
+    score: float = -np.inf
+    none: float = np.inf
+    sure: float = 0.0
+    sure_none: float = 1.0
+
+
+def best_spans(examples: Examples, logits: Float64, rows: int, max_answer: int) -> list[BestSpan]:
+    """Of each row: the best span over its windows, and the lowest score of no answer."""
+    of_rows = [BestSpan()] * rows
+    ends = np.cumsum(examples.counts)
+    for row, begin, end in zip(examples.rows, ends - examples.counts, ends, strict=True):
+        of_window, so_far = _of_window(examples.spans[begin:end], logits[begin:end], max_answer), of_rows[row]
+        best = of_window if of_window.score > so_far.score else so_far
+        none = of_window if of_window.none < so_far.none else so_far
+        of_rows[row] = BestSpan(best.span, best.score, none.none, best.sure, none.sure_none)
+    return of_rows
+
+
+def _of_window(spans: Int64, logits: Float64, max_answer: int) -> BestSpan:
+    """Of one window; only [CLS], its first token, and the tokens of the context count."""
+    inside = np.flatnonzero(spans[:, 1] > spans[:, 0])
+    legal = logits[np.concatenate([[0], inside])]
+    logs = legal - np.logaddexp.reduce(legal, 0)
+    none, sure_none = float(legal[0].sum()), float(np.exp(logs[0].sum()))
+    if len(inside) == 0:
+        return BestSpan(none=none, sure_none=sure_none)
+    starts, ends = legal[1:, 0], legal[1:, 1]
+    before = np.concatenate([np.full(max_answer - 1, -np.inf), starts])
+    reach = np.lib.stride_tricks.sliding_window_view(before, max_answer)  # for each end the allowed starts
+    sums = reach.max(1) + ends
+    last = int(sums.argmax())
+    first = last - (max_answer - 1) + int(reach[last].argmax())
+    span = (int(spans[inside[first], 0]), int(spans[inside[last], 1]))
+    sure = float(np.exp(logs[1 + first, 0] + logs[1 + last, 1]))
+    return BestSpan(span, float(sums[last]), none, sure, sure_none)
+
+
+def best_threshold(margin: Float64, answered: Float64, silent: Float64) -> float:
+    """The threshold with the highest mean score if rows with a margin above it get no answer.
+
+    Args:
+        margin: of each row, (rows,); infinite where there is nothing to answer.
+        answered, silent: the score of a row with its answer and without, (rows,).
+
+    Returns:
+        Half-way between two margins, or 1 beyond the last; of equally good ones the lowest.
+    """
+    order = np.argsort(margin, kind="stable")
+    order = order[np.isfinite(margin[order])]
+    if len(order) == 0:
+        return 0.0
+    values = margin[order]
+    gain = np.concatenate([[0.0], np.cumsum((answered - silent)[order])])
+    cuts = np.concatenate([[values[0] - 1], (values[1:] + values[:-1]) / 2, [values[-1] + 1]])
+    distinct = np.concatenate([[True], values[1:] > values[:-1], [True]])
+    return float(cuts[distinct][gain[distinct].argmax()])

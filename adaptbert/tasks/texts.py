@@ -1,54 +1,98 @@
-"""Single sentences and sentence pairs: a linear layer on one vector, for each of their targets.
+"""Texts and pairs of texts: [CLS] text [SEP] or [CLS] a [SEP] b [SEP], and a linear layer on one vector.
 
 The vector is that of [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows are their mean.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.task_types import Target
+from adaptbert.config.schema.task_types import PairOptions, TextOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.families.registry import family_of
-from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.shape import Decoded, Float64, Row, Shape, cross_entropy, named, softmax
+from adaptbert.tasks.examples import Examples, head_tail, whole, windows
+from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, Weights, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from adaptbert.tasks.labelled_batch import LabelledBatch
+    from adaptbert.tasks.batches import LabelledBatch
 
-Encode = Callable[[Sequence[Row], Tokenizer, int], Examples]
-"""Rows, a tokenizer and the most tokens of an example, to examples in which the head reads [CLS]."""
-Weights = Sequence[float] | None
 HALF = 0.5
 FOLDED = (-1.0, 1.0)
 """The range of a regression target whose unit was folded into the weights."""
 
 
-class Sentences(Shape):
-    """The task types `single_sentence` and `sentence_pair`; a class below for each target.
+def encode_texts(options: TextOptions, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+    """Examples of at most `max_length` tokens."""
+    texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
+    room = max_length - 2
+    parts: list[tuple[int, Sequence[int]]]
+    if options.stride is not None:
+        numbered = enumerate(texts)
+        parts = [(row, ids[a:b]) for row, ids in numbered for a, b in windows(len(ids), room, options.stride)]
+        cut = 0
+    else:
+        shorten = _beginning if options.long_text == "head" else head_tail
+        parts = [(row, shorten(ids, room)) for row, ids in enumerate(texts)]
+        cut = sum(len(ids) > room for ids in texts)
+    return whole([[tokenizer.cls, *ids, tokenizer.sep] for _, ids in parts], [row for row, _ in parts], cut)
+
+
+def encode_pairs(options: PairOptions, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+    """Examples of at most `max_length` tokens, with segments 0 and 1."""
+    firsts = [encoding.ids for encoding in tokenizer.encode([row["text_a"] for row in rows])]
+    seconds = [encoding.ids for encoding in tokenizer.encode([row["text_b"] for row in rows])]
+    shorten = _beginning if options.long_text == "head" else head_tail
+    ids, segments, cut = [], [], 0
+    for a, b in zip(firsts, seconds, strict=True):
+        room_a, room_b = _rooms(len(a), len(b), max_length - 3)
+        cut += room_a < len(a) or room_b < len(b)
+        ids.append([tokenizer.cls, *shorten(a, room_a), tokenizer.sep, *shorten(b, room_b), tokenizer.sep])
+        segments.append([0] * (room_a + 2) + [1] * (room_b + 1))
+    return whole(ids, range(len(rows)), cut, segments)
+
+
+def _beginning(ids: Sequence[int], room: int) -> Sequence[int]:
+    return ids[:room]
+
+
+def _rooms(a: int, b: int, room: int) -> tuple[int, int]:
+    """Tokens of two texts after the longer one is cut first, like `longest_first` of Hugging Face."""
+    if a + b <= room:
+        return a, b
+    half = room // 2
+    if a <= half:
+        return a, room - a
+    if b <= half:
+        return room - b, b
+    return (room - half, half) if a > b else (half, room - half)
+
+
+class Texts(TaskHead):
+    """One vector a row; a class below for each target.
 
     Args:
-        task: its target is scored.
-        encode: of the task type.
-        weights: of the labels, factors in the loss; None: all 1.
+        options: those of pairs for pairs.
+        weights: of the labels.
     """
 
     head = "sequence"
 
-    def __init__(self, task: TaskDescription, encode: Encode, weights: Weights = None) -> None:
+    def __init__(self, task: TaskDescription, options: TextOptions | PairOptions, weights: Weights = None) -> None:
         super().__init__(task, task.labels)
-        self._encoder, self._weights = encode, weights
+        self._options, self._weights = options, weights
         self._placed: dict[torch.device, Tensor] = {}
 
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-        return self._encoder(rows, tokenizer, max_length)
+        if isinstance(self._options, PairOptions):
+            return encode_pairs(self._options, rows, tokenizer, max_length)
+        return encode_texts(self._options, rows, tokenizer, max_length)
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         return self._targets(rows)[examples.rows]
@@ -87,8 +131,8 @@ class Sentences(Shape):
         return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in probabilities.tolist()]
 
 
-class SingleLabel(Sentences):
-    """Single-label classification: softmax and cross-entropy; the confidence is the probability of the label."""
+class SingleLabel(Texts):
+    """One label: softmax and cross-entropy; the confidence is the probability of the label."""
 
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "single_label_classification"}
@@ -107,8 +151,8 @@ class SingleLabel(Sentences):
         return Decoded(labels, probabilities.max(-1), lambda: self._of_classes(probabilities))
 
 
-class MultiLabel(Sentences):
-    """Multi-label classification, also without any label: a sigmoid and binary cross-entropy for each label.
+class MultiLabel(Texts):
+    """Several labels or none: a sigmoid and binary cross-entropy for each label.
 
     A label is predicted when its probability is above 0.5; the confidence is that of the least confident decision.
     """
@@ -123,12 +167,6 @@ class MultiLabel(Sentences):
         weights = self._weights_on(logits.device)
         return functional.binary_cross_entropy_with_logits(logits.float(), batch.targets, pos_weight=weights)
 
-    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
-        import torch
-        from torch.nn import functional
-
-        return torch.stack([functional.logsigmoid(logits.float()), functional.logsigmoid(-logits.float())])
-
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         return np.array([[label in row["labels"] for label in self.classes] for row in rows], np.float32)
 
@@ -136,21 +174,19 @@ class MultiLabel(Sentences):
         from scipy.special import expit
 
         yes: Float64 = expit(scores)
-        chosen = [[label for label, sure in zip(self.classes, row, strict=True) if sure > HALF] for row in yes]
-        return Decoded(
-            [sorted(labels) for labels in chosen], np.maximum(yes, 1 - yes).min(-1), lambda: self._of_classes(yes)
-        )
+        chosen = [sorted(label for label, sure in zip(self.classes, row, strict=True) if sure > HALF) for row in yes]
+        return Decoded(chosen, np.maximum(yes, 1 - yes).min(-1), lambda: self._of_classes(yes))
 
 
-class Regression(Sentences):
-    """Regression: squared error, without confidence.
+class Regression(Texts):
+    """A number: squared error, without confidence.
 
     The head is trained on values scaled to -1 to 1; `fold_scale` moves the scale into its weights, so that the saved
     model, whose task has the range `FOLDED`, predicts in the unit of the targets.
     """
 
-    def __init__(self, task: TaskDescription, encode: Encode, weights: Weights = None) -> None:
-        super().__init__(task, encode)
+    def __init__(self, task: TaskDescription, options: TextOptions | PairOptions) -> None:
+        super().__init__(task, options)
         low, high = task.range or (None, None)
         assert low is not None, "validation refuses sets without rows"
         assert high is not None
@@ -163,9 +199,6 @@ class Regression(Sentences):
         error: Tensor = (logits[:, 0] - batch.targets) / self._half
         return error.square().mean()
 
-    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
-        raise TypeError("regression has no distribution")
-
     def fold_scale(self, model: Any) -> "Regression":
         import torch
 
@@ -173,7 +206,7 @@ class Regression(Sentences):
         with torch.no_grad():
             layer.weight.mul_(self._half)
             layer.bias.mul_(self._half).add_(self._middle)
-        return Regression(self._task.model_copy(update={"range": list(FOLDED)}), self._encoder)
+        return Regression(self._task.model_copy(update={"range": list(FOLDED)}), self._options)
 
     def _linear(self, layer: Any, vectors: "Tensor") -> "Tensor":
         import torch
@@ -187,11 +220,3 @@ class Regression(Sentences):
 
     def _decode(self, scores: Float64) -> Decoded:
         return Decoded(scores[:, 0].tolist(), np.full(len(scores), np.nan), lambda: [{} for _ in scores])
-
-
-HEADS: Mapping[Target, Callable[[TaskDescription, Encode, Weights], Sentences]] = {
-    "class": SingleLabel,
-    "labels": MultiLabel,
-    "number": Regression,
-}
-"""By target."""

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.task_types import TARGETS
-from adaptbert.config.schema.finetuning import SequenceLabellingOptions
+from adaptbert.config.schema.task_types import TokenOptions
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.examples import Examples, gather
-from adaptbert.tasks.shape import Decoded, Float64, Row, Shape, cross_entropy, named, softmax
-from adaptbert.tasks.windows import owners, word_windows
+from adaptbert.tasks.examples import Examples, gather, owners, word_windows
+from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from adaptbert.tasks.batches import LabelledBatch
     from adaptbert.tasks.crf import CRF
-    from adaptbert.tasks.labelled_batch import LabelledBatch
 
 Int64 = NDArray[np.int64]
 SCHEME: tag_schemes.Scheme = "bio"
@@ -36,34 +34,34 @@ CRF_NAME = "crf"
 BEGINS, ENDS = 1, 2  # bits
 
 
-class SequenceLabelling(Shape):
+class TokenClassification(TaskHead):
     """Spans of some types, or a tag for every word.
 
     Args:
         task: its labels are types of spans, or tags.
         options: of this task type.
-        crf: of the model whose shape this is.
+        crf: of the model whose head this is.
     """
 
     head = "tokens"
 
-    def __init__(self, task: TaskDescription, options: SequenceLabellingOptions, crf: "CRF | None" = None) -> None:
+    def __init__(self, task: TaskDescription, options: TokenOptions, crf: "CRF | None" = None) -> None:
         self._options, self._crf = options, crf
-        self._are_spans, classes = TARGETS[task.target].marks_spans, task.labels
+        self._are_spans, classes = task.spec.output.marks_spans, task.labels
         if self._are_spans:
             prefixes = tag_schemes.PREFIXES[SCHEME]
             classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in task.labels for prefix in prefixes)]
         super().__init__(task, classes)
         self._number = {tag: number for number, tag in enumerate(self.classes)}
 
-    def extend(self, model: Any) -> "SequenceLabelling":
+    def extend(self, model: Any) -> "TokenClassification":
         if self._options.decoder != "crf":
             return self
         from adaptbert.tasks.crf import CRF
 
         crf = CRF(self.classes, self._are_spans)
         model.add_module(CRF_NAME, crf)
-        return SequenceLabelling(self._task, self._options, crf)
+        return TokenClassification(self._task, self._options, crf)
 
     def config(self) -> dict[str, Any]:
         return named(self.classes)

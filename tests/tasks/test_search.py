@@ -11,18 +11,18 @@ from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.files import read_json
 from adaptbert.runtime import mlflow as tracking
 from adaptbert.runtime.mlflow import EXPERIMENT
+from adaptbert.tasks.extra_runs import best, search, search_seeds
 from adaptbert.tasks.module import FineTuning
-from adaptbert.tasks.options.search import Point, Trial, best, search, search_seeds
 from adaptbert.training.resume import Work
 from adaptbert.training.stability import Diverged
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 from tests.support.cells import Project
 from tests.support.short_runs import Stop
 
 pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
 
 KINDS = {"section": ("single_sentence", "class")}
-USUAL = Point(1e-3, 16, 2.0)
+USUAL = tiny_params.cell(learning_rate=1e-3)
 FEW = {"trials": 4, "learning_rate": [1e-9, 1e-2], "epochs": [1.0, 2.0], "seeds": 2}
 MANY = {"trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 5.0, 9.0], "seeds": 1}
 
@@ -36,23 +36,16 @@ def trials(metrics: Mapping[str, Any]) -> list[Any]:
 
 
 def test_the_first_of_the_best_is_chosen_and_never_one_without_a_score() -> None:
-    for scores, chosen in (((0.1, 0.5, 0.5, 0.2), 1), ((nan, 0.1, nan, 0.2), 3)):
-        assert best([Trial(USUAL, score) for score in scores]) == chosen
-    results = search(config(**MANY), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
-    assert {trial.point.epochs < 5 for trial in results} == {True, False}
-    assert results[best(results)].point.epochs >= 5
+    assert best([0.1, 0.5, 0.5, 0.2]) == 1
+    assert best([None, 0.1, None, 0.2]) == 3
+    results = search(config(**MANY), USUAL, lambda values: None if values["epochs"] < 5 else peak(values))
+    assert {values["epochs"] < 5 for values, _ in results} == {True, False}
+    assert results[best([score for _, score in results])][0]["epochs"] >= 5
 
 
-def test_the_seeds_of_a_search_are_those_of_no_cell() -> None:
-    two, three = (search_seeds(config(seeds=count)) for count in (2, 3))
-    assert three[:2] == two
-    assert len(set(three)) == 3
-    assert min(three) > 1_000_000, "people write small ones"
-
-
-def peak(point: Point) -> float:
+def peak(values: Mapping[str, Any]) -> float:
     """Best where the learning rate is 1e-3 and there are 5 epochs."""
-    return -abs(log10(point.learning_rate) + 3) - abs(point.epochs - 5) / 10
+    return -abs(log10(values["learning_rate"]) + 3) - abs(values["epochs"] - 5) / 10
 
 
 @pytest.mark.parametrize("sizes", [None, [8, 16, 32]])
@@ -61,14 +54,14 @@ def test_optuna_is_deterministic_and_spends_as_much_on_every_arm(sizes: list[int
     trains gets no more training than another."""
     values = config(**{**MANY, "trials": 40, "global_batch_size": sizes})
     first, again = (search(values, USUAL, peak) for _ in range(2))
-    other = search(values, USUAL, lambda point: -peak(point))
+    other = search(values, USUAL, lambda tried: -peak(tried))
     assert first == again
-    assert [trial.point for trial in other] != [trial.point for trial in first], "it learns from scores"
-    for trials_of in (first, other):
-        assert len({trial.point for trial in trials_of}) == len(trials_of) == 40
-        assert [trial.point.epochs for trial in trials_of] == [1.0, 5.0, 9.0] * 13 + [1.0]
-        assert all(1e-6 <= trial.point.learning_rate <= 1e-1 for trial in trials_of)
-        assert {trial.point.global_batch_size for trial in trials_of} <= {*(sizes or [16])}
+    assert [tried for tried, _ in other] != [tried for tried, _ in first], "it learns from scores"
+    for points in ([tried for tried, _ in first], [tried for tried, _ in other]):
+        assert len({tuple(point.values()) for point in points}) == len(points) == 40
+        assert [point["epochs"] for point in points] == [1.0, 5.0, 9.0] * 13 + [1.0]
+        assert all(1e-6 <= point["learning_rate"] <= 1e-1 for point in points)
+        assert {point["global_batch_size"] for point in points} <= {*(sizes or [16])}
 
 
 @pytest.fixture(scope="module")
@@ -82,23 +75,22 @@ def searched(project: Project) -> dict[str, Any]:
 
 
 def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, searched: dict[str, Any]) -> None:
-    search_metrics = searched["search"]
-    assert [(size, epochs) for _, size, epochs in trials(searched)] == [(16, 1.0), (16, 2.0)] * 2
-    scores = [row["dev/f1_macro"] for row in search_metrics["trials"]]
+    metrics, rows = searched["search"], searched["search"]["trials"]
+    assert [(row["global_batch_size"], row["epochs"]) for row in rows] == [(16, 1.0), (16, 2.0)] * 2
+    scores = [row["dev/f1_macro"] for row in rows]
     assert len(set(scores)) > 1
-    assert search_metrics["chosen"] == scores.index(max(scores)) + 1
-    chosen = search_metrics["trials"][search_metrics["chosen"] - 1]
-    for row in search_metrics["trials"]:
-        assert row["dev/f1_macro"] == pytest.approx(sum(row["seeds"]) / 2)
-    assert search_metrics["seeds"] == search_seeds(config())
+    assert metrics["chosen"] == scores.index(max(scores)) + 1
+    assert scores == [pytest.approx(sum(row["seeds"]) / 2) for row in rows]
+    assert metrics["seeds"] == search_seeds(config()) == search_seeds(config(seeds=3))[:2]
+    assert len(set(metrics["seeds"])) == 2
+    assert min(metrics["seeds"]) > 1_000_000, "people write small ones, and these are those of no result"
 
-    card = read_json(project.root / "models/finetune/section-general/card.json")
+    chosen, card = rows[metrics["chosen"] - 1], read_json(project.root / "models/finetune/section-general/card.json")
     assert card["params"]["learning_rate"] == chosen["learning_rate"]
     assert card["params"]["epochs"] == searched["epochs"] == chosen["epochs"]
-    rows = search_metrics["trials"]
-    assert search_metrics["tokens"] == sum(row["tokens"] for row in rows)
-    assert searched["cost"]["tokens"] == searched["tokens"] + search_metrics["tokens"]
-    assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + search_metrics["tflop"], abs=2e-3)
+    assert metrics["tokens"] == sum(row["tokens"] for row in rows)
+    assert searched["cost"]["tokens"] == searched["tokens"] + metrics["tokens"]
+    assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + metrics["tflop"], abs=2e-3)
     assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
 
 
@@ -117,7 +109,7 @@ def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched:
 def diverge(monkeypatch: pytest.MonkeyPatch, config: Search, number: int) -> None:
     """The first trials of a search have losses that are no numbers, from the second step on."""
     step, found = FineTuning.training_step, search(config, USUAL, lambda _: 0.0)
-    rates = [trial.point.learning_rate for trial in found[:number]]
+    rates = [values["learning_rate"] for values, _ in found[:number]]
 
     def spoilt(self: Any, *arguments: Any) -> Any:
         loss = step(self, *arguments)
@@ -143,13 +135,8 @@ def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(
     assert first["tokens"] == pytest.approx(second["tokens"] * 4 / steps, rel=0.1)
     assert first["tflop"] == pytest.approx(second["tflop"] * first["tokens"] / second["tokens"], rel=0.1, abs=2e-3)
     assert metrics["search"]["tokens"] == first["tokens"] + second["tokens"]
-
-
-def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    values = config(trials=1, epochs=None, seeds=1)
-    diverge(monkeypatch, values, 1)
     with pytest.raises(Diverged, match="AB-158 section-general: search: all 1 trials diverged"):
-        Project(tmp_path, KINDS).finetune("section", "general", seeds=[1], search=values)
+        project.finetune("section", "general", seeds=[1], search=config(trials=1, epochs=None, seeds=1))
 
 
 def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,8 +206,8 @@ def test_fewer_labels(tmp_path: Path) -> None:
     for point in metrics["learning_curve"]:
         alone = project.finetune("section", "scratch", labels=point["labels"], **values)
         for one, other in zip(point["seeds"], alone["seeds"], strict=True):
-            assert one.items() <= other.items(), "what a cell of so many labels would be"
+            assert one.items() <= other.items(), "what a run on so many labels alone would be"
         assert {"tokens": point["tokens"], "tflop": point["tflop"]} == alone["cost"]
     plain = project.finetune("section", "scratch", **values)
-    assert plain["seeds"] == metrics["seeds"], "the cell itself is as it was"
+    assert plain["seeds"] == metrics["seeds"], "the run on all labels is as it was"
     assert metrics["cost"]["tokens"] == 2 * metrics["tokens"] + sum(row["tokens"] for row in metrics["learning_curve"])

@@ -1,4 +1,4 @@
-"""Examples of a forward pass, packed into rows."""
+"""Micro-batches of labelled examples, packed into rows."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,12 @@ from torch import Tensor
 from adaptbert.model.packing import Rows, pack
 from adaptbert.model.to_device import Movable
 from adaptbert.tasks.examples import Examples
+from adaptbert.training.document_stream import DocumentStream
 
 
 @dataclass(frozen=True)
 class LabelledBatch(Movable):
-    """Concatenated examples.
+    """The examples of a forward pass.
 
     Attributes:
         rows: the packed layout of the tokens.
@@ -21,11 +22,9 @@ class LabelledBatch(Movable):
         segments: of each token in a pair, (tokens,); None where there is one text only.
         places: the tokens that the head reads, (places,).
         owners: the example of each place, (places,).
-        targets: of each place, (places, ...).
+        targets: of each place, (places, ...); empty without labels.
         most_places: of an example.
         counts: tokens, padding not counted, and places.
-        frozen: number of the lowest depths (adaptbert.model.families.family.depths) that are not trained on this batch;
-            None: no change.
     """
 
     rows: Rows
@@ -36,7 +35,6 @@ class LabelledBatch(Movable):
     targets: Tensor
     most_places: int
     counts: dict[str, int]
-    frozen: int | None = None
 
     @property
     def size(self) -> int:
@@ -45,7 +43,7 @@ class LabelledBatch(Movable):
 
 
 def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
-    """All `examples` in rows of `block_size` tokens; without labels the targets are empty."""
+    """All examples in rows of `block_size` tokens."""
     targets = np.empty(0) if examples.targets is None else examples.targets
     return LabelledBatch(
         pack(examples.lengths, block_size),
@@ -57,3 +55,15 @@ def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
         int(examples.counts.max(initial=0)),
         {"tokens": len(examples.ids), "places": len(examples.places)},
     )
+
+
+class LabelledBatches:
+    """Micro-batch k of a run: `size` examples of a stream that continues through the epochs."""
+
+    def __init__(self, examples: Examples, seed: int, size: int, block_size: int) -> None:
+        self._examples, self._block_size = examples, block_size
+        self._stream = DocumentStream(np.ones(len(examples), np.int64), seed, size)
+
+    def __call__(self, k: int) -> LabelledBatch:
+        chosen, _ = self._stream.batch(k)
+        return batch_of(self._examples.take(chosen), self._block_size)

@@ -1,5 +1,6 @@
-"""Examples of every shape: some of them are what they would be alone; sets and options by their names."""
+"""Examples: some are what they would be alone; windows cover a text, and each place is answered with most context."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -7,19 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.base.task_types import TARGETS
-from adaptbert.tasks.examples import ROW, Examples, gather
+from adaptbert.config.schema.task_types import TARGETS
+from adaptbert.tasks.examples import ROW, Examples, gather, head_tail, owners, word_windows
 from adaptbert.tasks.metrics.scoring import SCORING
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
-METRICS = {
-    **dict.fromkeys(("class", "labels"), "f1_macro"),
-    "number": "pearson",
-    "spans": "f1_span",
-    "tags": "accuracy",
-    "answer": "f1_answer",
-}
 ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
 
 
@@ -42,11 +36,9 @@ def test_take(ids: list[list[int]], paired: bool, data: st.DataObject) -> None:
     assert taken.ids[taken.flat_places()].tolist() == [ids[i][place] for i in chosen for place in places[i]]
     assert taken.owners().tolist() == [n for n, i in enumerate(chosen) for _ in places[i]]
     assert taken.targets is not None
-    assert taken.targets.shape == (len(taken.places), 2)
-    again = examples.take(np.arange(len(ids))).targets
-    assert again is not None
     assert examples.targets is not None
-    assert np.array_equal(again, examples.targets)
+    of_each = np.split(examples.targets, np.cumsum(examples.counts)[:-1])
+    assert taken.targets.tolist() == np.concatenate([of_each[i] for i in chosen]).tolist()
 
 
 def test_the_cost_of_some_examples_does_not_depend_on_the_others() -> None:
@@ -58,10 +50,10 @@ def test_the_cost_of_some_examples_does_not_depend_on_the_others() -> None:
     assert peak(lambda: many.take(np.arange(40_000, 40_032))) < 8 * count / 10, "a tenth of one number an example"
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kind", "target"), tiny_tasks.KINDS)
+def test_rows_are_tokenised_some_at_a_time(kind: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Into the very examples that they are at once; all encodings of a large set took 128 to 285 bytes a token."""
-    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 200, 1, target)
+    head, rows = tiny_tasks.head_of(kind, target), tiny_tasks.labelled("domain", kind, 200, 1, target)
     pieces, seen = tiny.tokenizer(), list[int]()
     for name in ("encode", "encode_words"):
         real = getattr(pieces, name)
@@ -73,30 +65,60 @@ def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch:
         monkeypatch.setattr(pieces, name, encode)
     at_once = 3_000
     monkeypatch.setattr("adaptbert.tasks.examples.AT_ONCE", at_once)
-    examples = made.examples(rows, pieces, 40)
+    examples = head.examples(rows, pieces, 40)
     assert max(seen) < at_once + ROW
     assert len(seen) > 5
     monkeypatch.setattr("adaptbert.tasks.examples.AT_ONCE", 10**9)
-    for name, value in vars(made.examples(rows, pieces, 40)).items():
+    for name, value in vars(head.examples(rows, pieces, 40)).items():
         assert np.array_equal(getattr(examples, name), value), name
-    assert len(made.examples([], pieces, 40)) == 0
+    assert len(head.examples([], pieces, 40)) == 0
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_examples_do_not_read_labels_and_right_answers_score_full_marks(shape: str, target: str) -> None:
+@pytest.mark.parametrize(("kind", "target"), tiny_tasks.KINDS)
+def test_examples_do_not_read_labels_and_right_answers_score_full_marks(kind: str, target: str) -> None:
     """Rows without an answer make the same examples: prediction needs none, and none can leak."""
-    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 40, 1, target)
+    head, rows = tiny_tasks.head_of(kind, target), tiny_tasks.labelled("domain", kind, 40, 1, target)
     column = TARGETS[target].column  # type: ignore[index]
     bare = [{key: value for key, value in row.items() if key != column} for row in rows]
-    one, other = (made.examples(source, tiny.tokenizer(), 40) for source in (rows, bare))
+    one, other = (head.examples(source, tiny.tokenizer(), 40) for source in (rows, bare))
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.spans, other.spans)
-    assert len(made.targets(rows, one)) == len(one.places)
-    gold = made.gold(rows)
+    assert len(head.targets(rows, one)) == len(one.places)
+    gold = head.gold(rows)
     answers = [right[0] if right else "" for right in gold] if target == "answer" else gold
-    scores, names = made.score(gold, answers), SCORING[target].metrics  # type: ignore[index]
+    scores, names = head.score(gold, answers), SCORING[target].metrics  # type: ignore[index]
     assert {*scores} == {*names} - {"f1_positive"}, "names of what is computed; that one where the task names a label"
-    assert scores[made.metric] == pytest.approx(1)
-    assert made.metric == METRICS[target]
-    assert not made.is_degenerate(answers)
-    assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
+    assert scores[head.metric] == pytest.approx(1)
+    assert not head.is_degenerate(answers)
+    assert head.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
+
+
+# Windows
+
+words = st.lists(st.one_of(st.integers(1, 3), st.integers(1, 60)), min_size=1, max_size=40)
+
+
+@given(words, st.integers(2, 30), st.data())
+def test_each_word_begins_in_a_window_and_is_owned_by_that_with_most_context(
+    pieces: list[int], room: int, data: st.DataObject
+) -> None:
+    """No window begins inside a word."""
+    stride = data.draw(st.integers(1, room))
+    starts = (np.cumsum(pieces) - pieces).tolist()
+    ranges = word_windows(starts, sum(pieces), room, stride)
+    assert all(begin in starts and 0 < end - begin <= room for begin, end in ranges)
+    assert all(before < after for (before, _), (after, _) in pairwise(ranges))
+
+    def context(place: int, window: int) -> int:
+        begin, end = ranges[window]
+        return min(place - begin, end - 1 - place)
+
+    for place, window in zip(starts, owners(starts, ranges), strict=True):
+        assert context(place, window) == max(context(place, other) for other in range(len(ranges)))
+        assert context(place, window) >= 0, "it is inside"
+
+
+@given(st.lists(st.integers()), st.integers(1, 50))
+def test_head_and_tail(tokens: list[int], room: int) -> None:
+    kept, head = list(head_tail(tokens, room)), room // 4
+    assert kept == (tokens if len(tokens) <= room else tokens[:head] + tokens[-(room - head) :])

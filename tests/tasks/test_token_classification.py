@@ -32,9 +32,9 @@ def tagged(sentences: list[list[str]], seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def certain(shape: Any, rows: list[dict[str, Any]], examples: Examples) -> np.ndarray:
+def certain(head: Any, rows: list[dict[str, Any]], examples: Examples) -> np.ndarray:
     """Scores of a model that knows."""
-    return 50.0 * np.eye(len(shape.classes))[shape.targets(rows, examples)]
+    return 50.0 * np.eye(len(head.classes))[head.targets(rows, examples)]
 
 
 def seen(word: str) -> bool:
@@ -49,15 +49,15 @@ def seen(word: str) -> bool:
 )
 def test_each_word_finds_its_own_tag(sentences: list[list[str]], seed: int, max_length: int) -> None:
     """A model that is always right gives each word with a piece its tag, through windows too; a word without is O."""
-    shape = tiny_tasks.shape_of("sequence_labelling", stride=4)
+    head = tiny_tasks.head_of("sequence_labelling", stride=4)
     rows = [
         {**row, "tags": [tag if seen(word) else "O" for word, tag in zip(row["tokens"], row["tags"], strict=True)]}
         for row in tagged(sentences, seed)
     ]
     rows = [{**row, "tags": tag_schemes.legal(row["tags"], "bio")} for row in rows]
-    examples = shape.examples(rows, tiny.tokenizer(), max_length)
+    examples = head.examples(rows, tiny.tokenizer(), max_length)
     assert int(examples.lengths.max()) <= max_length
-    answers, confidence, _ = shape.decode(rows, examples, certain(shape, rows, examples), NOTHING)
+    answers, confidence, _ = head.decode(rows, examples, certain(head, rows, examples), NOTHING)
     assert (confidence > 0.99).all()
     assert answers == [row["tags"] for row in rows]
 
@@ -65,8 +65,8 @@ def test_each_word_finds_its_own_tag(sentences: list[list[str]], seed: int, max_
 @settings(max_examples=60, deadline=None)
 @given(st.lists(sentence, min_size=1, max_size=6), st.integers(8, 30))
 def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], max_length: int) -> None:
-    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("sequence_labelling", stride=3)
-    examples = shape.examples(tagged(sentences, 0), pieces, max_length)
+    pieces, head = tiny.tokenizer(), tiny_tasks.head_of("sequence_labelling", stride=3)
+    examples = head.examples(tagged(sentences, 0), pieces, max_length)
     assert examples.cut == 0
     answered = list(zip(examples.rows[examples.owners()], examples.spans[:, 0], strict=True))
     expected = [(row, word) for row, tokens in enumerate(sentences) for word, token in enumerate(tokens) if seen(token)]
@@ -77,12 +77,12 @@ def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], ma
 
 def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
     """I-OBJ is likeliest word by word, but nothing began; the best legal row begins it, or leaves it, by its score."""
-    shape = tiny_tasks.shape_of("sequence_labelling")
+    head = tiny_tasks.head_of("sequence_labelling")
     row = {"id": "a", "tokens": ["the", "house"], "tags": ["O", "O"]}
-    examples = shape.examples([row], tiny.tokenizer(), 16)
+    examples = head.examples([row], tiny.tokenizer(), 16)
 
     def answer(first: list[float], second: list[float]) -> list[str]:
-        answers, _, _ = shape.decode([row], examples, np.log(np.array([first, second])), NOTHING)
+        answers, _, _ = head.decode([row], examples, np.log(np.array([first, second])), NOTHING)
         return answers[0]
 
     inside = [0.1, 0.05, 0.05, 0.2, 0.6]
@@ -91,18 +91,18 @@ def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
 
 
 def test_whatever_the_scores_spans_are_legal() -> None:
-    shape = tiny_tasks.shape_of("sequence_labelling")
+    head = tiny_tasks.head_of("sequence_labelling")
     rows = tagged([["the", "house", "of", "\u200b", "values", "is"][: 1 + n % 6] for n in range(600)], 1)
-    examples = shape.examples(rows, tiny.tokenizer(), 16)
-    scores = np.random.default_rng(0).normal(size=(len(examples.places), len(shape.classes)))
-    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
+    examples = head.examples(rows, tiny.tokenizer(), 16)
+    scores = np.random.default_rng(0).normal(size=(len(examples.places), len(head.classes)))
+    answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert all(tag_schemes.fits(answer, "bio") for answer in answers)
     assert ((confidence > 0) & (confidence <= 1)).all()
     assert sum(tag != "O" for answer in answers for tag in answer) > 500
     parts = np.split(scores, np.cumsum(examples.counts)[:-1])
     for number in (0, 7, 300, 599):
-        one = shape.examples([rows[number]], tiny.tokenizer(), 16)
-        assert shape.decode([rows[number]], one, parts[number], NOTHING)[0] == [answers[number]], "not its neighbours"
+        one = head.examples([rows[number]], tiny.tokenizer(), 16)
+        assert head.decode([rows[number]], one, parts[number], NOTHING)[0] == [answers[number]], "not its neighbours"
 
 
 @given(st.lists(st.integers(0, 9), max_size=700), st.integers(0, 9))
@@ -127,26 +127,26 @@ def test_the_cost_of_a_group_does_not_depend_on_the_set() -> None:
 
 
 def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> None:
-    shape = tiny_tasks.shape_of("sequence_labelling", "tags")
-    assert shape.classes == ["DET", "NOUN", "X"]
+    head = tiny_tasks.head_of("sequence_labelling", "tags")
+    assert head.classes == ["DET", "NOUN", "X"]
     row = {"id": "a", "tokens": ["the", "\u200b", "house"], "tags": ["DET", "X", "NOUN"]}
     many = [row, {"id": "b", "tokens": ["of", "a"], "tags": ["NOUN", "DET"]}, {**row, "tags": ["NOUN", "X", "NOUN"]}]
-    examples = shape.examples([row], tiny.tokenizer(), 16)
-    tuned = shape.tune(many, examples, np.zeros(0))
+    examples = head.examples([row], tiny.tokenizer(), 16)
+    tuned = head.tune(many, examples, np.zeros(0))
     assert tuned == {"commonest_tag": 1.0}
     scores = 50 * np.eye(3)[[0, 2]]
-    assert shape.decode([row], examples, scores, tuned)[0] == [["DET", "NOUN", "X"]]
+    assert head.decode([row], examples, scores, tuned)[0] == [["DET", "NOUN", "X"]]
 
 
 def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
-    shape = tiny_tasks.shape_of("sequence_labelling")
+    head = tiny_tasks.head_of("sequence_labelling")
     rows = [
         {"id": "a", "tokens": ["the", "house"], "tags": ["O", "O"]},
         {"id": "b", "tokens": ["\u200b"], "tags": ["O"]},
     ]
-    examples = shape.examples(rows, tiny.tokenizer(), 16)
+    examples = head.examples(rows, tiny.tokenizer(), 16)
     with np.errstate(divide="ignore"):
         scores = np.log(np.array([[0.9, 0.1, 0, 0, 0], [0.2, 0.6, 0.1, 0.1, 0]]))
-    answers, confidence, _ = shape.decode(rows, examples, scores, NOTHING)
+    answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert answers == [["O", "B-ATTR"], ["O"]]
     assert confidence.tolist() == pytest.approx([0.6, 1.0])

@@ -1,1 +1,0 @@
-"""Shared by all packages: typed configs, atomic files, counter-based random numbers, the names of the ladder."""

@@ -1,0 +1,82 @@
+"""A task type is known everywhere: each table beside the registry has all that it needs, and no others."""
+
+from collections.abc import Iterable
+from typing import get_args
+
+import pytest
+
+from adaptbert.comparison import baselines
+from adaptbert.config.schema import sources
+from adaptbert.config.schema.task_types import ONLY_SOME, SPECS, TARGETS, TASK_TYPES, Target, TaskSpec, TaskType, Type
+from adaptbert.data import fields, source_config
+from adaptbert.data import schema as schemas
+from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.prediction import outputs
+from adaptbert.report import terms
+from adaptbert.tasks import heads
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
+from tests.support import tiny_tasks
+
+OF_TEXTS = {spec.target for spec in SPECS.values() if "text" in spec.rows.inputs}
+TABLES = {
+    "the names of types": (SPECS, get_args(Type)),
+    "TASK_TYPES": (TASK_TYPES, get_args(TaskType)),
+    "TARGETS": (TARGETS, get_args(Target)),
+    "types of rows with a type": ({spec.task_type for spec in SPECS.values()}, TASK_TYPES),
+    "adaptbert/tasks/metrics/scoring.py: SCORING": (SCORING, TARGETS),
+    "adaptbert/tasks/heads.py: HEADS": (heads.HEADS, TARGETS),
+    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
+    "adaptbert/comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_TEXTS),
+    "adaptbert/report/terms.py: RIGHT": (terms.RIGHT, TARGETS),
+    "adaptbert/report/terms.py: KINDS": (terms.KINDS, {(spec.task_type, spec.target) for spec in SPECS.values()}),
+    "adaptbert/report/terms.py: RIGHT with words": (
+        [target for target, right in terms.RIGHT.items() if right is not None],
+        [target for target, scoring in SCORING.items() if scoring.right([]) is not None],
+    ),
+    "the options of some types": (
+        {key for each in TASK_TYPES.values() for key in each.options.model_fields},
+        ONLY_SOME,
+    ),
+}
+
+
+@pytest.mark.parametrize("place", TABLES)
+def test_every_table_knows_what_params_allow(place: str) -> None:
+    known, allowed = TABLES[place]
+    assert {*allowed} - {*known} == set(), f"{place} lacks these"
+    assert {*known} - {*allowed} == set(), f"{place} has these, which params do not allow"
+
+
+def lacking(columns: Iterable[str], known: Iterable[str]) -> list[str]:
+    return sorted({*columns} - {*known})
+
+
+def test_every_column_is_read_and_checked() -> None:
+    layouts = [CORPUS, *(Layout(spec.task_type, spec.target) for spec in SPECS.values())]
+    columns = {name for layout in layouts for name in layout.fields}
+    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "data/fields.py: TEXTS or READERS"
+    for layout in layouts:
+        try:
+            schemas.schema(layout, "bio", schemas.ANY_NUMBER)
+        except KeyError as error:
+            pytest.fail(f"data/schema.py has no check of the column {error}")
+
+
+def test_every_key_that_a_target_takes_is_one_of_a_task() -> None:
+    keys = {key for spec in TARGETS.values() for key in (*spec.takes, *spec.needs)}
+    assert keys == {*source_config.OF_SOME_TARGETS}, "adaptbert/data/source_config.py: OF_SOME_TARGETS"
+    assert lacking(keys, sources.Task.model_fields) == [], "adaptbert/config/schema/sources.py"
+    assert all({*spec.needs} <= {*spec.takes} for spec in TARGETS.values())
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_every_type_is_written_has_a_head_and_an_answer(spec: TaskSpec) -> None:
+    assert sources.Task(**spec.written, train="a", dev="b", test="c").spec is spec, "sources.py"
+    head, output = tiny_tasks.head_of(spec.task_type, spec.target), spec.output
+    assert head.metric == COMPARED_BY[spec.target]
+    assert bool(head.classes) == (output.classes is not None) == bool(tiny_tasks.LABELS[spec.target])
+    assert (output.classes is None) == (SCORING[spec.target].classes is None)
+    written = outputs.columns(spec.target, details=True).names
+    assert output.answer in written
+    assert ("confidence" in written) == output.has_confidence
+    assert ("probabilities" in written) == (output.classes is not None)
