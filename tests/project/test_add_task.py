@@ -164,7 +164,7 @@ def others_in_data_own(path: Path) -> None:
         (lambda path: path.unlink(), 65, "AB-050"),
         (others_in_data_own, 65, "AB-197 data/own/reviews.Reviews.dev.jsonl: holds other"),
     ],
-    ids=str,
+    ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_nothing_is_written_where_an_option_or_a_file_does_not_fit(
     arguments: str | Callable[[Path], object], code: int, words: str, project: Path, reviews: list[str]
