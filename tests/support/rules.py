@@ -12,7 +12,12 @@ from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")
-REMOVED = object()
+
+
+class REMOVED:
+    """A mark, whose name stands in the names of tests."""
+
+
 DEMO = load.read(ROOT / "presets/demo.yaml")
 
 
