@@ -150,7 +150,7 @@ def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("exit", 78), ("0.code", "AB-041"), ("0.said", "a.csv:2: too short"), ("0.remedy", "write on")]
+    ("key", "value"), [("exit", 78), ("0.code", "AB-020"), ("0.said", "a.csv:2: too short"), ("0.remedy", "write on")]
 )
 def test_another_message_is_noticed(key: str, value: Any, tmp_path: Path) -> None:
     """Exit code, error code, place or remedy."""

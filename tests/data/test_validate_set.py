@@ -347,7 +347,7 @@ def test_values_outside_the_range_are_reported_with_it(tmp_path: Path) -> None:
     values = [0.5, 6, 6, 7, 8, 9, 10, float("inf")]
     splits = {split: [(f"{split} {n}", value) for n, value in enumerate(values)] for split in ("train", "dev", "test")}
     first, *_ = validated(tmp_path, splits, NUMBER, range=[0.0, 5.0]).errors
-    assert (first.code, first.place) == (65, str(tmp_path / "raw/train.parquet"))
+    assert (first.code, str(first.place)) == (65, str(tmp_path / "raw/train.parquet"))
     assert "(value 6 is not in 0 to 5: 2, value 7 is not in 0 to 5: 1, " in first.problem
     assert "value 10 is not in 0 to 5: 1, and 1 more) at train.csv:2, " in first.problem
     assert "value inf is not finite" in {row["reason"] for row in rows(tmp_path / "rejected.parquet")}

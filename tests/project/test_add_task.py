@@ -46,7 +46,7 @@ def added(*arguments: str) -> dict[str, str]:
 
 
 def own_files() -> list[Path]:
-    return [path for path in OWN.iterdir() if path.is_file()]
+    return [path for path in OWN.glob("*") if path.is_file()]
 
 
 def state(project: Path) -> dict[Path, bytes]:

@@ -33,8 +33,7 @@ CORRECT = "now correct the names of files and columns in params.yaml, and run: a
 
 @pytest.fixture
 def text(project: Path, tmp_path: Path) -> Path:
-    """The five files of the preset `weibo`, elsewhere; their bytes do not matter here. There is no data/own yet."""
-    shutil.rmtree(OWN)
+    """The five files of the preset `weibo`, elsewhere; their bytes do not matter here."""
     folder = tmp_path / "文本 of mine"
     folder.mkdir()
     for name in NAMES:

@@ -74,7 +74,7 @@ def test_an_address_that_does_not_answer_is_one_message(refuses: bool, monkeypat
 def test_a_user_s_error_comes_from_a_process_as_it_is() -> None:
     with pytest.raises(BadParams) as refused:
         list(in_order(refused_params, range(40), 1))
-    assert (refused.value.exit_code, refused.value.place) == (78, "ADAPTBERT_WORKERS")
+    assert (refused.value.exit_code, str(refused.value.place)) == (78, "ADAPTBERT_WORKERS")
     assert str(refused.value).endswith("\n  write e.g. 4, or 0 for none beside the stage's own")
 
 

@@ -118,7 +118,7 @@ def test_all_faults_of_all_sets_and_nothing_written(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw/tasks/mood", {"train": [("a", "pos")], "dev": [("b", "pos")], "test": [("c", "odd")]})
     with pytest.raises(Several) as several:
         run(tmp_path, Recorder())
-    assert [(error.code, Path(error.place).name) for error in several.value.failures] == [
+    assert [(error.code, Path(error.place.file).name) for error in several.value.failures] == [
         (60, "mood"),
         (19, "mood"),
         (1, "text.parquet"),
