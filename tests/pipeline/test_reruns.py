@@ -72,7 +72,7 @@ def test_words_in_the_fine_tuning_run_the_first_stage_alone(project: Project) ->
 
 
 def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: Project) -> None:
-    with project.edited("adaptbert/tasks/module.py", "loss = self._shape.loss(", "loss = 2 * self._shape.loss("):
+    with project.edited("adaptbert/tasks/module.py", "return self.head.loss(", "return 2 * self.head.loss("):
         ran, _ = repro(project)
     assert ran == {"plan", *CELLS, "compare"}
     # Taking it back restores what was cached; nothing is trained. What compare leaves is in git, not in DVC's cache.
