@@ -84,7 +84,9 @@ def test_a_value_of_one_experiment(project: Project) -> None:
     """`-S` sets a value of a section, and plan.json stays as it is."""
     for command in (["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "before the experiment"]):
         subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
-    done = project.run("dvc", "exp", "run", "--temp", "-S", "finetune.epochs=4", timeout=900)
+    done = project.run(
+        "dvc", "exp", "run", "--temp", "--copy-paths", "data/smoke", "-S", "finetune.epochs=4", timeout=900
+    )
     assert done.returncode == 0, done.stdout
     assert set(re.findall(r"Running stage '(.+)':", done.stdout)) == {"plan", *CELLS, "compare"}
 

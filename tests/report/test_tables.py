@@ -225,4 +225,8 @@ def test_headlines_that_are_committed() -> None:
     assert committed == headlines(Comparison.read(Path("metrics/comparison.json")))
     assert len(flatten(committed)) < 50
     dvc_yaml = Path("dvc.yaml").read_text("utf-8")
-    assert dvc_yaml.count("\n    metrics:\n      - metrics/metrics.json: {cache: false}\n") == dvc_yaml.count("    metrics:") == 1
+    assert (
+        dvc_yaml.count("\n    metrics:\n      - metrics/metrics.json: {cache: false}\n")
+        == dvc_yaml.count("    metrics:")
+        == 1
+    )
