@@ -205,7 +205,7 @@ def changed(params: Path, place: str, value: Any) -> None:
     document = yaml.load(params.read_text(encoding="utf-8"))
     inner, (*above, last) = document, place.split(".")
     for key in above:
-        inner = inner[key]
+        inner = inner.setdefault(key, {})
     inner[last] = value
     with params.open("w", encoding="utf-8") as file:
         yaml.dump(document, file)
