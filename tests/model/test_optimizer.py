@@ -36,3 +36,17 @@ def test_biases_and_layer_norms_do_not_decay(kind: type) -> None:
     assert plain == {name for name in names if name.endswith("bias") or "LayerNorm" in name}
     assert {name for name in names if "LayerNorm.weight" in name} <= plain
     assert "bert.embeddings.word_embeddings.weight" in decayed
+
+
+def test_each_layer_learns_at_its_own_rate() -> None:
+    """The head at the full one, with the pooler; each layer below at that of the one above times the factor."""
+    model = BertForSequenceClassification(tiny.config())
+    groups = adamw(model, tiny_params.optim(layer_decay=0.5, learning_rate=8e-3)).param_groups
+    layers = tiny.config().num_hidden_layers
+    expected = {"classifier": 8e-3, "pooler": 8e-3, "embeddings": 8e-3 * 0.5 ** (layers + 1)}
+    expected |= {f"layer.{n}": 8e-3 * 0.5 ** (layers - n) for n in range(layers)}
+    for name, parameter in model.named_parameters():
+        (rate_of,) = [group["lr"] for group in groups if any(parameter is member for member in group["params"])]
+        (part,) = [part for part in expected if f"{part}." in name]
+        assert rate_of == pytest.approx(expected[part]), name
+    assert groups[0]["lr"] == 8e-3, "the rate that is logged is the head's"
