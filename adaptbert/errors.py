@@ -149,8 +149,8 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def closest(name: str, known: Sequence[str]) -> str | None:
     """The known name that may be meant: one with most of the letters, in order."""
     by_lower = {other.lower(): other for other in known}
-    found = get_close_matches(name.lower(), by_lower, 1, _ALIKE)
-    return by_lower[found[0]] if found else None
+    alike = get_close_matches(name.lower(), by_lower, 1, _ALIKE)
+    return by_lower[alike[0]] if alike else None
 
 
 _ALIKE = 0.75

@@ -82,8 +82,8 @@ def answers(model: Any, batch: MaskedBatch) -> NDArray[np.int64]:
 def accuracies(answered: NDArray[np.int64], batch: MaskedBatch, classes: Classes) -> dict[str, float]:
     """Share of right answers, for the classes that have a masked token."""
     expected = batch.expected.numpy()
-    right, asked = answered == expected, expected != NO_ANSWER
-    inside = {name: asked & member[expected] for name, member in classes.items()}
+    right, is_masked = answered == expected, expected != NO_ANSWER
+    inside = {name: is_masked & member[expected] for name, member in classes.items()}
     return {name: float(right[tokens].mean()) for name, tokens in inside.items() if tokens.any()}
 
 

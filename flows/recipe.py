@@ -129,12 +129,12 @@ def out_of_date(stages: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
     Where DVC cannot tell, because another DVC process is at work, all of them.
     """
-    told = process.run(*DVC, "status", "--json")
-    if told.returncode and process.is_locked(told.stderr):
+    status = process.run(*DVC, "status", "--json")
+    if status.returncode and process.is_locked(status.stderr):
         return dict(stages)
-    if told.returncode:
-        raise StageFailed(f"dvc status: exited with {told.returncode}\n{told.stderr}", INTERNAL)
-    stale = set(json.loads(told.stdout))
+    if status.returncode:
+        raise StageFailed(f"dvc status: exited with {status.returncode}\n{status.stderr}", INTERNAL)
+    stale = set(json.loads(status.stdout))
     for stage in TopologicalSorter(stages).static_order():
         if not stale.isdisjoint(stages[stage]):
             stale.add(stage)

@@ -27,8 +27,8 @@ def finetune(
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.tasks.finetune import Outputs, TaskRun, fine_tune
 
-    asked = TaskRun(out.name, task, arm, Checkpoint.load(init), params, data)
-    fine_tune(asked, Outputs(out, predictions, metrics), work, run)
+    request = TaskRun(out.name, task, arm, Checkpoint.load(init), params, data)
+    fine_tune(request, Outputs(out, predictions, metrics), work, run)
 
 
 STAGE = Stage(finetune)

@@ -158,8 +158,8 @@ def add_task(
 
     with user_errors():
         options = {"type": type, "format": format, "encoding": encoding}
-        told = said(pairs(columns or []), **options, separator=separator, tag_scheme=tag_scheme)
-        task = prepare(files, name, told, PARAMS)
+        given = said(pairs(columns or []), **options, separator=separator, tag_scheme=tag_scheme)
+        task = prepare(files, name, given, PARAMS)
         print(task.shown)
         if not yes and not sys.stdin.isatty():
             print("nothing written: --yes writes it")

@@ -111,15 +111,15 @@ def _task(
 
 
 def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str], worth: float) -> list[Ranking]:
-    found = []
+    rankings = []
     for name in dict.fromkeys(task.task for task in tasks):
         own = [task for task in tasks if task.task == name]
         bases = {task.base: {arm.name: arm for arm in task.arms} for task in own}
         runs = {study_key(arm, base): each for base in bases for arm, each in results[name, base].arms.items()}
         first = results[name, own[0].base]
         study = Study(runs, first.rows.groups, first.study.confidence, limits(first.metric))
-        found.append(ranking(name, own[0].metric, bases, published, study, worth))
-    return [each for each in found if each is not None]
+        rankings.append(ranking(name, own[0].metric, bases, published, study, worth))
+    return [each for each in rankings if each is not None]
 
 
 # ---- costs

@@ -85,8 +85,8 @@ def judged(
         one_more: what one more replicate of all steps would cost.
     """
     primary = family(tasks)
-    found = judge([step.difference for step in primary], worth, confidence)
-    judgements = dict(zip(map(id, primary), found, strict=True))
+    judged = judge([step.difference for step in primary], worth, confidence)
+    judgements = dict(zip(map(id, primary), judged, strict=True))
 
     def of_step(step: Step, task: Task) -> Step:
         verdict: Verdict
@@ -124,21 +124,21 @@ def _needed(question: QuestionSpread, task: Task, worth: float, replicate: float
 
 def replicated(tasks: Sequence[Task], level: float) -> list[Replicated]:
     """Every primary question that several tasks of a base ask and answer with replicates."""
-    asked: dict[tuple[str, str], list[tuple[Step, Difference]]] = {}
+    answers_of: dict[tuple[str, str], list[tuple[Step, Difference]]] = {}
     for task in tasks:
         for step in task.steps:
             if step.primary and (step.replicates or 0) > 1 and step.difference is not None and step.difference.testable:
-                asked.setdefault((step.name, task.base), []).append((step, step.difference))
-    several = {key: answers for key, answers in asked.items() if len(answers) > 1}
+                answers_of.setdefault((step.name, task.base), []).append((step, step.difference))
+    several = {key: answers for key, answers in answers_of.items() if len(answers) > 1}
     each = level / (2 * max(1, len(several)))  # two directions of every question
-    found = []
+    repeated = []
     for (name, base), answers in several.items():
         step, differences = answers[0][0], [difference for _, difference in answers]
         gains, losses = (
             tasks_with_effect([_one_sided(own, up=up) for own in differences], each) for up in (True, False)
         )
-        found.append(Replicated(name, step.question, step.variant, base, len(differences), gains, losses))
-    return found
+        repeated.append(Replicated(name, step.question, step.variant, base, len(differences), gains, losses))
+    return repeated
 
 
 def _one_sided(difference: Difference, *, up: bool) -> float:
@@ -226,8 +226,8 @@ def _standings(
     repeated = [each if each is not None and is_repeated(*key, each) else None for key, each in differences.items()]
     adjusted = iter(adjusted_p([each.p for each in repeated if each is not None and each.p is not None]))
     judgements: dict[tuple[str, str], tuple[float | None, Verdict]] = {}
-    found = zip(differences.items(), repeated, verdicts(repeated, worth, study.confidence), strict=True)
-    for (key, difference), tested, verdict in found:
+    judged = zip(differences.items(), repeated, verdicts(repeated, worth, study.confidence), strict=True)
+    for (key, difference), tested, verdict in judged:
         p_holm = next(adjusted) if tested is not None and tested.testable else None
         is_once = tested is None and difference is not None and difference.testable
         judgements[key] = p_holm, "one_draw" if is_once else verdict

@@ -115,11 +115,11 @@ class _Transfers:
 
         Bases, corpora and tasks have different names, so the keys of two stages are never equal.
         """
-        found = [(f"{RANDOM}-{base}", f"{SCRATCH}/{base}", base, 0) for base in self._random]
-        found += [(base, f"{PRETRAIN}/{base}", base, 0) for base in self.recipe.bases]
+        checkpoints = [(f"{RANDOM}-{base}", f"{SCRATCH}/{base}", base, 0) for base in self._random]
+        checkpoints += [(base, f"{PRETRAIN}/{base}", base, 0) for base in self.recipe.bases]
         for stage, table in ((DOMAIN_TRANSFER, self.domain), (TASK_TRANSFER, self.task)):
-            found += [(key, f"{stage}/{key}", each.base, each.replicate) for key, each in table.items()]
-        return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in found}
+            checkpoints += [(key, f"{stage}/{key}", each.base, each.replicate) for key, each in table.items()]
+        return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in checkpoints}
 
     def _entry(self, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
         values = {} if stage == FINETUNE else _measured_with(self.recipe, names["base"])

@@ -237,13 +237,13 @@ def read(path: Path = PARAMS) -> Recipe:
 
 def errors(recipe: Recipe) -> list[UserError]:
     """All that is wrong in the values that some entry has, and overrides that none has."""
-    found = [
+    wrong = [
         failure
         for section in SECTIONS
         for names in recipe.entries(section)
         for failure in failures_of(recipe.values, section, names)
     ]
-    return [*found, *_without_an_owner(recipe)]
+    return [*wrong, *_without_an_owner(recipe)]
 
 
 def _wrong_for_any_base(written: Mapping[str, Any], file: Path) -> list[UserError]:

@@ -113,8 +113,8 @@ def _classes(feature: Any) -> list[str] | None:
 def _named(value: Any, names: Sequence[str], place: str) -> Any:
     """Null where it is below 0: so test sets of the hub hide their labels."""
     if isinstance(value, list):
-        found = [_named(each, names, place) for each in value]
-        return None if None in found else found
+        labels = [_named(each, names, place) for each in value]
+        return None if None in labels else labels
     if value is None or value < 0:
         return None
     if value >= len(names):

@@ -270,8 +270,8 @@ def _name(value: object, name: str, column: str) -> str:
     if isinstance(value, str) and name == "group":
         value = value.strip()
     if not isinstance(value, str | int) or value == "":
-        found = "an empty cell" if isinstance(value, str) else kind(value)
-        raise BadRow(Code.COLUMNS, f"column '{column}': expected a name of the {name}, found {found}")
+        shown = "an empty cell" if isinstance(value, str) else kind(value)
+        raise BadRow(Code.COLUMNS, f"column '{column}': expected a name of the {name}, found {shown}")
     return whole(str(value), column)
 
 

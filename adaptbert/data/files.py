@@ -76,18 +76,18 @@ class Files:
         """Find the files and their digests; all errors of names are reported together."""
         if self.digests:
             return
-        found = list(self._names())
+        names = list(self._names())
         if self.head is not None:
-            self.is_whole &= len(found) <= MOST_FILES
-            del found[MOST_FILES:]
+            self.is_whole &= len(names) <= MOST_FILES
+            del names[MOST_FILES:]
         failures: list[BadData] = []
-        for name in found:
+        for name in names:
             try:
                 check_regular(self._place(name), str(self._place(name)))
             except BadData as error:
                 failures.append(error)
         raise_all(failures)
-        self.digests = {name: self._digest(name) for name in found}
+        self.digests = {name: self._digest(name) for name in names}
 
     def _names(self) -> Iterator[str]:
         """Of the files; those of a folder by their path in it."""

@@ -114,8 +114,8 @@ def label_studio(file: SourceFile) -> Iterator[Row]:
         if row.problem or not output:
             yield row
         else:
-            found = marks.get(control, []) if file.layout.is_tagged else _chosen(marks.get(control), file.layout)
-            yield _annotated(file, row, found, _label_studio_span, f"{file.shown}[{row.line}]")
+            spans = marks.get(control, []) if file.layout.is_tagged else _chosen(marks.get(control), file.layout)
+            yield _annotated(file, row, spans, _label_studio_span, f"{file.shown}[{row.line}]")
 
 
 def looks_like_label_studio(text: str) -> bool:

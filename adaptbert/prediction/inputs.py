@@ -233,13 +233,13 @@ def _format(path: Path, declared: str | None) -> Format:
     if path.is_dir():
         raise BadData(Code.FILE, path, "is a folder", "name one file of it")
     check_regular(path, str(path))
-    found = format_of(path, named)
-    if found is None:
+    kind = format_of(path, named)
+    if kind is None:
         remedy = f"known: {KNOWN}; or write --format"
         raise BadData(Code.FILE, path, "the name tells no known format", remedy)
-    if FORMATS[found].made_of == "columns":
+    if FORMATS[kind].made_of == "columns":
         check_name(path)
-    return found
+    return kind
 
 
 def _misfit(problem: str, remedy: str) -> BadParams:

@@ -159,8 +159,8 @@ def splits_of(words: Sequence[str]) -> dict[str, Path]:
         named, _, path = word.partition("=")
         split: str | None = named
         if named not in SPLITS or not path:
-            told = {each for part in _PARTS.split(Path(word).name.lower()) if (each := _split_of(part))}
-            split, path = told.pop() if len(told) == 1 else None, word
+            splits = {each for part in _PARTS.split(Path(word).name.lower()) if (each := _split_of(part))}
+            split, path = splits.pop() if len(splits) == 1 else None, word
         if split is None and len(words) == 1:
             split = "train"
         if split is None or split in files:

@@ -71,8 +71,12 @@ def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
     rows = []
     for task in Comparison.read(Path(path)).tasks:
         for step in task.steps:
-            found = step.difference
-            interval = (found.mean, found.low, found.high, found.p) if found is not None else (None,) * 4
+            difference = step.difference
+            interval = (
+                (difference.mean, difference.low, difference.high, difference.p)
+                if difference is not None
+                else (None,) * 4
+            )
             rows.append(
                 {
                     "task": task.task,

@@ -119,8 +119,8 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     raw = folder / "raw" / source.key.rpartition(".")[2]  # messages call the set so
     raw.mkdir(parents=True)
     unreadable = _unreadable(source, own, raw, head)
-    found = unreadable or _invalid(recipe, source, raw, head, seen)
-    errors = found if head is None else [error for error in unreadable if error.code in _OF_FILES]
+    problems = unreadable or _invalid(recipe, source, raw, head, seen)
+    errors = problems if head is None else [error for error in unreadable if error.code in _OF_FILES]
     if (more := len(errors) - _MOST_ERRORS) > 1:
         place = recipe.at(source.key)
         last = BadData(
@@ -130,7 +130,7 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     seen.errors += errors
     is_known = isinstance(source, Task) and source.labels is not None
     silent = _OF_FILES | _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})
-    for error in found if head is not None else ():
+    for error in problems if head is not None else ():
         if error.code not in silent:
             seen.notices.append(f"{source.key}: {error.place}: {error.problem}; of the first {ROWS} rows of a file")
 

@@ -42,8 +42,8 @@ def check(recipe: Recipe) -> None:
         BadParams: as many as there are.
     """
     for rules in (BY_THEMSELVES, BETWEEN):
-        found = [error for rule in rules for error in rule(recipe)]
-        raise_all(list({str(error): error for error in found}.values()))  # entries share values, and so errors
+        broken = [error for rule in rules for error in rule(recipe)]
+        raise_all(list({str(error): error for error in broken}.values()))  # entries share values, and so errors
 
 
 # ---- what there is
@@ -309,8 +309,8 @@ def _alone(recipe: Recipe) -> Iterator[str]:
 def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
     """Why there will be no verdict: no task asks a primary question, or steps are trained once."""
     primary, own = recipe.compare.primary, recipe.compare.questions
-    asked = [pair for _, climbs, arms in _climbs(recipe) for pair in (*pairs(arms), *named_pairs(climbs, own))]
-    questions = list(dict.fromkeys(pair.question for pair in asked))
+    compared = [pair for _, climbs, arms in _climbs(recipe) for pair in (*pairs(arms), *named_pairs(climbs, own))]
+    questions = list(dict.fromkeys(pair.question for pair in compared))
     answered = {*questions} & {name.partition("/")[0] for name in primary}
     if not answered:
         lacking = f"no task has the arms for {' or '.join(primary) or 'a question'}, so there will be no verdict"

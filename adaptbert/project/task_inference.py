@@ -85,11 +85,11 @@ def said(columns: Mapping[str, str], **options: str | None) -> Said:
         "--separator": options["separator"] and "multi-label",
         **{f"--columns {field}": name for name, field in _FOUND.items() if field in columns},
     }
-    told = {option: name for option, name in types.items() if name}
-    if len(set(told.values())) > 1:
-        problem = " and ".join(f"{option} is for {name}" for option, name in told.items())
+    types_of_options = {option: name for option, name in types.items() if name}
+    if len(set(types_of_options.values())) > 1:
+        problem = " and ".join(f"{option} is for {name}" for option, name in types_of_options.items())
         raise BadParams(Code.CONTRADICTION, "add-task", problem, "leave one of them out")
-    return Said(columns, **cast(Any, {**options, "type": next(iter(told.values()), None)}))
+    return Said(columns, **cast(Any, {**options, "type": next(iter(types_of_options.values()), None)}))
 
 
 class Inferred(NamedTuple):
@@ -252,13 +252,13 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
             problem = f"{file.path} has no column '{column}'{nearest(column, file.columns)}"
             raise BadParams(Code.UNKNOWN_KEY, f"--columns {field}", problem, f"it has {', '.join(file.columns)}")
     fixed = {("label" if field in _FOUND.values() else field): column for field, column in said.columns.items()}
-    asked = [fields for fields, types in ROWS.items() if said.type in (None, *types)]
-    fits = [chosen for fields in asked if (chosen := _fields(file, fields, fixed))]
+    possible = [fields for fields, types in ROWS.items() if said.type in (None, *types)]
+    fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed))]
     there = ", ".join(file.columns)
     if not fits:
-        needed = asked[-1]
+        needed = possible[-1]
         example = " ".join(f"--columns {field}=COLUMN" for field in needed)
-        pair = "" if len(asked) == 1 else "; of a pair of texts: --columns text_a=COLUMN --columns text_b=COLUMN"
+        pair = "" if len(possible) == 1 else "; of a pair of texts: --columns text_a=COLUMN --columns text_b=COLUMN"
         problem = f"which columns are {' and '.join(needed)}? There are {there}"
         raise file.unclear(problem, f"name them: {example}{pair}")
     if len(fits) > 1:

@@ -47,25 +47,27 @@ def answers(comparison: Comparison) -> list[Text]:
     if not comparison.tasks:
         return [t("No task was fine-tuned, so no step was compared.")]
     bases = [_of_bases(each) for each in comparison.rankings]
-    asked = [(task, step) for task in comparison.tasks for step in task.steps]
-    if not asked:
+    compared = [(task, step) for task in comparison.tasks for step in task.steps]
+    if not compared:
         return bases or [t("No step was compared on any task.")]
-    primary = dict.fromkeys(step.name for _, step in asked if step.primary)
-    said = [_answer([(task, step) for task, step in asked if step.name == name], comparison.worth) for name in primary]
-    said = said or [t("No primary question was asked, so there is no verdict.")]
-    return [*bases, *said, *_on_several_tasks(comparison), repeated(comparison)]
+    primary = dict.fromkeys(step.name for _, step in compared if step.primary)
+    verdicts = [
+        _answer([(task, step) for task, step in compared if step.name == name], comparison.worth) for name in primary
+    ]
+    verdicts = verdicts or [t("No primary question was asked, so there is no verdict.")]
+    return [*bases, *verdicts, *_on_several_tasks(comparison), repeated(comparison)]
 
 
-def _answer(asked: list[tuple[Task, Step]], worth: float) -> Text:
+def _answer(compared: list[tuple[Task, Step]], worth: float) -> Text:
     """One question on all tasks: verdict after verdict, each with its differences and their intervals."""
     by_verdict: dict[Verdict, list[Text]] = {}
-    for task, step in asked:
+    for task, step in compared:
         by_verdict.setdefault(step.verdict, []).append(_size(task.name, step.difference))
     parts = [
         t("{name} ({of})", name=_verdict(verdict, worth), of=joined(sizes, "; ", "；"))
         for verdict, sizes in by_verdict.items()
     ]
-    question = step_name(asked[0][1].question, asked[0][1].variant)
+    question = step_name(compared[0][1].question, compared[0][1].variant)
     return t("{question}: {answers}.", question=question, answers=joined(parts, "; ", "；"))
 
 

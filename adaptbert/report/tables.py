@@ -113,12 +113,12 @@ def steps(tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
     columns = [_name(t("Step")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Step"))]
     columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("Price"), in_text=False)]
-    asked = [(step, task) for task in tasks for step in task.steps]
-    order = [*QUESTIONS, *(step.question for step, _ in asked)]  # those that params.yaml names come last
-    names = list(dict.fromkeys(step.name for step, _ in asked))
-    asked.sort(key=lambda each: (order.index(each[0].question), names.index(each[0].name)))
+    compared = [(step, task) for task in tasks for step in task.steps]
+    order = [*QUESTIONS, *(step.question for step, _ in compared)]  # those that params.yaml names come last
+    names = list(dict.fromkeys(step.name for step, _ in compared))
+    compared.sort(key=lambda each: (order.index(each[0].question), names.index(each[0].name)))
     rows = []
-    for step, task in asked:
+    for step, task in compared:
         name = t("{name} ({of})", name=step_name(step.question, step.variant), of=f"`{step.arm} − {step.other}`")
         cells = [Cell(name, step.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
         rests_on = [behind(step.difference, step, task)] if step.difference is not None else []
@@ -235,11 +235,13 @@ def search(task: Task) -> Table:
     ]
     rows = []
     for arm in task.arms:
-        for found in arm.searches:
-            notes = [t("replicate {n}", n=found.replicate)] if len(arm.searches) > 1 else []
-            values = (found.learning_rate, found.global_batch_size, found.epochs, found.trials)
+        for search in arm.searches:
+            notes = [t("replicate {n}", n=search.replicate)] if len(arm.searches) > 1 else []
+            values = (search.learning_rate, search.global_batch_size, search.epochs, search.trials)
             name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
-            rows.append((task.base, [name, *(Cell(same(plain(value)), value) for value in values), *_cost(found.cost)]))
+            rows.append(
+                (task.base, [name, *(Cell(same(plain(value)), value) for value in values), *_cost(search.cost)])
+            )
     title = t("Hyper-parameter search on the dev split; the cost of all trials, which no other table includes")
     return Table(f"table-search-{task.anchor}", title, [*columns, *_COST], rows)
 
@@ -247,10 +249,10 @@ def search(task: Task) -> Table:
 def classes(task: Task) -> Table:
     """Precision, recall and F1 of every class of the chosen arm."""
     columns = [_name(t("Class")), Column(t("Precision")), Column(t("Recall")), Column(same("F1")), Column(t("Support"))]
-    found = task.inspection.classes if task.inspection is not None else []
+    scored = task.inspection.classes if task.inspection is not None else []
     rows = [
         (task.base, [Cell(same(each.label), each.label), *map(_share, each.means), _count(each.support)])
-        for each in found
+        for each in scored
     ]
     title = t("All classes: means over runs; support is how often the class is the right answer")
     return Table(f"table-classes-{task.anchor}", title, columns, rows)

@@ -262,8 +262,8 @@ def of_checkpoints(request: dict[str, Any], own: Path) -> Iterator[tuple[str, di
 def main() -> None:
     request = json.loads(sys.argv[1])
     own = Path(request["own"])
-    found = [*said(request, own), *of_checkpoints(request, own)]
-    values = {f"{name}:{key}": value for name, each in found for key, value in each.items()}
+    cases = [*said(request, own), *of_checkpoints(request, own)]
+    values = {f"{name}:{key}": value for name, each in cases for key, value in each.items()}
     print(BEGIN + json.dumps(values))
 
 

@@ -99,8 +99,10 @@ def _decided_by(preset: Path) -> dict[str, str]:
     content = [file.read_bytes() for file in sorted(own.iterdir())]
     shutil.rmtree(own)
     four_types = outputs.digest(b"\n".join([smoke.encode(), json.dumps(document).encode(), *content]))
-    asked = json.dumps([schema[key] for key in ASKED])
-    catalogue = outputs.digest(b"\n".join([four_types.encode(), asked.encode(), (HERE / "messages.py").read_bytes()]))
+    requested = json.dumps([schema[key] for key in ASKED])
+    catalogue = outputs.digest(
+        b"\n".join([four_types.encode(), requested.encode(), (HERE / "messages.py").read_bytes()])
+    )
     return {SMOKE: smoke[:12], FOUR_TYPES: four_types[:12], MESSAGES: catalogue[:12]}
 
 
@@ -127,8 +129,8 @@ def _messages(root: Path) -> dict[str, outputs.Values]:
     schema = recipes.schema_of(recipes.load(root / "presets/smoke.yaml"))
     request = {key: schema[key] for key in ASKED} | {"own": recipes.OWN}
     request["plan"] = recipes.plan_of(root, schema)
-    found = _run(root, "-P", str(HERE / "messages.py"), json.dumps(request), module=False)
-    return {"messages": json.loads(found.rpartition(messages.BEGIN)[2])}
+    printed = _run(root, "-P", str(HERE / "messages.py"), json.dumps(request), module=False)
+    return {"messages": json.loads(printed.rpartition(messages.BEGIN)[2])}
 
 
 def clone(sha: str, work: Path, part: str) -> Path:

@@ -138,10 +138,10 @@ def _answers(split: str, size: int) -> dict[str, Any]:
                 "answer_start": len(" ".join(words[:place])) + (place > 0),
             }
             known = {"answers": [answer], "is_impossible": False}
-            asked = f"what follows {words[place - 1]} {number}" if place else f"what is first {number}"
+            wording = f"what follows {words[place - 1]} {number}" if place else f"what is first {number}"
             unknown: dict[str, Any] = {"answers": [], "is_impossible": True}
             fields = unknown if (number + question) % 7 == 6 else known
-            questions.append({"id": f"{split}-{number}-{question}", "question": asked, **fields})
+            questions.append({"id": f"{split}-{number}-{question}", "question": wording, **fields})
         articles.append({"title": f"{split} {number}", "paragraphs": [{"context": context, "qas": questions}]})
     bad = [
         {"id": f"{split}-bad-{start}", "question": "where", "answers": [{"text": "sea", "answer_start": start}]}

@@ -251,9 +251,9 @@ def test_equal_commits(
     is_dirty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing may differ, so no entry of the table is idle; the result is kept only on demand."""
-    found = {"values": kinds(project(tmp_path / "project")), "seconds": {}}
+    recorded = {"values": kinds(project(tmp_path / "project")), "seconds": {}}
     monkeypatch.setattr(record, "commit", lambda revision: f"sha of {revision}")
-    monkeypatch.setattr(record, "record", lambda *_, **__: found)
+    monkeypatch.setattr(record, "record", lambda *_, **__: recorded)
     monkeypatch.setattr(record, "is_dirty", lambda: is_dirty)
     monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
     assert command(monkeypatch, "one", "one") == 0

@@ -76,16 +76,16 @@ EVERY = {
 def test_every_question_is_answered_where_its_roles_exist_and_an_odd_arm_is_in_none() -> None:
     odd = Climb(is_random=True, corpora=("news",))
     assert role(odd) is None
-    asked = compared_arms(odd=odd, **EVERY)
-    assert asked == QUESTIONS
-    assert list(asked) == list(QUESTIONS)
+    compared = compared_arms(odd=odd, **EVERY)
+    assert compared == QUESTIONS
+    assert list(compared) == list(QUESTIONS)
 
 
 def test_an_arm_that_is_fine_tuned_otherwise_is_in_no_step() -> None:
-    """A frozen encoder beside a trained one would be called a gain of pre-training."""
+    """One that is trained for one epoch, beside one that is trained for ten, would be called a loss."""
     arms = {"scratch": SCRATCH, "general": GENERAL, "probe": GENERAL, "domain": LAW}
-    asked = [[pair.name for pair in pairs(without_variants(arms, own))] for own in ({"probe"}, {"probe", "general"})]
-    assert asked == [["pretrain", "domain_transfer", "climb"], ["climb"]]
+    compared = [[pair.name for pair in pairs(without_variants(arms, own))] for own in ({"probe"}, {"probe", "general"})]
+    assert compared == [["pretrain", "domain_transfer", "climb"], ["climb"]]
 
 
 def test_a_false_name_makes_no_step() -> None:

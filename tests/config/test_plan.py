@@ -105,21 +105,21 @@ def test_an_entry_has_the_overrides_that_it_differs_by() -> None:
         "domain_task": {"finetune": {"dropout": 0.3}},
     }
     tables = expanded(overrides=overrides)
-    found = {
+    entries = {
         f"{stage}@{key}": entry.values["overrides"]
         for stage in CHANGED
         for key, entry in getattr(tables, stage).items()
         if "overrides" in entry.values
     }
-    assert found.pop("pretrain@small") == {"small": more}
-    assert found.pop("domain_transfer@domain-small-1") == {"domain": more}
-    assert found.pop("finetune@mention-domain_task-small-1") == {
+    assert entries.pop("pretrain@small") == {"small": more}
+    assert entries.pop("domain_transfer@domain-small-1") == {"domain": more}
+    assert entries.pop("finetune@mention-domain_task-small-1") == {
         "small": more,
         "mention": {"epochs": 6},
         "domain_task": {"dropout": 0.3},
     }
-    assert {key.partition("@")[0] for key in found} == {"finetune"}
-    assert all(values["small"] == more for values in found.values())
+    assert {key.partition("@")[0] for key in entries} == {"finetune"}
+    assert all(values["small"] == more for values in entries.values())
     assert tables.finetune["mention-domain_task-small-1"].has_own_values
     assert not tables.finetune["mention-domain-small-1"].has_own_values
 
@@ -149,9 +149,9 @@ def test_values_are_in_the_entries_of_the_stages_that_read_them(
     assert {stage for stage in before if before[stage] != after[stage]} == touched
     assert all({*before[stage]} == {*after[stage]} for stage in before)
     plan_file.write(expanded(), tmp_path / "plan.json")
-    found = plan_file.errors(recipe(**changes), path=tmp_path / "plan.json")
-    assert bool(found) == bool(touched)
-    assert all("older than params.yaml: different: " in error.problem for error in found)
+    errors = plan_file.errors(recipe(**changes), path=tmp_path / "plan.json")
+    assert bool(errors) == bool(touched)
+    assert all("older than params.yaml: different: " in error.problem for error in errors)
 
 
 # --- whatever the names are

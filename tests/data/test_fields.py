@@ -47,12 +47,12 @@ def test_a_pattern_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_pattern_that_is_none(pattern: str, replacement: str, words: str | None) -> None:
-    found = list(contradictions(Corpus(path="a.txt", replace=[[pattern, replacement]])))
+    refused = list(contradictions(Corpus(path="a.txt", replace=[[pattern, replacement]])))
     if words is None:
-        assert found == []
+        assert refused == []
         return
-    assert words in str(found[0])
-    assert found[0].remedy == "mend the regular expression"
+    assert words in str(refused[0])
+    assert refused[0].remedy == "mend the regular expression"
 
 
 USUAL = [

@@ -589,15 +589,15 @@ ODD: dict[str, tuple[Layout, str, dict[str, str], dict[str, Any], list[int], set
 @pytest.mark.parametrize("case", ODD)
 def test_odd_sets(tmp_path: Path, case: str) -> None:
     layout, suffix, files, values, errors, rejected = ODD[case]
-    found = stored(tmp_path, layout, suffix, files, **values)
-    assert found["errors"] == errors
-    assert found.get("rejected", set()) == rejected
+    outcome = stored(tmp_path, layout, suffix, files, **values)
+    assert outcome["errors"] == errors
+    assert outcome.get("rejected", set()) == rejected
 
 
 def test_names_of_labels_are_no_numbers(tmp_path: Path) -> None:
-    found = stored(tmp_path, CLASS, "csv", each("text,label\nSPLIT a,NA\nSPLIT b,007\nSPLIT c,7\n"))
-    assert (found["errors"], found["rejected"]) == ([], set())
-    assert [row["label"] for row in found["kept"]["train"]] == ["NA", "007", "7"]
+    outcome = stored(tmp_path, CLASS, "csv", each("text,label\nSPLIT a,NA\nSPLIT b,007\nSPLIT c,7\n"))
+    assert (outcome["errors"], outcome["rejected"]) == ([], set())
+    assert [row["label"] for row in outcome["kept"]["train"]] == ["NA", "007", "7"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
@@ -608,9 +608,9 @@ def test_labels_in_one_text_that_names_its_separator(tmp_path: Path, suffix: str
         file = lines(*({"text": text, "labels": cell} for text, cell in pairs))
     else:
         file = "\n".join({"csv": ",", "tsv": "\t"}[suffix].join(pair) for pair in [("text", "labels"), *pairs]) + "\n"
-    found = stored(tmp_path, LABELS, suffix, each(file), separator=";")
-    assert (found["errors"], found["rejected"]) == ([], set())
-    assert [row["labels"] for row in found["kept"]["dev"]] == [["x", "y"], ["x"], [], ["x", "y"], []]
+    outcome = stored(tmp_path, LABELS, suffix, each(file), separator=";")
+    assert (outcome["errors"], outcome["rejected"]) == ([], set())
+    assert [row["labels"] for row in outcome["kept"]["dev"]] == [["x", "y"], ["x"], [], ["x", "y"], []]
 
 
 @pytest.mark.parametrize(
@@ -628,7 +628,7 @@ def test_labels_that_are_renamed(tmp_path: Path, layout: Layout, outputs: Any, e
     given_cells = [["word", f"SPLIT{n}"] if layout.is_tagged else f"SPLIT{n}" for n in range(2)]
     content = lines(*({given_column: cell, output: value} for cell, value in zip(given_cells, outputs, strict=True)))
     scheme = {"tag_scheme": "bio"} if layout == SPANS else {}
-    found = stored(tmp_path, layout, "jsonl", each(content), map_labels={"Neg": "neg"}, **scheme)
-    assert found["errors"] == []
-    assert found["kept"]["test"][1][output] == expected
+    outcome = stored(tmp_path, layout, "jsonl", each(content), map_labels={"Neg": "neg"}, **scheme)
+    assert outcome["errors"] == []
+    assert outcome["kept"]["test"][1][output] == expected
     assert read_json(tmp_path / "raw/manifest.json")["map_labels"] == {"Neg": "neg"}

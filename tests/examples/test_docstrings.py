@@ -256,8 +256,8 @@ def test_sections_are_balanced_as_far_as_the_rows_allow(rows: dict[str, list[dic
 def test_a_sentence_with_two_labels_is_in_no_split() -> None:
     texts = [("a", "Lead", "x"), ("b", "Notes", "X!"), ("c", "Notes", "y"), ("d", "See", "z")]
     every = [docstrings.Sentence(name, name, title, (docstrings.Segment("", text),)) for name, title, text in texts]
-    found = labelled(every, section, dict.fromkeys(("train", "dev", "test"), 9))
-    assert [row["id"] for split in found.values() for row in split] == ["c"]
+    splits = labelled(every, section, dict.fromkeys(("train", "dev", "test"), 9))
+    assert [row["id"] for split in splits.values() for row in split] == ["c"]
 
 
 def test_mentions_are_legal_bio_without_back_ticks(rows: dict[str, list[dict[str, Any]]]) -> None:

@@ -44,8 +44,8 @@ def assert_as_evaluated(answers: list[dict[str, Any]], project: Project, task: s
 
 def answers(project: Project, task: str, rows: list[Any] | None = None, **options: Any) -> list[dict[str, Any]]:
     """To 40 rows, with probabilities where nothing else is said."""
-    asked = rows_of(project, task)[:40] if rows is None else rows
-    return Predictor.load(model(project, task)).predict(asked, **(options or {"probabilities": True}))
+    requests = rows_of(project, task)[:40] if rows is None else rows
+    return Predictor.load(model(project, task)).predict(requests, **(options or {"probabilities": True}))
 
 
 @pytest.mark.parametrize("task", KINDS)

@@ -20,8 +20,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def at(key: str, **changes: Any) -> list[UserError]:
     """The errors of one key."""
-    found = named_files.check(recipe(**changes))
-    return [error for _, error in found if ".".join(error.place.keys) == key]
+    errors = named_files.check(recipe(**changes))
+    return [error for _, error in errors if ".".join(error.place.keys) == key]
 
 
 # --- what has no end

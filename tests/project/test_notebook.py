@@ -70,9 +70,9 @@ def test_the_differences_are_a_table() -> None:
     for row, (task, base, step) in zip(differences, steps, strict=True):
         assert (row["task"], row["base"], row["question"]) == (task, base, step["name"])
         assert (row["arm"], row["other"], row["verdict"]) == (step["arm"], step["other"], step["verdict"])
-        found = step["difference"]
+        difference = step["difference"]
         assert [row[key] for key in ("difference", "low", "high", "p")] == [
-            found[key] for key in ("mean", "low", "high", "p")
+            difference[key] for key in ("mean", "low", "high", "p")
         ]
         assert (row["p_holm"] == step["p_holm"]) if row["primary"] else row["p_holm"] != row["p_holm"]
 

@@ -122,20 +122,15 @@ def test_where_each_step_was_trained_once_nothing_says_that_it_helps(tmp_path: P
     """Domain text seems to help beyond all doubt, and five seeds and all test rows agree; there is one replicate."""
     accuracy = ACCURACY | {"general_long": 0.50, "domain": 0.90, "domain_task": 0.60}
     sure = compared(simulate(tmp_path, seeds=range(1, 6), accuracy=accuracy))
-    for task in sure.tasks:
-        for step in task.steps:
-            expected = ("one_draw" if step.primary else "descriptive", None, None)
-            assert (step.verdict, step.p_holm, step.needed) == expected
-        assert known(known(known(task.step("domain_text")).difference).low) > 0.1, "the weights differ without doubt"
     page = render(sure)
     assert claims(page) == []
     assert set(re.findall(r'class="(?:chip|whisker|mean) verdict-(\w+)"', page)) == {"one_draw", "descriptive"}
 
 
 def test_what_counts_as_a_claim_is_found_where_steps_were_repeated(repeated: Comparison) -> None:
-    found = " ".join(claims(render(repeated)))
+    claimed = " ".join(claims(render(repeated)))
     for claim in ("worth it", "On at least 2 of these 2 tasks", "Which steps helped?", "值得", "在这 2 个任务中"):
-        assert claim in found
+        assert claim in claimed
 
 
 @pytest.mark.parametrize(

@@ -178,8 +178,8 @@ def test_the_masking_audit_is_reported(comparison: Comparison) -> None:
 def test_choice_and_cost_of_a_search_are_reported(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert tables.search(task).rows == []
-    found = [Search(replicate, 2, 2.5e-4, 16, 3.0, Cost(12_300_000, 456.78)) for replicate in (1, 2)]
-    arms = [replace(arm, searches=found) if arm.name == "domain" else arm for arm in task.arms]
+    searches = [Search(replicate, 2, 2.5e-4, 16, 3.0, Cost(12_300_000, 456.78)) for replicate in (1, 2)]
+    arms = [replace(arm, searches=searches) if arm.name == "domain" else arm for arm in task.arms]
     rows = tables.search(replace(task, arms=arms)).rows
     assert [note.en for _, row in rows for note in row[0].notes] == ["replicate 1", "replicate 2"]
     assert [cell.text.en for cell in rows[0][1][1:]] == ["0.00025", "16", "3", "2", "12.3", "457"]

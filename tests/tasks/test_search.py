@@ -108,8 +108,8 @@ def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched:
 
 def diverge(monkeypatch: pytest.MonkeyPatch, config: Search, number: int) -> None:
     """The first trials of a search have losses that are no numbers, from the second step on."""
-    step, found = FineTuning.training_step, search(config, USUAL, lambda _: 0.0)
-    rates = [values["learning_rate"] for values, _ in found[:number]]
+    step, trials = FineTuning.training_step, search(config, USUAL, lambda _: 0.0)
+    rates = [values["learning_rate"] for values, _ in trials[:number]]
 
     def spoilt(self: Any, *arguments: Any) -> Any:
         loss = step(self, *arguments)
