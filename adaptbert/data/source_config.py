@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from adaptbert.config.schema.section import Contradiction, contradiction
 from adaptbert.config.schema.sources import Source, Task
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 
-OF_SOME_TARGETS = ("tag_scheme", "repair_tags", "no_answer", "range", "positive", "separator", "labels", "map_labels")
-"""Keys that belong to some targets; `TargetSpec.takes` says to which."""
+_OF_SOME_TARGETS = dict.fromkeys(key for target in TARGETS.values() for key in target.takes)
+"""Keys that belong to some targets, in the order of their messages."""
 
 
 def has_character_marks(source: Source) -> bool:
@@ -62,7 +63,7 @@ def _fields(source: Source, layout: Layout) -> Iterator[Contradiction]:
 
 def _of_target(task: Task, layout: Layout) -> Iterator[Contradiction]:
     target, marks = layout.output, has_character_marks(task)
-    for key in OF_SOME_TARGETS:
+    for key in _OF_SOME_TARGETS:
         value = task.span_scheme if key == "tag_scheme" else getattr(task, key)
         if value is not None and key not in target.takes:
             yield contradiction(f"type '{task.type}' takes no '{key}'", "leave it out")

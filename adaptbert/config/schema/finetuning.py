@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import FromWeights, Section, Seed, contradiction
-from adaptbert.config.schema.training import Rate, Training
+from adaptbert.config.schema.training import Fraction, Rate, Training
 
 Count = Annotated[int, Field(gt=0, le=bounds.ROWS)]
 Size = Annotated[int, Field(gt=0, le=bounds.BATCH_EXAMPLES)]
@@ -83,20 +83,16 @@ class Finetune(Training):
     epochs: Epochs = 4
     """Passes over the training rows; a fraction is allowed."""
     learning_rate: Annotated[Rate, FromWeights(4e-4, 3e-5)]
-    """At its highest, after the warm-up."""
-    warmup_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
-    betas: list[Annotated[float, Field(ge=0, lt=1)]] = [0.9, 0.999]
-    """Decay of the running means of the gradient and of its square."""
+    warmup_fraction: Fraction = 0.1
+    betas: list[Fraction] = [0.9, 0.999]
     epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-8
-    """Added to the denominator of AdamW."""
     global_batch_size: Size = 32
     """Examples an optimizer step."""
     micro_batch_size: Size = 32
     """Examples a forward pass."""
     max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)] = 128
     """Tokens of the longest example; `long_text` and `stride` say what becomes of a longer row."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    dropout: Fraction = 0.1
     """Of hidden states, attention and the input of the head."""
     long_text: LongText = "head"
     """Of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or all of it in

@@ -135,7 +135,7 @@ class Task(Source):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if self.pair and self.type not in ("multi-label", "regression"):
+        if self.pair and f"text-pair-{self.type}" not in SPECS:
             raise contradiction(
                 f"pair: true, and the type is {self.type}", "leave it out, or see text-pair-classification"
             )

@@ -6,7 +6,7 @@ common. Beside this table each has a head (adaptbert.tasks.heads) and scores (ad
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
@@ -147,7 +147,7 @@ TASK_TYPES: Mapping[TaskType, TaskTypeSpec] = {
     ),
     "sequence_labelling": TaskTypeSpec({"tokens": "texts"}, TokenOptions, aligned="tokens and tags"),
 }
-ONLY_SOME = ("long_text", "stride", "max_question", "max_answer", "decoder")
+ONLY_SOME = {key for of_rows in TASK_TYPES.values() for key in of_rows.options.model_fields}
 """Keys of `finetune` that only some task types have."""
 
 
@@ -247,13 +247,18 @@ class TaskSpec:
     """A task type.
 
     Attributes:
-        written: the keys of a task in params.yaml that name it.
+        other_keys: those of a task in params.yaml that name it where `type: <name>` does not.
     """
 
     name: Type
     task_type: TaskType
     target: Target
-    written: Mapping[str, Any]
+    other_keys: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The keys of a task in params.yaml that name it."""
+        return {"type": self.name, **self.other_keys}
 
     @property
     def rows(self) -> TaskTypeSpec:
@@ -286,19 +291,16 @@ class TaskSpec:
 SPECS: Mapping[str, TaskSpec] = {
     spec.name: spec
     for spec in (
-        TaskSpec("text-classification", "single_sentence", "class", {"type": "text-classification"}),
-        TaskSpec("text-pair-classification", "sentence_pair", "class", {"type": "text-pair-classification"}),
-        TaskSpec("multi-label", "single_sentence", "labels", {"type": "multi-label"}),
+        TaskSpec("text-classification", "single_sentence", "class"),
+        TaskSpec("text-pair-classification", "sentence_pair", "class"),
+        TaskSpec("multi-label", "single_sentence", "labels"),
         TaskSpec("text-pair-multi-label", "sentence_pair", "labels", {"type": "multi-label", "pair": True}),
-        TaskSpec("regression", "single_sentence", "number", {"type": "regression"}),
+        TaskSpec("regression", "single_sentence", "number"),
         TaskSpec("text-pair-regression", "sentence_pair", "number", {"type": "regression", "pair": True}),
-        TaskSpec("question-answering", "extractive_answer", "answer", {"type": "question-answering"}),
-        TaskSpec("token-classification", "sequence_labelling", "spans", {"type": "token-classification"}),
+        TaskSpec("question-answering", "extractive_answer", "answer"),
+        TaskSpec("token-classification", "sequence_labelling", "spans"),
         TaskSpec("token-tags", "sequence_labelling", "tags", {"type": "token-classification", "tag_scheme": "none"}),
     )
-}
-TARGETS_OF: Mapping[TaskType, tuple[Target, ...]] = {
-    task_type: tuple(spec.target for spec in SPECS.values() if spec.task_type == task_type) for task_type in TASK_TYPES
 }
 
 

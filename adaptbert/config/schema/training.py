@@ -8,21 +8,24 @@ from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Section, contradiction
 
 Precision = Literal["auto", "bf16-mixed", "32-true"]
-Beta = Annotated[float, Field(ge=0, lt=1)]
+Fraction = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0, le=1)]
 
 
 class Training(Section):
-    """AdamW with linear warm-up and decay, and the precision of the matrix products."""
+    """AdamW with linear warm-up and decay, and the precision of the matrix products.
+
+    A section that has another default declares the field again, and says its meaning only where that differs.
+    """
 
     learning_rate: Rate
     """At its highest, after the warm-up."""
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm (Devlin et al. 2019,
     appendix A.2)."""
-    warmup_fraction: Annotated[float, Field(ge=0, lt=1)]
+    warmup_fraction: Fraction
     """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
-    betas: list[Beta]
+    betas: list[Fraction]
     """Decay of the running means of the gradient and of its square."""
     epsilon: Annotated[float, Field(gt=0, lt=1)]
     """Added to the denominator of AdamW."""
@@ -33,7 +36,7 @@ class Training(Section):
     al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4). Left out: the same rate for all."""
     block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)] = 128
     """Tokens of a packed row; attention does not cross documents."""
-    dropout: Annotated[float, Field(ge=0, lt=1)]
+    dropout: Fraction
     precision: Precision = "auto"
     """Of the matrix products; weights and optimizer are float32 either way. `auto`: the faster one on this device."""
 
