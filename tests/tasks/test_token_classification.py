@@ -1,5 +1,6 @@
 """Words, pieces, windows and tags: each word finds back to its own tag, however long the row."""
 
+import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -9,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.data import tag_schemes
+from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.crf import GROUP_ROWS, groups
 from adaptbert.tasks.examples import Examples
-from tests.support import tiny, tiny_tasks
+from adaptbert.tasks.module import FineTuning
+from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.peak import peak
+from tests.support.short_runs import STEPS, first_batch, model_of
 
 CLASSES = ["O", "B-ATTR", "I-ATTR", "B-OBJ", "I-OBJ"]
 NOTHING: dict[str, float] = {}
@@ -150,3 +154,27 @@ def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
     answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert answers == [["O", "B-ATTR"], ["O"]]
     assert confidence.tolist() == pytest.approx([0.6, 1.0])
+
+
+def test_a_crf_is_trained_on_windows_as_well() -> None:
+    """A window that begins within a span is no mistake of the span: its loss stays that of a few words."""
+    head = tiny_tasks.head_of("sequence_labelling", "spans", stride=4, decoder="crf")
+    rows = [{"id": "a", "tokens": ["estimator"] + ["matrix"] * 30, "tags": ["B-OBJ"] + ["I-OBJ"] * 30}]
+    model = model_of(head, 0.0)
+    head = head.extend(model)
+    examples = head.examples(rows, tiny.tokenizer(), 12)
+    targets = head.targets(rows, examples)
+    assert len(examples) > 3
+    assert targets[:, 1].tolist() == [1] + [0] * 29 + [2]
+    module = FineTuning(model, head, tiny_params.optim(), STEPS)
+    assert 0 < float(module.training_step(batch_of(examples.labelled(targets), 64), 0).detach()) < 3
+
+
+def test_another_process_gets_one_crf_and_not_two() -> None:
+    """What the loss uses is what is trained there."""
+    head = tiny_tasks.head_of("sequence_labelling", "spans", decoder="crf")
+    model = model_of(head)
+    module = FineTuning(model, head.extend(model), tiny_params.optim(), STEPS)
+    sent: Any = pickle.loads(pickle.dumps(module))  # noqa: S301 - as ranks do
+    sent.training_step(first_batch(head.extend(model_of(head)), "sequence_labelling", target="spans"), 0).backward()
+    assert sent.model.crf.between.grad.abs().sum() > 0

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import FromWeights, Section, contradiction
+from adaptbert.config.schema.section import Contradiction, FromWeights, Section
 from adaptbert.config.schema.training import Fraction, Rate, Training
 
 SentenceObjective = Literal["none", "nsp", "sop"]
@@ -50,10 +50,10 @@ class Masking(Section):
     def _agree(self) -> Self:
         if (self.unit == "ngram") != (self.ngram is not None):
             state = "is missing" if self.ngram is None else "is given"
-            raise contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
+            raise Contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
         total = self.mask_share + self.random_share + self.keep_share
         if abs(total - 1) > 1e-9:
-            raise contradiction(
+            raise Contradiction(
                 f"mask_share {self.mask_share} + random_share {self.random_share} + keep_share {self.keep_share}"
                 f" is {total:g}, not 1"
             )
@@ -104,20 +104,14 @@ class MlmStep(Training):
         values = {name: value for name in BUDGET if (value := getattr(self, name)) is not None}
         if len(values) != 1:
             remedy = "keep one" if values else "write one, e.g. tokens: 6_000_000"
-            raise contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
+            raise Contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
         return self
 
     @model_validator(mode="after")
     def _divisible(self) -> Self:
-        if self.global_batch_tokens % self.micro_batch_tokens:
-            nearest = max(1, round(self.global_batch_tokens / self.micro_batch_tokens)) * self.micro_batch_tokens
-            raise contradiction(
-                f"global_batch_tokens {self.global_batch_tokens} is not a multiple of"
-                f" micro_batch_tokens {self.micro_batch_tokens}",
-                f"write global_batch_tokens: {nearest}",
-            )
+        self.check_batches("tokens")
         if self.block_size > self.micro_batch_tokens:
-            raise contradiction(
+            raise Contradiction(
                 f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}",
                 f"write block_size: {self.micro_batch_tokens}, or less",
             )

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 
 from adaptbert.config.schema.finetuning import Decoder, Finetune, LongText, Positions
-from adaptbert.config.schema.section import Section, contradiction
+from adaptbert.config.schema.section import Contradiction, Section
 
 TaskName = Literal[
     "text-classification",
@@ -50,7 +50,7 @@ class TextOptions(Section):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if (self.stride is not None) != (self.long_text == "windows"):
-            raise contradiction(f"long_text '{self.long_text}' and stride {self.stride}: windows need one, others none")
+            raise Contradiction(f"long_text '{self.long_text}' and stride {self.stride}: windows need one, others none")
         return self
 
     @classmethod
@@ -67,7 +67,7 @@ class PairOptions(Section):
     @classmethod
     def of(cls, values: Finetune) -> "PairOptions":
         if values.long_text == "windows":
-            raise contradiction("long_text 'windows' and a pair of texts", "write head or head_tail", key="long_text")
+            raise Contradiction("long_text 'windows' and a pair of texts", "write head or head_tail", key="long_text")
         return cls(long_text=values.long_text)
 
 
@@ -86,7 +86,7 @@ class AnswerOptions(Section):
         if room < 1:
             problem = f"max_question {question} leaves no room for the context in max_length {length}"
             remedy = f"write a max_question of at most {length - 4}, better a quarter of that"
-            raise contradiction(problem, remedy, key="max_question")
+            raise Contradiction(problem, remedy, key="max_question")
         shown = f"three less, and max_question {question} of them may be the question's"
         return cls(max_question=question, stride=_stride(values, room, shown), max_answer=answer)
 
@@ -117,7 +117,7 @@ def _stride(values: Finetune, room: int, held: str) -> int:
     stride = values.stride or (room + 2) // 2
     if stride > room:
         problem = f"stride {stride} leaves out tokens: max_length {values.max_length} holds {held}"
-        raise contradiction(problem, f"write a stride of at most {room}", key="stride")
+        raise Contradiction(problem, f"write a stride of at most {room}", key="stride")
     return stride
 
 
@@ -284,7 +284,7 @@ class TaskSpec:
         """
         if values.class_weights is not None and self.output.classes != "row":
             problem = f"class_weights and type '{self.name}': only texts and pairs with labels have them"
-            raise contradiction(problem, key="class_weights")
+            raise Contradiction(problem, key="class_weights")
         self.options(values)
 
 

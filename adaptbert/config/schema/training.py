@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import Section, contradiction
+from adaptbert.config.schema.section import Contradiction, Section
 
 Precision = Literal["auto", "bf16-mixed", "32-true"]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
@@ -43,5 +43,12 @@ class Training(Section):
     @model_validator(mode="after")
     def _two(self) -> Self:
         if len(self.betas) != 2:
-            raise contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
+            raise Contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
         return self
+
+    def check_batches(self, unit: str) -> None:
+        """Refuse a batch that micro-batches do not fill."""
+        whole, part = getattr(self, f"global_batch_{unit}"), getattr(self, f"micro_batch_{unit}")
+        if whole % part:
+            problem = f"global_batch_{unit} {whole} is not a multiple of micro_batch_{unit} {part}"
+            raise Contradiction(problem, f"write global_batch_{unit}: {max(1, round(whole / part)) * part}")
