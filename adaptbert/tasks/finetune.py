@@ -108,11 +108,9 @@ def _check(task: TaskRun) -> None:
     params, place, config, labels = task.params, f"params.yaml: finetune.{task.task}", task.start.config(), task.labels
     try:
         task.described.spec.check(params)
+        class_weights.check(params.class_weights, task.head().classes)
     except Contradiction as error:
-        raise BadParams(error.code, place, str(error), error.remedy) from None
-    weights = params.class_weights
-    if weights is not None and (unfit := class_weights.problem(weights, task.head().classes)):
-        raise BadParams(Code.CONTRADICTION, place, unfit, "give `balanced`, or each label its weight")
+        raise error.at(place) from None
     if params.label_counts is not None and params.label_counts[-1] >= labels:
         problem = f"label_counts {params.label_counts}, but there are {labels} labels, which are trained on anyway"
         raise BadParams(Code.CONTRADICTION, f"{place}.label_counts", problem, "give fewer")

@@ -20,9 +20,10 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.head import Float64, TaskHead, Weights
+from adaptbert.tasks.head import Decoded, TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
+from adaptbert.tasks.metrics.scoring import Scores
 from adaptbert.tasks.module import FineTuning, logits
 from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
 from adaptbert.training.document_stream import steps_of
@@ -161,23 +162,24 @@ class SeedRun:
         """
         return Cost(tokens=counts["tokens"], tflop=round(flop_of(self.params, config, counts) / 1e12, 3))
 
-    def evaluated(self, model: Any, head: TaskHead, on: Measured, tuned: dict[str, float] | None = None) -> "Evaluated":
-        """The answers of a model with its head to some rows.
+    def evaluated(
+        self, model: Any, head: TaskHead, on: Measured, tuned: Scores | None = None
+    ) -> tuple[Decoded, Scores, Scores]:
+        """The answers of a model with its head to some rows, their scores, and the values that were tuned.
 
         Args:
             tuned: values chosen on dev; None: they are chosen on these rows.
         """
         scores = logits(model, head, on.examples, self.params.block_size, self.params.precision)
         tuned = head.tune(*on, scores) if tuned is None else tuned
-        answers, confidence, _ = head.decode(*on, scores, tuned)
-        gold = head.gold(on.rows)
-        return Evaluated(gold, answers, confidence, head.score(gold, answers), tuned)
+        decoded = head.decode(*on, scores, tuned)
+        return decoded, head.score(head.gold(on.rows), decoded.answers), tuned
 
-    def dev_scores(self, model: Any, head: TaskHead, dev: Measured) -> dict[str, float]:
+    def dev_scores(self, model: Any, head: TaskHead, dev: Measured) -> Scores:
         """Scores on dev of a model with its head, and the values tuned there."""
-        found = self.evaluated(model, head, dev)
-        tuned = {f"{TUNED}{name}": value for name, value in found.tuned.items()}
-        return {f"dev/{name}": value for name, value in found.scores.items()} | tuned
+        _, scores, tuned = self.evaluated(model, head, dev)
+        named_tuned = {f"{TUNED}{name}": value for name, value in tuned.items()}
+        return {f"dev/{name}": value for name, value in scores.items()} | named_tuned
 
 
 def flop_of(params: Finetune, config: Any, counts: Mapping[str, int]) -> float:
@@ -204,16 +206,6 @@ class TrainedSeed:
     dev: dict[str, float]
     tuned: dict[str, float]
     cost: Cost
-
-
-class Evaluated(NamedTuple):
-    """Right and predicted answers to some rows, with their scores by metric and the values that were tuned."""
-
-    gold: list[Any]
-    answers: list[Any]
-    confidence: Float64
-    scores: dict[str, float]
-    tuned: dict[str, float]
 
 
 class ScoredSeed(NamedTuple):
@@ -277,15 +269,15 @@ def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
     """Train a seed, read the test split, score the seed on it, and log its scores."""
     trained = train_seed(request, savepoints, run)
     head, dev, test = trained.head, request.task.dev, request.task.test
-    tested = request.evaluated(trained.model, head, test, trained.tuned)
+    (answers, confidence, _), scores, _ = request.evaluated(trained.model, head, test, trained.tuned)
     curve = [CurvePoint.model_validate(point) for point in trained.fitted.curve]
     early = request.params.early_stopping is not None
     metrics = SeedMetrics(
         seed=request.seed,
-        test=tested.scores,
+        test=scores,
         dev=trained.dev,
         tuned=trained.tuned,
-        degenerate=head.is_degenerate(tested.answers),
+        degenerate=head.is_degenerate(answers),
         cut=request.train.examples.cut,
         kept_step=trained.fitted.step if early else None,
         steps=curve[-1].step if early else None,
@@ -295,13 +287,13 @@ def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
         {
             "seed": np.full(len(test.rows), request.seed),
             "id": [row["id"] for row in test.rows],
-            "gold": [*map(written, tested.gold)],
-            "predicted": [*map(written, tested.answers)],
-            "confidence": tested.confidence,
+            "gold": [*map(written, head.gold(test.rows))],
+            "predicted": [*map(written, answers)],
+            "confidence": confidence,
         }
     )
-    scores = {f"test/{name}": score for name, score in metrics.test.items()}
-    run.log_metrics({**scores, "dev/cut_share": dev.cut_share, "test/cut_share": test.cut_share}, trained.steps)
+    named = {f"test/{name}": score for name, score in scores.items()}
+    run.log_metrics({**named, "dev/cut_share": dev.cut_share, "test/cut_share": test.cut_share}, trained.steps)
     return ScoredSeed(trained, metrics, predictions)
 
 

@@ -219,6 +219,7 @@ def written(tmp_path: Path) -> Path:
 def test_what_is_written_is_read_and_an_entry_is_a_line(written: Path) -> None:
     assert read(written) == plan_file.plan(recipe())
     plan_file.check(recipe(), plan_file.stages(), written)
+    assert "null" not in written.read_text(), "what is left out is not written"
     lines = written.read_text().splitlines()
     assert lines[0] == '{"plan": {'
     assert (

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 
 from adaptbert.codes import Code
-from adaptbert.errors import shortened
+from adaptbert.errors import BadParams, Place, shortened
 
 CHANGE = "change one of them"
 
@@ -62,6 +62,10 @@ class Contradiction(ValueError):
     ) -> None:
         super().__init__(message)
         self.remedy, self.code, self.keys = remedy, code, () if key is None else (key,)
+
+    def at(self, place: Place | str) -> BadParams:
+        """The error for the user."""
+        return BadParams(self.code, place, str(self), self.remedy)
 
 
 RESERVED = ("none", "own", "all", "true", "false", "null", "yes", "no", "on", "off")
