@@ -76,10 +76,9 @@ def answered(*texts: str) -> dict[str, Any]:
 
 def test_unanswerable_rows_are_counted() -> None:
     """Whole in no window, or in some but too long to be answered; of several right ones the best counts."""
-    head = tiny_tasks.head_of("extractive_answer", **NARROW)
     unanswerable = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
     rows = [*unanswerable, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
-    examples = head.examples(rows, tiny.tokenizer(), 14)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 14, **NARROW)
     assert head.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
     scores = certain(head, rows, examples)
     has_answer = [answer != "" for answer in head.decode(rows, examples, scores, PERMISSIVE)[0]]
@@ -173,10 +172,9 @@ def brute(spans: np.ndarray, scores: np.ndarray, longest: int) -> tuple[float, t
 @pytest.mark.parametrize("longest", [1, 3, 50])
 def test_the_best_legal_span_over_all_windows(longest: int) -> None:
     """Start before end, not too long, inside the context: as trying every span finds it."""
-    head = tiny_tasks.head_of("extractive_answer", stride=7, max_answer=longest, max_question=3)
     texts = [" ".join(tiny.sentences("domain", 3, seed)) for seed in range(6)]
     rows = [row(text) for text in texts]
-    examples = head.examples(rows, tiny.tokenizer(), 24)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 24, stride=7, max_answer=longest, max_question=3)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), 2))
     answers, confidence, _ = head.decode(rows, examples, scores, {THRESHOLD: 1e9})
     ends = np.cumsum(examples.counts)
@@ -210,9 +208,8 @@ def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_thresho
 
 def test_the_threshold_is_tuned_to_the_best_f1() -> None:
     """Rows without an answer have the larger margins but one: the best cut stands between."""
-    head = tiny_tasks.head_of("extractive_answer", stride=8, max_question=3)
     rows = [row("the fish", 4, "fish") for _ in range(6)] + [row("the house") for _ in range(6)]
-    examples = head.examples(rows, tiny.tokenizer(), 20)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 20, stride=8, max_question=3)
     scores = np.zeros((len(examples.places), 2))
     first = np.cumsum(examples.counts) - examples.counts
     margins = [-3.0, -2.5, -2.0, -1.5, -1.0, 4.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
@@ -239,9 +236,8 @@ def test_no_threshold_is_better(rows: list[tuple[int, float, bool]]) -> None:
 
 
 def test_a_context_that_nothing_can_be_seen_of() -> None:
-    head = tiny_tasks.head_of("extractive_answer", stride=8, max_question=3)
     rows = [row("\u200b"), row("fish", 0, "fish")]
-    examples = head.examples(rows, tiny.tokenizer(), 20)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 20, stride=8, max_question=3)
     scores = certain(head, rows, examples)
     tuned = head.tune(rows, examples, scores)
     assert np.isfinite(tuned[THRESHOLD])

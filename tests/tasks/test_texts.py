@@ -63,9 +63,8 @@ def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> No
 
 
 def test_the_scores_of_windows_are_averaged() -> None:
-    head = tiny_tasks.head_of("single_sentence", long_text="windows", stride=8)
     rows = [{"id": "b", "text": "by a"}, {"id": "a", "text": LONG}]
-    examples = head.examples(rows, tiny.tokenizer(), 10)
+    head, examples = tiny_tasks.encoded("single_sentence", rows, 10, long_text="windows", stride=8)
     answers, sure, _ = head.decode(rows, examples, np.array([[0.0, 1], [9, 0], [0, 2], [0, 4]]), NOTHING)
     assert answers == ["prose", "code"], "two of three windows say prose; their mean says code"
     assert sure[1] == pytest.approx(1 / (1 + np.exp(-1)))
@@ -103,9 +102,8 @@ def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
 
 
 def test_several_labels_are_those_more_probable_than_not() -> None:
-    head = tiny_tasks.head_of("single_sentence", "labels")
     rows = tiny_tasks.labelled("domain", "single_sentence", 4, 1, "labels")
-    examples = head.examples(rows, tiny.tokenizer(), 64)
+    head, examples = tiny_tasks.encoded("single_sentence", rows, 64, "labels")
     scores = np.array([[2.0, -2.0], [-1.0, -3.0], [0.1, 0.2], [-0.1, 5.0]])
     answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert answers == [["attribute"], [], ["attribute", "object"], ["object"]]
