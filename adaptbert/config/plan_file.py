@@ -71,8 +71,8 @@ class _Expansion:
             name: Entry(train=each.train, dev=each.dev, test=each.test, values=_dumped(each))
             for name, each in recipe.tasks.items()
         }
-        names_and_limits = {"corpora": list(recipe.corpora), "tasks": list(recipe.tasks)}
-        tables["validate"] = {"limits": _dumped(recipe.limits), **names_and_limits}
+        sets = {"corpora": list(recipe.corpora), "tasks": list(recipe.tasks)}
+        tables["validate"] = {"limits": _dumped(recipe.limits), **sets}
         for base, weights in recipe.bases.items():
             names, of_base = {"base": base}, {"base": _dumped(weights)}
             folder = f"{FOLDERS}{base}"
