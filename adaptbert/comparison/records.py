@@ -462,8 +462,16 @@ class Task:
         """The most that an arm has or should have."""
         return max((len(arm.planned) for arm in self.arms), default=1)
 
-    def arm(self, name: str | None) -> Arm | None:
-        return next((arm for arm in self.arms if arm.name == name), None)
+    def arm(self, name: str) -> Arm:
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def sides(self, step: Step) -> tuple[Arm, Arm]:
+        """The arm with the step, and the other."""
+        return self.arm(step.arm), self.arm(step.other)
+
+    @property
+    def chosen_arm(self) -> Arm | None:
+        return self.arm(self.chosen) if self.chosen is not None else None
 
     @property
     def best_on_dev(self) -> list[str]:
@@ -503,10 +511,6 @@ class ArmOfBases:
 
     arm: str
     standings: list[Standing]
-
-    @property
-    def by_base(self) -> dict[str, Standing]:
-        return {standing.base: standing for standing in self.standings}
 
     @property
     def costs(self) -> dict[str, Cost]:

@@ -6,9 +6,9 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Comparison, Confusion, Task
 from adaptbert.report import drawing, figures, language, prose, tables, terms
+from adaptbert.report.language import at_least
 from adaptbert.statistics.verdicts import ADJUSTMENT
 
 MLFLOW = "http://127.0.0.1:5000/#/experiments/1"

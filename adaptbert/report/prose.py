@@ -5,10 +5,9 @@ amiss. What a table or a figure shows is not said again.
 import math
 from collections.abc import Iterator
 
-from adaptbert.comparison.amounts import amount, at_least
 from adaptbert.comparison.records import Comparison, Detectable, Masks, Needed, Ranking, Step, Task
 from adaptbert.config.schema.task_types import TARGETS
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, points, same, t, within
+from adaptbert.report.language import EMPTY, Text, amount, at_least, counted, joined, listed, points, same, t, within
 from adaptbert.report.terms import METRICS, RIGHT, STANDS, VERDICTS, baseline_name, step_name, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.verdicts import GAINS, Verdict
@@ -82,10 +81,9 @@ def _size(task: str, difference: Difference | None) -> Text:
     """A difference on a task in points, with its interval where there is one."""
     if difference is None:
         return same(task)
-    mean, low, high = difference.mean, difference.low, difference.high
-    if low is None or high is None:
-        return t("{task} {mean:change} points", task=task, mean=mean)
-    return t("{task} {mean:change} points, {low:change} to {high:change}", task=task, mean=mean, low=low, high=high)
+    if difference.low is None:
+        return t("{task} {gap.mean:change} points", task=task, gap=difference)
+    return t("{task} {gap.mean:change} points, {gap.low:change} to {gap.high:change}", task=task, gap=difference)
 
 
 def _on_several_tasks(comparison: Comparison) -> Iterator[Text]:
@@ -119,10 +117,9 @@ def repeated(comparison: Comparison) -> Text:
     if cost is None or not _replicates_bring_verdicts(comparison):
         return sentence
     return sentence + t(
-        "Verdicts need at least two replicates (`compare.replicates: 2` in params.yaml): {tokens:millions} M tokens "
-        "and {tflop:amount} TFLOP more.",
-        tokens=cost.tokens,
-        tflop=cost.tflop,
+        "Verdicts need at least two replicates (`compare.replicates: 2` in params.yaml): {cost.tokens:millions} M "
+        "tokens and {cost.tflop:amount} TFLOP more.",
+        cost=cost,
     )
 
 
@@ -133,7 +130,8 @@ def _replicates_bring_verdicts(comparison: Comparison) -> bool:
         is_random.get(arm.checkpoint) == is_random.get(other.checkpoint)
         for task in comparison.tasks
         for step in task.steps
-        if step.primary and (arm := task.arm(step.arm)) is not None and (other := task.arm(step.other)) is not None
+        if step.primary
+        for arm, other in [task.sides(step)]
     )
 
 
@@ -152,9 +150,9 @@ def facts(comparison: Comparison) -> list[Text]:
         known += [t("{name}: {fact}", name=task.name, fact=fact) for task, fact in said if fact is not None]
     known += _looking_again(comparison)
     spent = t(
-        "All training of the arms on this page: {tokens:millions} M tokens, {tflop:amount} TFLOP; hours are in MLflow.",
-        tokens=comparison.spent.tokens,
-        tflop=comparison.spent.tflop,
+        "All training of the arms on this page: {spent.tokens:millions} M tokens, {spent.tflop:amount} TFLOP; hours "
+        "are in MLflow.",
+        spent=comparison.spent,
     )
     return [*known, spent]
 
@@ -268,7 +266,7 @@ def runs_of(runs: int, task: Task) -> Text:
 
 def best(task: Task) -> Text:
     """Which arm scores highest on the dev split, and its score on the test split."""
-    arm = task.arm(task.chosen) if task.chosen is not None else None
+    arm = task.chosen_arm
     if arm is None or arm.interval is None:
         return t("No arm of this task has a result yet.")
     if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
@@ -312,9 +310,8 @@ def left_open(step: Step, task: Task, worth: float) -> Text:
 
 
 def _untested(step: Step, task: Task) -> Text:
-    missing = [name for name in (step.arm, step.other) if (arm := task.arm(name)) is None or arm.missing]
-    if missing:
-        return t("Not testable, without a result: {names}.", names=listed([task.shown(name) for name in missing]))
+    if missing := [task.shown(arm.name) for arm in task.sides(step) if arm.missing]:
+        return t("Not testable, without a result: {names}.", names=listed(missing))
     if step.difference is None:
         return t("Not testable: the two arms share no seed.")
     n = step.difference.seeds
@@ -331,13 +328,11 @@ def _detectable(least: Detectable) -> Text:
     """A difference beyond the range of scores is none that could be shown."""
     if least.value > LARGEST:
         return t("Four of five such studies would show no difference that is possible.")
-    if least.high > LARGEST:
-        span = t("at least {low:points}", low=least.low)
-    else:
-        span = t("{low:points} to {high:points}", low=least.low, high=least.high)
+    whole = t("{it.low:points} to {it.high:points}", it=least)
+    span = whole if least.high <= LARGEST else t("at least {least.low:points}", least=least)
     return t(
-        "Four of five such studies show a true difference of {value:points} points ({span}).",
-        value=least.value,
+        "Four of five such studies show a true difference of {least.value:points} points ({span}).",
+        least=least,
         span=span,
     )
 
@@ -352,12 +347,10 @@ def _needed(needed: Needed | None, worth: float) -> Text:
     if needed.design is None:
         return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=worth)
     return t(
-        "To show a gain of {least:points}, the cheapest design has {replicates} replicates and {seeds} seeds: "
-        "{tflop:amount} TFLOP more.",
+        "To show a gain of {least:points}, the cheapest design has {design.replicates} replicates and {design.seeds} "
+        "seeds: {design.tflop:amount} TFLOP more.",
         least=worth,
-        replicates=needed.design.replicates,
-        seeds=needed.design.seeds,
-        tflop=needed.design.tflop,
+        design=needed.design,
     )
 
 
@@ -367,17 +360,14 @@ def _own_values(step: Step, task: Task) -> Text:
         return EMPTY
     blocks = listed([f"`overrides.{name}.finetune`" for name in step.own_values])
     sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=blocks)
-    arms = [arm for arm in map(task.arm, (step.arm, step.other)) if arm is not None and arm.run_tflop is not None]
-    if len(arms) < 2:
-        return sentence
-    spent = [f"{arm.name} {amount(arm.run_tflop or 0.0)} TFLOP" for arm in arms]
-    return sentence + t("One run of it takes: {spent}.", spent=listed(spent))
+    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in task.sides(step) if arm.run_tflop is not None]
+    return sentence + t("One run of it takes: {spent}.", spent=listed(spent)) if len(spent) == 2 else sentence
 
 
 def against_baselines(task: Task, confidence: float) -> Text:
     """The chosen arm beside the best baseline on the test split: baselines have no dev score, and this one is the
     strictest for the arm."""
-    arm = task.arm(task.chosen) if task.chosen is not None else None
+    arm = task.chosen_arm
     if arm is None or arm.interval is None or not task.beside_baselines:
         return EMPTY
     name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
@@ -391,14 +381,11 @@ def against_baselines(task: Task, confidence: float) -> Text:
     )
     if beside.low is None or beside.high is None:
         return said + t("{arm} scores {mean:points}; the gap is not testable.", arm=arm.name, mean=arm.interval.mean)
-    rows = "rows" in (beside.variance or ())
     gap = t(
-        "{mean:change} ({level:percent} % interval {low:change} to {high:change}{lacks})",
-        mean=beside.mean,
+        "{gap.mean:change} ({level:percent} % interval {gap.low:change} to {gap.high:change}{lacks})",
+        gap=beside,
         level=confidence,
-        low=beside.low,
-        high=beside.high,
-        lacks=EMPTY if rows else t(", which leaves out the test rows"),
+        lacks=EMPTY if "rows" in (beside.variance or ()) else t(", which leaves out the test rows"),
     )
     # Training the arm again may turn round what holds of one replicate.
     once = beside.replicates <= 1
@@ -435,9 +422,8 @@ def calibration(task: Task) -> Text | None:
     else:
         verdict = t("The model is underconfident.")
     means = t(
-        "Mean confidence: {confidence:points} %; accuracy: {accuracy:points} %; a row is correct when {right}.",
-        confidence=measured.confidence,
-        accuracy=measured.accuracy,
+        "Mean confidence: {it.confidence:points} %; accuracy: {it.accuracy:points} %; a row is correct when {right}.",
+        it=measured,
         right=right,
     )
     ece, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_by_chance))
@@ -452,19 +438,18 @@ def _of_bases(ranking: Ranking) -> Text:
     first, second, *_ = ranking.order
     if ranking.is_tied:
         return t(
-            "On {task}, {first} and {second} are equal on the dev split (arm {arm}).",
-            task=ranking.task,
+            "On {of.task}, {first} and {second} are equal on the dev split (arm {of.arm}).",
+            of=ranking,
             first=first,
             second=second,
-            arm=ranking.arm,
         )
     verdict = next((each.verdict for each in ranking.arms[0].standings if each.base == second), None)
     return t(
-        "On {task}, {first} is ahead of {others} on the dev split (arm {arm}); on the test split, {second}: {stands}.",
-        task=ranking.task,
+        "On {of.task}, {first} is ahead of {others} on the dev split (arm {of.arm}); on the test split, {second}: "
+        "{stands}.",
+        of=ranking,
         first=first,
         others=listed(ranking.order[1:]),
-        arm=ranking.arm,
         second=second,
         stands=STANDS[verdict or "untested"],
     )
@@ -497,9 +482,7 @@ def _made_here(ranking: Ranking) -> list[Text]:
     if not ranking.made_here:
         return []
     made = listed(ranking.made_here)
-    return [
-        t("{names} began with weights that were made here, once: differences from them have no verdict.", names=made)
-    ]
+    return [t("{made} began with weights that were made here, once: differences from them have no verdict.", made=made)]
 
 
 # Checkpoints.
@@ -539,12 +522,11 @@ def masking(comparison: Comparison) -> list[Text]:
 def _troubles(masks: Masks) -> Iterator[Text]:
     audit = masks.audit
     if audit["specials"]:
-        yield t("{count:,.0f} special tokens were masked; none should be.", count=audit["specials"])
+        yield t("{audit[specials]:,.0f} special tokens were masked; none should be.", audit=audit)
     if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
         yield t(
-            "{actual:points} % of the tokens were masked (configured: {configured:points} %).",
-            actual=audit["rate"],
-            configured=masks.probability,
+            "{masks.audit[rate]:points} % of the tokens were masked (configured: {masks.probability:points} %).",
+            masks=masks,
         )
     kinds = {"documents_without": t("have no mask"), "documents_whole": t("are masked completely")}
     for key, what in kinds.items():
@@ -559,6 +541,7 @@ def _troubles(masks: Masks) -> Iterator[Text]:
             )
     if audit["documents_whole"] > MASKED_WHOLE_MOST:
         yield t(
-            "{share:points} % of the documents are masked completely: use shorter masking units or longer documents.",
-            share=audit["documents_whole"],
+            "{audit[documents_whole]:points} % of the documents are masked completely: use shorter masking units or "
+            "longer documents.",
+            audit=audit,
         )
