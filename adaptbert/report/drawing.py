@@ -75,11 +75,11 @@ class Rows:
     """Bars from 0, or differences around it.
 
     Attributes:
-        worth: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
+        min_gain: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
     """
 
     rows: Sequence[Row]
-    worth: float | None = None
+    min_gain: float | None = None
 
 
 @dataclass(frozen=True)
@@ -181,20 +181,20 @@ class _Scale:
 
 
 def _rows(chart: Rows) -> tuple[list[Markup], int]:
-    count, ticks, is_change = len(chart.rows), _axis(chart), chart.worth is not None
+    count, ticks, is_change = len(chart.rows), _axis(chart), chart.min_gain is not None
     scale = _Scale(ticks[0], ticks[-1])
     body = []
     for place, tick in enumerate(ticks):
         anchor = "start" if place == 0 else "end" if place == len(ticks) - 1 else "middle"
         number = plain(100 * tick, signed=is_change)
         body += [_through(scale(tick), count, "grid"), _text(number, scale(tick), ROW * count + 16, "tick", anchor)]
-    if chart.worth is not None:
+    if chart.min_gain is not None:
         for index, row in enumerate(chart.rows):
             if row.unseen is not None:
                 body.append(_box("unseen", scale.clipped(-row.unseen), scale.clipped(row.unseen), ROW * index))
         body.append(_through(scale(0.0), count, "zero"))
-        ends = [end for end in (-chart.worth, chart.worth) if ticks[0] <= end <= ticks[-1]]
-        body += [_through(scale(end), count, "worth") for end in ends]
+        ends = [end for end in (-chart.min_gain, chart.min_gain) if ticks[0] <= end <= ticks[-1]]
+        body += [_through(scale(end), count, "min-gain") for end in ends]
     for index, row in enumerate(chart.rows):
         if row.is_line and row.mean is not None:
             body.append(_through(scale(row.mean), index + 1, "control"))
@@ -207,7 +207,7 @@ def _rows(chart: Rows) -> tuple[list[Markup], int]:
 def _axis(chart: Rows) -> list[float]:
     values = [value for row in chart.rows for value in (row.mean, row.low, row.high) if value is not None]
     values += [dot for row in chart.rows for seeds in row.dots.values() for dot in seeds.values()]
-    if chart.worth is None:
+    if chart.min_gain is None:
         return nice_ticks(min([*values, 0.0]), max([*values, 0.05]))
     reach = max([*map(abs, values), LEAST_REACH])
     return nice_ticks(min([0.0, *values]) - 0.1 * reach if reach > LEAST_REACH else -reach, reach)

@@ -2,10 +2,11 @@
 
 reports/plots has small CSV files:
 
-scores/<task>.csv            task, start, arm, draw, seed, score; draw 0: what the arm fine-tunes is made once a base
-learning_curve/<task>.csv    start, arm, labels, seed, score, which is the mean over replicates; a point an arm where
+scores/<task>.csv            task, base, arm, replicate, seed, score; replicate 0: its checkpoint is trained once a base
+learning_curve/<task>.csv    base, arm, labels, seed, score, which is the mean over replicates; a point an arm where
                              there are no `label_counts`, because DVC reports a plot without data as an error
-bits_per_char/<heldout>.csv  start, draw, rung, tokens (trained so far, the steps below included), bits_per_char
+bits_per_char/<heldout>.csv  base, replicate, checkpoint, tokens (trained so far, the steps below included),
+                             bits_per_char
 confusion/<task>.csv         actual, predicted: a row for each test row (word) of the chosen arm, the mean of its runs;
                              words outside of any span that were predicted so are not listed. With several bases a file
                              for each: <task>-<base>.csv
@@ -111,7 +112,7 @@ def _steps(task: Task, comparison: Comparison) -> Rows:
             return Row(name, css, None)
         return Row(name, css, difference.mean, difference.low, difference.high, unseen=_unseen(step))
 
-    return Rows([row(step) for step in task.steps], comparison.worth)
+    return Rows([row(step) for step in task.steps], comparison.min_gain)
 
 
 def _unseen(step: Step) -> float | None:
@@ -122,8 +123,10 @@ def _unseen(step: Step) -> float | None:
 def _of_steps(task: Task, comparison: Comparison) -> Text:
     caption = t("Difference in points.")
     if any(step.difference is not None and step.difference.testable for step in task.steps):
-        worth = comparison.worth
-        caption += t("Whisker: its interval. Dotted: ±{worth:points}, the smallest gain worth having.", worth=worth)
+        min_gain = comparison.min_gain
+        caption += t(
+            "Whisker: its interval. Dotted: ±{min_gain:points}, the smallest gain worth having.", min_gain=min_gain
+        )
         if any(_unseen(step) is not None for step in task.steps):
             caption += t("Grey: effects that fewer than four of five such studies show.")
     return caption
@@ -215,14 +218,14 @@ def write_plots(comparison: Comparison, folder: Path) -> None:
                 for replicate, seeds in arm.by_replicate.items()
                 for seed, score in seeds.items()
             ]
-            _write(part / "scores" / f"{name}.csv", "task,start,arm,draw,seed,score", rows)
+            _write(part / "scores" / f"{name}.csv", "task,base,arm,replicate,seed,score", rows)
             rows = [
                 (task.base, arm.name, labels, seed, score)
                 for task, arm in arms
                 for labels, seeds in _by_labels(arm, task.labels)
                 for seed, score in seeds.items()
             ]
-            _write(part / "learning_curve" / f"{name}.csv", "start,arm,labels,seed,score", rows)
+            _write(part / "learning_curve" / f"{name}.csv", "base,arm,labels,seed,score", rows)
         for task in tasks:
             if task.inspection is not None and task.inspection.confusion is not None:
                 answers = _answers(task.inspection.confusion)
@@ -233,7 +236,7 @@ def write_plots(comparison: Comparison, folder: Path) -> None:
                 for checkpoint, replicate in comparison.trained()
                 for tokens, bits in _bits(replicate, heldout)
             ]
-            _write(part / "bits_per_char" / f"{heldout}.csv", "start,draw,rung,tokens,bits_per_char", rows)
+            _write(part / "bits_per_char" / f"{heldout}.csv", "base,replicate,checkpoint,tokens,bits_per_char", rows)
 
 
 def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:

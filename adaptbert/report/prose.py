@@ -51,30 +51,30 @@ def answers(comparison: Comparison) -> list[Text]:
         return bases or [t("No step was compared on any task.")]
     primary = dict.fromkeys(step.name for _, step in compared if step.primary)
     verdicts = [
-        _answer([(task, step) for task, step in compared if step.name == name], comparison.worth) for name in primary
+        _answer([(task, step) for task, step in compared if step.name == name], comparison.min_gain) for name in primary
     ]
     verdicts = verdicts or [t("No primary question was asked, so there is no verdict.")]
     return [*bases, *verdicts, *_on_several_tasks(comparison), repeated(comparison)]
 
 
-def _answer(compared: list[tuple[Task, Step]], worth: float) -> Text:
+def _answer(compared: list[tuple[Task, Step]], min_gain: float) -> Text:
     """One question on all tasks: verdict after verdict, each with its differences and their intervals."""
     by_verdict: dict[Verdict, list[Text]] = {}
     for task, step in compared:
         by_verdict.setdefault(step.verdict, []).append(_size(task.name, step.difference))
     parts = [
-        t("{name} ({of})", name=_verdict(verdict, worth), of=joined(sizes, "; ", "；"))
+        t("{name} ({of})", name=_verdict(verdict, min_gain), of=joined(sizes, "; ", "；"))
         for verdict, sizes in by_verdict.items()
     ]
     question = step_name(compared[0][1].question, compared[0][1].variant)
     return t("{question}: {answers}.", question=question, answers=joined(parts, "; ", "；"))
 
 
-def _verdict(verdict: Verdict, worth: float) -> Text:
+def _verdict(verdict: Verdict, min_gain: float) -> Text:
     """With the smallest gain worth having where the verdict is about a loss of that size."""
     if verdict != "no_worse":
         return VERDICTS[verdict]
-    return t("no gain shown; a loss of {least:points} or more excluded", least=worth)
+    return t("no gain shown; a loss of {least:points} or more excluded", least=min_gain)
 
 
 def _size(task: str, difference: Difference | None) -> Text:
@@ -298,14 +298,14 @@ def uncompared(task: Task) -> Text:
     return sentence
 
 
-def left_open(step: Step, task: Task, worth: float) -> Text:
+def left_open(step: Step, task: Task, min_gain: float) -> Text:
     """What the numbers of a step do not say: why it has none, what it could not have shown and what would settle it,
     that fine-tuning differs as well."""
     if step.difference is None or not step.difference.testable:
         return _untested(step, task)
     said = EMPTY
     if step.verdict in ("undecided", "no_worse") and step.detectable is not None:
-        said = _detectable(step.detectable) + _needed(step.needed, worth)
+        said = _detectable(step.detectable) + _needed(step.needed, min_gain)
     return said + _own_values(step, task)
 
 
@@ -337,19 +337,19 @@ def _detectable(least: Detectable) -> Text:
     )
 
 
-def _needed(needed: Needed | None, worth: float) -> Text:
+def _needed(needed: Needed | None, min_gain: float) -> Text:
     if needed is None:
         return EMPTY
     if needed.rows is not None:
         return t(
-            "To show a gain of {least:points}, it takes more than {rows:,} test rows.", least=worth, rows=needed.rows
+            "To show a gain of {least:points}, it takes more than {rows:,} test rows.", least=min_gain, rows=needed.rows
         )
     if needed.design is None:
-        return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=worth)
+        return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=min_gain)
     return t(
         "To show a gain of {least:points}, the cheapest design has {design.replicates} replicates and {design.seeds} "
         "seeds: {design.tflop:amount} TFLOP more.",
-        least=worth,
+        least=min_gain,
         design=needed.design,
     )
 

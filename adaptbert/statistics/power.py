@@ -170,7 +170,7 @@ class Design:
     tflop: float
 
 
-def cheapest(question: QuestionSpread, worth: float, replicate: float, run: float) -> Design | None:
+def cheapest(question: QuestionSpread, min_gain: float, replicate: float, run: float) -> Design | None:
     """The cheapest design with at least the replicates and seeds that are there; None where none of those considered
     suffices.
 
@@ -188,6 +188,6 @@ def cheapest(question: QuestionSpread, worth: float, replicate: float, run: floa
     ]
     for design in sorted(designs, key=lambda design: (design.tflop, design.replicates + design.seeds)):
         least = question.detectable(design.replicates, design.seeds)
-        if least is not None and least <= worth:
+        if least is not None and least <= min_gain:
             return design
     return None

@@ -50,7 +50,7 @@ def test_where_each_step_was_trained_once_no_verdict_is_given(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("worth", "text", "task_step"),
+    ("min_gain", "text", "task_step"),
     [
         (0.01, "worth_it", {"undecided"}),
         (0.10, "gain", {"no_difference", "no_worse"}),
@@ -58,10 +58,10 @@ def test_where_each_step_was_trained_once_no_verdict_is_given(tmp_path: Path) ->
     ],
 )
 def test_verdicts_are_against_the_smallest_gain_worth_having(
-    noisy: Simulated, worth: float, text: Verdict, task_step: set[Verdict]
+    noisy: Simulated, min_gain: float, text: Verdict, task_step: set[Verdict]
 ) -> None:
-    comparison = compared(noisy, worth=worth)
-    assert comparison.worth == worth
+    comparison = compared(noisy, min_gain=min_gain)
+    assert comparison.min_gain == min_gain
     assert step_of(comparison, "domain_text").verdict == text
     assert step_of(comparison, "task_transfer_after_domain").verdict in task_step
 
@@ -88,7 +88,7 @@ def test_what_could_be_shown_is_known_of_every_step_with_an_interval(repeated: C
 
 def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(noisy: Simulated) -> None:
     """Its test rows suffice for a gain of three points."""
-    needed = known(step_of(compared(noisy, worth=0.03), "task_transfer_after_domain").needed)
+    needed = known(step_of(compared(noisy, min_gain=0.03), "task_transfer_after_domain").needed)
     design = known(needed.design)
     assert (needed.rows, min(design.replicates, design.seeds) >= 3, design.tflop > 0) == (None, True, True)
 
@@ -99,8 +99,8 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) 
     of_rows = Simulator(3).study(World(draws=3, seeds=3, draw=0.1, rows=1.2)).study()
     results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, tflop_of_run=0.1) for task in tasks}
     fine, finer = (
-        known(known(judged(tasks, results, worth, 0.95, Cost(1000, 1.0))[0].step(question)).needed)
-        for worth in (0.01, 0.005)
+        known(known(judged(tasks, results, min_gain, 0.95, Cost(1000, 1.0))[0].step(question)).needed)
+        for min_gain in (0.01, 0.005)
     )
     assert (fine.design, finer.design) == (None, None)
     assert known(fine.rows) > 300, "more than there are"

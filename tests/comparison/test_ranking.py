@@ -40,13 +40,13 @@ def study(bases: Bases) -> Study:
     return Study(runs, 0, 0.95, WITHIN)
 
 
-def of_all(bases: Bases, worth: float = WORTH) -> Ranking | None:
+def of_all(bases: Bases, min_gain: float = WORTH) -> Ranking | None:
     named = {base: {name: replace(arm, name=name) for name, arm in arms.items()} for base, arms in bases.items()}
-    return ranking("section", "f1_macro", named, {PUBLISHED}, study(bases), worth)
+    return ranking("section", "f1_macro", named, {PUBLISHED}, study(bases), min_gain)
 
 
-def ranked(bases: Bases, worth: float = WORTH) -> Ranking:
-    return known(of_all(bases, worth))
+def ranked(bases: Bases, min_gain: float = WORTH) -> Ranking:
+    return known(of_all(bases, min_gain))
 
 
 def once(runs: Runs, lower: float) -> Runs:
@@ -130,7 +130,7 @@ def test_weights_that_were_made_here_once_have_no_verdict_whatever_is_trained_ab
 
 
 def test_a_difference_is_weighed_against_what_is_worth_having() -> None:
-    standings = ranked(all_bases(), worth=0.001).arms[0].standings[1:]
+    standings = ranked(all_bases(), min_gain=0.001).arms[0].standings[1:]
     assert {each.base: each.verdict for each in standings} == {"large": "undecided", "small": "loss"}
 
 

@@ -117,14 +117,14 @@ def steps(
     mean: float,
     half: float | None,
     verdict: Verdict,
-    worth: float = 0.01,
+    min_gain: float = 0.01,
     p: float | None = 0.04,
 ) -> str:
     """The figure of one step; without an interval where `half` is None."""
     task = comparison.tasks[0]
     step = answered(task, "domain_text", mean, half or 1.0, verdict, p)
     step = step if half is not None else replace(step, difference=difference(mean, None, seeds=2))
-    figures = of_task(replace(task, steps=[step]), replace(comparison, worth=worth))
+    figures = of_task(replace(task, steps=[step]), replace(comparison, min_gain=min_gain))
     return drawn(figures["differences"].chart, "id")
 
 
@@ -141,11 +141,11 @@ def test_an_axis_of_differences_has_the_digits_of_its_step_and_is_symmetric_wher
     assert ticks_of(steps(comparison, mean, half, "descriptive")) == ticks
 
 
-@pytest.mark.parametrize(("worth", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
+@pytest.mark.parametrize(("min_gain", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
 def test_the_smallest_gain_worth_having_is_a_line_to_both_sides_where_the_axis_reaches_it(
-    comparison: Comparison, worth: float, lines: int
+    comparison: Comparison, min_gain: float, lines: int
 ) -> None:
-    assert steps(comparison, 0.02, 0.025, "gain", worth).count('class="worth"') == lines
+    assert steps(comparison, 0.02, 0.025, "gain", min_gain).count('class="min-gain"') == lines
 
 
 def test_a_band_is_drawn_for_questions_with_a_verdict_alone(comparison: Comparison) -> None:

@@ -80,7 +80,7 @@ def test_the_page_begins_with_the_answers(comparison: Comparison, page: str) -> 
 
 
 def test_how_often_a_verdict_errs_follows_from_the_confidence(comparison: Comparison) -> None:
-    page = render(replace(comparison, confidence=0.98, worth=0.02))
+    page = render(replace(comparison, confidence=0.98, min_gain=0.02))
     assert "one or more of them are wrong in at most 2 % of studies" in page
     assert "The smallest gain worth having is 2.0 points (<code>compare.min_gain</code>)" in page
 

@@ -88,17 +88,17 @@ def edited(path: Path) -> Iterator[dict[str, Any]]:
 def compared(
     made: Simulated,
     *,
-    worth: float = 0.01,
+    min_gain: float = 0.01,
     primary: Sequence[str] = PRIMARY,
     questions: Mapping[str, tuple[str, str]] | None = None,
 ) -> Comparison:
     """The recipe as the stage `compare` reads it.
 
     Args:
-        worth, primary, questions: as in the section `compare` of params.yaml, `worth` as a difference of scores.
+        min_gain, primary, questions: as in the section `compare` of params.yaml, `min_gain` as a difference of scores.
     """
     pairs = {name: list(arms) for name, arms in (questions or {}).items()}
-    params = Compare(min_gain=100 * worth, primary=list(primary), questions=pairs)
+    params = Compare(min_gain=100 * min_gain, primary=list(primary), questions=pairs)
     return compare_all(made.ladder, made.outputs, params)
 
 
