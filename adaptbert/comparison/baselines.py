@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, islice
@@ -340,8 +340,11 @@ def _words(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings
 
     spans = TARGETS[task.target].marks_spans
 
-    def legal(tags: list[str]) -> list[str]:
-        return tag_schemes.legal(tags, "bio") if spans else tags
+    def cut(rows: Rows, tags: Iterable[str]) -> list[Any]:
+        """The tags of all words, row by row."""
+        left = iter(tags)
+        answers = [list(islice(left, len(row["tokens"]))) for row in rows]
+        return [tag_schemes.legal(answer, "bio") for answer in answers] if spans else answers
 
     by_word: dict[str, list[str]] = {}
     for row in train:
@@ -352,29 +355,25 @@ def _words(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings
     unknown = tag_schemes.OUTSIDE if spans else _most_frequent(tags)
 
     def look_up(rows: Rows) -> list[Any]:
-        return [legal([lexicon.get(word, unknown) for word in row["tokens"]]) for row in rows]
+        return cut(rows, (lexicon.get(word, unknown) for row in rows for word in row["tokens"]))
 
     baselines = {"word_majority": Candidates(lambda rows: rows, [look_up])}
     if len(set(tags)) < 2:
         return baselines
     terms = DictVectorizer()
 
-    def read(rows: Rows, vectorize: Callable[[Any], Any] = terms.transform) -> tuple[list[int], Any]:
-        """The number of words of each row, and the features of all words."""
+    def features(rows: Rows, vectorize: Callable[[Any], Any] = terms.transform) -> Any:
+        """Of all words."""
         features = vectorize(word for row in rows for word in _windows(row["tokens"]))
         features.eliminate_zeros()  # False is stored as 0.0: nearly half of all values
-        return [len(row["tokens"]) for row in rows], features
+        return features
 
     def with_model(model: Any) -> Answers:
-        def predict(features: tuple[list[int], Any]) -> list[Any]:
-            answers = iter(model.predict(features[1]).tolist())
-            return [legal(list(islice(answers, count))) for count in features[0]]
+        return lambda read: cut(read[0], model.predict(read[1]).tolist())
 
-        return predict
-
-    _, features = read(train, terms.fit_transform)
-    models = [with_model(_logistic(features, tags, strength, seed)) for strength in STRENGTHS]
-    return baselines | {"window_logistic": Candidates(read, models)}
+    of_train = features(train, terms.fit_transform)
+    models = [with_model(_logistic(of_train, tags, strength, seed)) for strength in STRENGTHS]
+    return baselines | {"window_logistic": Candidates(lambda rows: (rows, features(rows)), models)}
 
 
 def _windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:

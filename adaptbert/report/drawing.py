@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from rich.cells import cell_len, chop_cells, set_cell_size
 
@@ -42,6 +43,14 @@ WIDTH, MARGIN, LINE = 760, 24, 17
 LETTER = 6.6
 """Most pixels that a column of 12 px letters takes; Chinese characters take two columns."""
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", sans-serif'
+TEMPLATES = Environment(
+    loader=PackageLoader("adaptbert.report", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+"""Of the page and of files of figures; a name that is not defined in one is an error."""
 Language = Literal["en", "zh"]
 TAGS: dict[Language, str] = {"en": "en", "zh": "zh-Hans"}
 
@@ -369,36 +378,22 @@ def standalone(figure: Figure, language: Language, picture: Markup | None = None
     title, caption = (getattr(text, language) for text in (figure.title, figure.caption))
     heading = f"{figure.of}{': ' if language == 'en' else '：'}{title}" if figure.of else title
     lines = _wrapped(caption.replace("`", ""))
-    parts = [_text(heading, "0", 14, "heading")]
-    parts += [_text(line, "0", 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
+    above = [_text(heading, "0", 14, "heading")]
+    above += [_text(line, "0", 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
     legend, y = _legend(figure.legend, 14 + LINE * (len(lines) + 1))
-    height = y + 10 + int(re.findall(r'^<svg class="chart"[^>]* height="(\d+)"', picture)[0])
-    inner = Markup('<svg x="{m}" y="{m}" width="{w}" height="{h}">{parts}<svg y="{y}">{picture}</svg></svg>').format(
-        m=MARGIN, w=WIDTH, h=height, parts=_all([*parts, *legend]), y=y + 10, picture=_in(language, picture)
-    )
-    style = [
-        f"svg {{ overflow: visible; font-family: {FONT}; }}",
-        ".paper { fill: #ffffff; }",
-        plain_style(),
-        "svg .heading { font-size: 15px; font-weight: 600; }",
-        "svg .note { font-size: 12px; fill: #566372; }",
-    ]
-    return str(
-        Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{name}" xml:lang="{language}"'
-            ' width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
-            '<title id="{name}">{heading}</title>\n<desc>{caption}</desc>\n<style>\n{style}\n</style>\n'
-            '<rect class="paper" width="{width}" height="{height}"/>\n{inner}\n</svg>\n'
-        ).format(
-            name=figure.name,
-            language=TAGS[language],
-            width=WIDTH + 2 * MARGIN,
-            height=height + 2 * MARGIN,
-            heading=heading,
-            caption=" ".join(lines),
-            style=Markup("\n".join(style)),
-            inner=inner,
-        )
+    return TEMPLATES.get_template("figure.svg.j2").render(
+        name=figure.name,
+        language=TAGS[language],
+        heading=heading,
+        lines=lines,
+        above=_all([*above, *legend]),
+        y=y + 10,
+        picture=_in(language, picture),
+        height=y + 10 + int(re.findall(r'^<svg class="chart"[^>]* height="(\d+)"', picture)[0]),
+        width=WIDTH,
+        margin=MARGIN,
+        font=Markup(FONT),
+        style=Markup(plain_style()),
     )
 
 

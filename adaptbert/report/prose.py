@@ -66,8 +66,7 @@ def _answer(compared: list[tuple[Task, Step]], min_gain: float) -> Text:
         t("{name} ({of})", name=_verdict(verdict, min_gain), of=joined(sizes, "; ", "；"))
         for verdict, sizes in by_verdict.items()
     ]
-    question = step_name(compared[0][1].question, compared[0][1].variant)
-    return t("{question}: {answers}.", question=question, answers=joined(parts, "; ", "；"))
+    return t("{question}: {answers}.", question=step_name(compared[0][1]), answers=joined(parts, "; ", "；"))
 
 
 def _verdict(verdict: Verdict, min_gain: float) -> Text:
@@ -90,7 +89,7 @@ def _on_several_tasks(comparison: Comparison) -> Iterator[Text]:
     """Questions that several tasks answer with replicates: in how many of them, at least, there is an effect."""
     for each in comparison.replicated:
         of = f" ({each.base})" if len(comparison.bases) > 1 else EMPTY
-        step = within(step_name(each.question, each.variant))
+        step = within(step_name(each))
         for count, what in ((each.gains, t("a gain")), (each.losses, t("a loss"))):
             if count:
                 yield t(
@@ -135,26 +134,32 @@ def _replicates_bring_verdicts(comparison: Comparison) -> bool:
     )
 
 
-def facts(comparison: Comparison) -> list[Text]:
+def facts(comparison: Comparison) -> Iterator[Text]:
     """What a reader of the answers has to know at once: leaks, what is missing or failed, the price."""
+    yield _leaks(comparison)
     lacking = [
         task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({replicate})"
         for task in comparison.tasks
         for arm in task.arms
         for replicate in ([0] if arm.missing else [each for each in arm.planned if each not in arm.by_replicate])
     ]
-    known = [_leaks(comparison)]
-    known += [t("Planned and without a result: {names}.", names=listed(lacking))] if lacking else []
+    if lacking:
+        yield t("Planned and without a result: {names}.", names=listed(lacking))
     for of_task in (degenerate, _scattered, nothing_learned):
-        said = [(task, of_task(task)) for task in comparison.tasks]
-        known += [t("{name}: {fact}", name=task.name, fact=fact) for task, fact in said if fact is not None]
-    known += _looking_again(comparison)
-    spent = t(
+        for task in comparison.tasks:
+            if (fact := of_task(task)) is not None:
+                yield t("{name}: {fact}", name=task.name, fact=fact)
+    if any(step.needed is not None and step.needed.design for task in comparison.tasks for step in task.steps):
+        yield t(
+            "Judging again after adding replicates or seeds errs more often than the level says: settle the number of "
+            "looks beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
+            level=1 - comparison.confidence,
+        )
+    yield t(
         "All training of the arms on this page: {spent.tokens:millions} M tokens, {spent.tflop:amount} TFLOP; hours "
         "are in MLflow.",
         spent=comparison.spent,
     )
-    return [*known, spent]
 
 
 def _leaks(comparison: Comparison) -> Text:
@@ -208,19 +213,6 @@ def nothing_learned(task: Task) -> Text | None:
         names=listed(list(dict.fromkeys(name for step in empty for name in (step.arm, step.other)))),
         baseline=within(baseline_name(trivial, task.target)),
     )
-
-
-def _looking_again(comparison: Comparison) -> list[Text]:
-    """What becomes of the level where replicates or seeds are added after a verdict; nothing where none are advised."""
-    advised = [step.needed for task in comparison.tasks for step in task.steps if step.needed is not None]
-    if all(needed.design is None for needed in advised):
-        return []
-    warning = t(
-        "Judging again after adding replicates or seeds errs more often than the level says: settle the number of "
-        "looks beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
-        level=1 - comparison.confidence,
-    )
-    return [warning]
 
 
 def demonstration(comparison: Comparison) -> Text | None:
@@ -455,68 +447,54 @@ def _of_bases(ranking: Ranking) -> Text:
     )
 
 
-def ranked(ranking: Ranking) -> list[Text]:
-    """Which base is first and by which scores, unequal budgets, what was made once."""
+def ranked(ranking: Ranking) -> Iterator[Text]:
+    """Which base is first and by which scores, unequal budgets, what was made once, whatever is trained above it."""
     scores = {base: f" {points(ranking.dev[base])}" if base in ranking.dev else "" for base in ranking.order}
-    order = t(
+    yield t(
         "In the order of their {metric} on the dev split, in the arm {arm}: {names}.",
         metric=METRICS[ranking.metric],
         arm=ranking.arm,
         names=listed([f"{base}{score}" for base, score in scores.items()]),
     )
-    return [order, *_unequal(ranking), *_made_here(ranking)]
-
-
-def _unequal(ranking: Ranking) -> list[Text]:
-    """Arms that were not trained on as many tokens from every base."""
-    arms = []
+    unequal = []
     for arm in ranking.arms:
         if not arm.same_tokens:
-            spent = [t("{base} {tokens:millions} M", base=base, tokens=cost.tokens) for base, cost in arm.costs.items()]
-            arms.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
-    return [t("A difference may be due to unequal budgets: {arms}.", arms=listed(arms))] if arms else []
-
-
-def _made_here(ranking: Ranking) -> list[Text]:
-    """The bases that were trained once, whatever is trained above them."""
-    if not ranking.made_here:
-        return []
-    made = listed(ranking.made_here)
-    return [t("{made} began with weights that were made here, once: differences from them have no verdict.", made=made)]
+            spent = [t("{base} {cost.tokens:millions} M", base=base, cost=cost) for base, cost in arm.costs.items()]
+            unequal.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
+    if unequal:
+        yield t("A difference may be due to unequal budgets: {arms}.", arms=listed(unequal))
+    if ranking.made_here:
+        made = listed(ranking.made_here)
+        yield t(
+            "{made} began with weights that were made here, once: differences from them have no verdict.", made=made
+        )
 
 
 # Checkpoints.
 
 
-def of_checkpoints(comparison: Comparison) -> list[Text]:
-    """What a reader of the bits per character has to know: where they began, and which mean nothing."""
-    sentences = []
+def of_checkpoints(comparison: Comparison) -> Iterator[Text]:
+    """What a reader of the bits per character has to know: where they began, which mean nothing, and whose masks differ
+    from the configuration."""
     for base, checkpoint in comparison.began_from.items():
-        of_base = t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY
-        sentences.append(
-            t(
-                "General pre-training{of_base} started from {checkpoint}, whose earlier training is not counted here.",
-                of_base=of_base,
-                checkpoint=checkpoint,
-            )
+        yield t(
+            "General pre-training{of_base} started from {checkpoint}, whose earlier training is not counted here.",
+            of_base=t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY,
+            checkpoint=checkpoint,
         )
     for group in comparison.checkpoints:
-        missing = [each.name for each in group.replicates if each.missing]
-        sentences += [t("{checkpoint} has no measurements.", checkpoint=name) for name in missing]
+        for each in group.replicates:
+            if each.missing:
+                yield t("{checkpoint} has no measurements.", checkpoint=each.name)
         if group.first.random_head:
-            sentences.append(
-                t(
-                    "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
-                    checkpoint=group.name,
-                )
+            yield t(
+                "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
+                checkpoint=group.name,
             )
-    return sentences
-
-
-def masking(comparison: Comparison) -> list[Text]:
-    """Checkpoints whose masks differ from the configuration."""
-    masked = [(each.name, each.masks) for _, each in comparison.trained() if each.masks is not None]
-    return [t("{name}: {fact}", name=name, fact=each) for name, masks in masked for each in _troubles(masks)]
+    for _, each in comparison.trained():
+        if each.masks is not None:
+            for trouble in _troubles(each.masks):
+                yield t("{name}: {fact}", name=each.name, fact=trouble)
 
 
 def _troubles(masks: Masks) -> Iterator[Text]:

@@ -117,7 +117,7 @@ def steps(tasks: Sequence[Task]) -> Table:
     compared.sort(key=lambda each: (order.index(each[0].question), names.index(each[0].name)))
     rows = []
     for step, task in compared:
-        name = t("{name} ({of})", name=step_name(step.question, step.variant), of=f"`{step.arm} − {step.other}`")
+        name = t("{name} ({of})", name=step_name(step), of=f"`{step.arm} − {step.other}`")
         cells = [Cell(name, step.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
         rests_on = [behind(step.difference, step, task)] if step.difference is not None else []
         verdict = Cell(VERDICTS[step.verdict], step.verdict, rests_on, chip=f"verdict-{step.verdict}")
@@ -153,7 +153,7 @@ def bases(ranking: Ranking) -> Table:
             cells += [*_difference(each.difference, each.p_holm), verdict]
             rows.append(("", cells))
     title = t("Bases of {task} by arm", task=ranking.task)
-    return Table(f"table-bases-{ranking.task}", title, columns, rows, ranked(ranking))
+    return Table(f"table-bases-{ranking.task}", title, columns, rows, list(ranked(ranking)))
 
 
 def checkpoints(comparison: Comparison) -> Table:
