@@ -291,7 +291,7 @@ def test_plots_have_every_run_and_every_point(several: Comparison, tmp_path: Pat
             return list(csv.reader(file))
 
     header, *runs = rows("scores/section.csv")
-    assert header == ["task", "start", "arm", "draw", "seed", "score"]
+    assert header == ["task", "base", "arm", "replicate", "seed", "score"]
     tasks = [each for each in several.tasks if each.task == "section"]
     assert runs == [
         ["section", each.base, arm.name, str(run.replicate), str(run.seed), str(run.score)]
@@ -300,10 +300,10 @@ def test_plots_have_every_run_and_every_point(several: Comparison, tmp_path: Pat
         for run in arm.runs
     ]
     header, *learned = rows("learning_curve/section.csv")
-    assert header == ["start", "arm", "labels", "seed", "score"]
+    assert header == ["base", "arm", "labels", "seed", "score"]
     assert len(learned) == sum(len(arm.scores) for each in tasks for arm in each.arms), "one point an arm"
     header, *bits = rows("bits_per_char/domain.csv")
-    assert header == ["start", "draw", "rung", "tokens", "bits_per_char"]
+    assert header == ["base", "replicate", "checkpoint", "tokens", "bits_per_char"]
     assert ["small", "2", "domain_transfer/domain-small", "2800000", "2.47"] in bits
     answers = rows(f"confusion/{task.anchor}.csv")
     assert answers == [["actual", "predicted"], *[["'=1+1", "O"]] * 2, *[["'=1+1", "'=1+1"]] * 2]

@@ -4,7 +4,7 @@ That Chinese has the same numbers follows from the same names of values: test_la
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -23,7 +23,7 @@ from tests.support.known import known
 WORTH = 0.01
 
 
-def english(sentences: list[Text]) -> list[str]:
+def english(sentences: Iterable[Text]) -> list[str]:
     return [sentence.en for sentence in sentences]
 
 
@@ -339,15 +339,15 @@ MASKS: list[tuple[dict[str, float], str]] = [
 def test_masks_that_differ_from_the_configuration_are_named(
     comparison: Comparison, changes: dict[str, float], sentence: str
 ) -> None:
-    assert prose.masking(comparison) == []
+    assert english(prose.of_checkpoints(comparison)) == []
     masks = known(next(each.masks for each in comparison.checkpoints if each.name == "pretrain"))
     spoilt = retrained(comparison, {"pretrain": {"masks": replace(masks, audit={**masks.audit, **changes})}})
-    (trouble,) = english(prose.masking(spoilt))
+    (trouble,) = english(prose.of_checkpoints(spoilt))
     assert trouble.startswith(sentence)
 
 
 def test_of_checkpoints_that_mean_nothing(comparison: Comparison) -> None:
-    assert prose.of_checkpoints(comparison) == []
+    assert english(prose.of_checkpoints(comparison)) == []
     spoilt = retrained(comparison, {"pretrain": {"random_head": True}, "domain_transfer/domain": {"cost": None}})
     assert english(prose.of_checkpoints(replace(spoilt, began_from={"small": "bert-base"}))) == [
         "General pre-training started from bert-base, whose earlier training is not counted here.",

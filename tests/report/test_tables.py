@@ -105,7 +105,7 @@ def test_steps_have_difference_interval_p_verdict_and_price(repeated: Comparison
     assert len(rows) == sum(len(task.steps) for task in repeated.tasks)
     for task in repeated.tasks:
         for step in task.steps:
-            name = f"{step_name(step.question, step.variant).en} (`{step.arm} − {step.other}`)"
+            name = f"{step_name(step).en} (`{step.arm} − {step.other}`)"
             size, ends, p, verdict, price = rows[name, task.name][2:]
             difference = known(step.difference)
             assert (size.text.en, size.value) == (change(difference.mean), difference.mean)
@@ -122,6 +122,7 @@ def test_steps_have_difference_interval_p_verdict_and_price(repeated: Comparison
 def test_a_step_is_named_by_its_own_arms(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     step = replace(known(task.step("domain_transfer")), name="domain_transfer/news", variant="news", arm="news")
+    task = replace(task, arms=[*task.arms, replace(task.arm("domain"), name="news")])
     own = replace(step, name="mine", question="mine", variant=None)
     names = [row[0].text.en for _, row in tables.steps([replace(task, steps=[own, step])]).rows]
     assert names == ["Domain transfer (news) (`news − general`)", "mine (`news − general`)"], "own questions come last"
