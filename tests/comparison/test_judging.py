@@ -12,7 +12,7 @@ from adaptbert.config.schema.comparison import PRIMARY
 from adaptbert.statistics.verdicts import Verdict, adjusted_p
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
-from tests.support.simulated import ACCURACY, LIFTED, Simulated, compared, simulate
+from tests.support.simulated import LIFTED, Simulated, compared, simulate
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +35,6 @@ def test_general_pre_training_is_one_run_whatever_the_replicates(noisy: Simulate
     assert (domain.verdict, domain.replicates) == ("worth_it", 3)
     assert domain.p_holm == known(domain.difference).p, "the only one that has a verdict"
     assert step_of(comparison, "domain_text").verdict == "descriptive", "no primary question here"
-
-
-def test_where_each_step_was_trained_once_no_verdict_is_given(tmp_path: Path) -> None:
-    """Domain text seems to help beyond all doubt, and five seeds and all test rows agree."""
-    accuracy = ACCURACY | {"general_long": 0.50, "domain": 0.90, "domain_task": 0.60}
-    sure = compared(simulate(tmp_path, seeds=range(1, 6), accuracy=accuracy))
-    for task in sure.tasks:
-        for step in task.steps:
-            expected = ("one_draw" if step.primary else "descriptive", None, None)
-            assert (step.verdict, step.p_holm, step.needed) == expected
-        assert known(known(known(task.step("domain_text")).difference).low) > 0.1, "the weights differ without doubt"
-    assert sure.replicated == []
 
 
 @pytest.mark.parametrize(
