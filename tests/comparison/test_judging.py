@@ -19,7 +19,7 @@ from tests.support.simulated import LIFTED, Simulated, compared, simulate
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     """Replicates lie two points apart; the domain text helps, a task step after it brings nothing."""
     root = tmp_path_factory.mktemp("noisy")
-    return simulate(root, tasks=["section"], draws=3, accuracy=LIFTED, draw_spread=0.02, dice_seed=3)
+    return simulate(root, tasks=["section"], replicates=3, accuracy=LIFTED, replicate_spread=0.02, dice_seed=3)
 
 
 def step_of(comparison: Comparison, name: str) -> Step:
@@ -105,7 +105,7 @@ def test_an_effect_on_several_tasks_is_counted_with_replicates_alone(
 
 
 def test_a_missing_arm_leaves_its_questions_without_a_verdict_and_the_others_with_one(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"], draws=2, accuracy=LIFTED)
+    made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED)
     for number in (1, 2):
         (made.root / f"metrics/finetune/section-domain_task-small-{number}.json").unlink()
     comparison = compared(made)

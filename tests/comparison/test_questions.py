@@ -116,10 +116,10 @@ def test_an_arm_that_other_tasks_have_is_not_to_be_added_but_to_be_given(tmp_pat
     both = simulate(tmp_path)
     here = {
         key: entry
-        for key, entry in both.ladder.finetune.items()
+        for key, entry in both.plan.finetune.items()
         if entry.task == "mention" or entry.arm in ("task", "scratch")
     }
-    of_section, of_mention = compared(replace(both, ladder=both.ladder.model_copy(update={"finetune": here}))).tasks
+    of_section, of_mention = compared(replace(both, plan=both.plan.model_copy(update={"finetune": here}))).tasks
     assert [more.there for more in of_section.advice] == ["general"]
     assert of_mention.advice == []
 
@@ -160,9 +160,9 @@ def test_a_named_pair_of_one_checkpoint_needs_no_replicates(tmp_path: Path) -> N
     probe = rearmed(simulate(tmp_path, tasks=["section"]), {"general": ("domain", {}), "probe": ("scratch", {})})
     entries = {
         key: entry.model_copy(update={"values": {"overrides": {"probe": {}}} if entry.arm == "probe" else {}})
-        for key, entry in probe.ladder.finetune.items()
+        for key, entry in probe.plan.finetune.items()
     }
-    variant = replace(probe, ladder=probe.ladder.model_copy(update={"finetune": entries}))
+    variant = replace(probe, plan=probe.plan.model_copy(update={"finetune": entries}))
     (task,) = compared(variant, questions={"thawed": ("general", "probe")}, primary=["thawed"]).tasks
     (step,) = task.steps
     assert (step.name, step.replicates, step.verdict, step.own_values) == ("thawed", None, "worth_it", ["probe"])

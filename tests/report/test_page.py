@@ -233,7 +233,7 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
 
 @pytest.mark.parametrize(("seeds", "replicates"), [((1, 2), 1), ((1,), 2)])
 def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...], replicates: int) -> None:
-    comparison = compared(simulate(tmp_path, seeds=seeds, draws=replicates, tasks=["section"]))
+    comparison = compared(simulate(tmp_path, seeds=seeds, replicates=replicates, tasks=["section"]))
     page, task = render(comparison), comparison.tasks[0]
     assert Reader(page).open == []
     assert f"Not testable on {len(seeds)} seed{'s' * (len(seeds) > 1)}: an interval needs three." in page
@@ -259,7 +259,7 @@ def run_stage(simulated: Simulated, folder: Path, **values: Any) -> None:
 
     folder.mkdir()
     plan, outputs = folder / "plan.json", simulated.outputs
-    plan.write_text(json.dumps({"plan": simulated.ladder.model_dump(by_alias=True)}))
+    plan.write_text(json.dumps({"plan": simulated.plan.model_dump(by_alias=True)}))
     compare(
         Compare.model_validate(values),
         plan=plan,
