@@ -28,12 +28,8 @@ def test_an_interval_names_its_sources() -> None:
     assert repeated.mean("domain").sources == ("seeds", "replicates", "rows")
     assert repeated.mean("general").sources == ("seeds", "rows")
     assert simulated(World(3, 3, 0.5, 0)).mean("domain").sources == ("seeds", "replicates")
-    for pair, replicates in {
-        ("domain", "general_long"): 3,
-        ("domain", "general"): 3,
-        ("general", "scratch"): 0,
-    }.items():
-        difference = known(repeated.difference(*pair))
+    for arm, other, replicates in (("domain", "general_long", 3), ("domain", "general", 3), ("general", "scratch", 0)):
+        difference = known(repeated.difference(arm, other))
         assert (difference.replicates, difference.seeds) == (replicates, 3)
         assert "rows" in known(difference.variance)
 
