@@ -42,7 +42,6 @@ WIDTH, MARGIN, LINE = 760, 24, 17
 """Pixels of a file: what is inside its edge, its edge, and the height of a line of text."""
 LETTER = 6.6
 """Most pixels that a column of 12 px letters takes; Chinese characters take two columns."""
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", sans-serif'
 TEMPLATES = Environment(
     loader=PackageLoader("adaptbert.report", "."),
     autoescape=True,
@@ -53,6 +52,8 @@ TEMPLATES = Environment(
 """Of the page and of files of figures; a name that is not defined in one is an error."""
 Language = Literal["en", "zh"]
 TAGS: dict[Language, str] = {"en": "en", "zh": "zh-Hans"}
+ENDS: dict[Language, str] = {"en": ".svg", "zh": ".zh.svg"}
+"""Of the names of files."""
 
 
 @dataclass(frozen=True)
@@ -364,8 +365,8 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> None:
     with atomic_write(folder) as part:
         part.mkdir()
         for figure in figures:
-            (part / f"{figure.name}.svg").write_text(standalone(figure, "en"), encoding="utf-8")
-            (part / f"{figure.name}.zh.svg").write_text(standalone(figure, "zh"), encoding="utf-8")
+            for language, end in ENDS.items():
+                (part / f"{figure.name}{end}").write_text(standalone(figure, language), encoding="utf-8")
 
 
 def standalone(figure: Figure, language: Language, picture: Markup | None = None) -> str:
@@ -392,7 +393,6 @@ def standalone(figure: Figure, language: Language, picture: Markup | None = None
         height=y + 10 + int(re.findall(r'^<svg class="chart"[^>]* height="(\d+)"', picture)[0]),
         width=WIDTH,
         margin=MARGIN,
-        font=Markup(FONT),
         style=Markup(plain_style()),
     )
 

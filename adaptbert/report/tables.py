@@ -221,24 +221,17 @@ def _audit(checkpoint: Checkpoint, masks: Masks, classes: Sequence[str]) -> list
 
 def search(task: Task) -> Table:
     """What the hyper-parameter search of every arm chose, and what all its trials cost."""
-    columns = [
-        _name(t("Arm")),
-        Column(t("Learning rate")),
-        Column(t("Batch")),
-        Column(t("Epochs")),
-        Column(t("Trials")),
-    ]
+    columns = [_name(t("Arm")), *map(Column, (t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"))), *_COST]
     rows = []
     for arm in task.arms:
         for search in arm.searches:
             notes = [t("replicate {n}", n=search.replicate)] if len(arm.searches) > 1 else []
             values = (search.learning_rate, search.global_batch_size, search.epochs, search.trials)
-            name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
-            rows.append(
-                (task.base, [name, *(Cell(same(plain(value)), value) for value in values), *_cost(search.cost)])
-            )
+            cells = [Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")]
+            cells += [Cell(same(plain(value)), value) for value in values]
+            rows.append((task.base, [*cells, *_cost(search.cost)]))
     title = t("Hyper-parameter search on the dev split; the cost of all trials, which no other table includes")
-    return Table(f"table-search-{task.anchor}", title, [*columns, *_COST], rows)
+    return Table(f"table-search-{task.anchor}", title, columns, rows)
 
 
 def classes(task: Task) -> Table:

@@ -290,3 +290,17 @@ def test_plots_have_every_run_and_every_point(several: Comparison, tmp_path: Pat
     assert ["small", "2", "domain_transfer/domain-small", "2800000", "2.47"] in bits
     answers = rows(f"confusion/{task.anchor}.csv")
     assert answers == [["actual", "predicted"], *[["'=1+1", "O"]] * 2, *[["'=1+1", "'=1+1"]] * 2]
+
+
+@pytest.mark.parametrize(
+    ("template", "name"), [("seeds", "scores"), ("learning", "learning_curve"), ("checkpoints", "bits_per_char")]
+)
+def test_a_template_of_dvc_plots_names_columns_of_its_file(template: str, name: str) -> None:
+    text = Path(f".dvc/plots/{template}.json").read_text(encoding="utf-8")
+    made = re.findall(r'"as": "(\w+)"', text)
+    (path, *_) = Path(f"reports/plots/{name}").glob("*.csv")
+    header = path.read_text(encoding="utf-8").partition("\n")[0].split(",")
+    assert {*re.findall(r'"field": "(\w+)"', text)} - {*made} <= {*header}
+    assert re.search(
+        rf"- reports/plots/{name}:.*\n(?:.*\n)*?      template: {template}\n", Path("dvc.yaml").read_text("utf-8")
+    )

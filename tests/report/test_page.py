@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adaptbert.comparison.records import Comparison, Confusion, Task
+from adaptbert.comparison.records import Comparison, Confusion
 from adaptbert.config.schema.comparison import PRIMARY, Compare
 from adaptbert.report import prose, terms
 from adaptbert.report.page import MLFLOW, render
@@ -165,41 +164,33 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
     assert "<details open" not in page
 
 
-def inspected(comparison: Comparison, change: Callable[[Task], dict[str, Any]]) -> str:
+def inspected(comparison: Comparison, **changes: Any) -> str:
     """The page of the first task with another inspection."""
     task = comparison.tasks[0]
-    return render(
-        replace(comparison, tasks=[replace(task, inspection=replace(known(task.inspection), **change(task)))])
-    )
+    return render(replace(comparison, tasks=[replace(task, inspection=replace(known(task.inspection), **changes))]))
 
 
 def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None:
-    def many(task: Task) -> dict[str, Any]:
-        classes = [replace(known(task.inspection).classes[0], label=f"class {n}") for n in range(60)]
-        labels = [scores.label for scores in classes]
-        return {"classes": classes, "confusion": Confusion(labels, {gold: {gold: 1.0} for gold in labels})}
-
-    page = inspected(comparison, many)
+    first = known(comparison.tasks[0].inspection).classes[0]
+    labels = [f"class {n}" for n in range(60)]
+    matrix = Confusion(labels, {gold: {gold: 1.0} for gold in labels})
+    page = inspected(comparison, classes=[replace(first, label=label) for label in labels], confusion=matrix)
     assert "class 59</th>" in page
     assert 'class="confusion"' not in page
     assert 'id="classes-section"' not in page
 
 
 def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
-    evil = "<script>alert(1)</script>{n}"
-
-    def named(task: Task) -> dict[str, Any]:
-        inspection = known(task.inspection)
-        mixed = known(inspection.confusion)
-        to = {label: evil if label == "Lead" else label for label in mixed.labels}
-        counts = {to[gold]: {to[each]: n for each, n in row.items()} for gold, row in mixed.counts.items()}
-        return {
-            "confusion": Confusion(list(to.values()), counts),
-            "classes": [replace(scores, label=to[scores.label]) for scores in inspection.classes],
-            "errors": [replace(error, id=evil, gold=evil, predicted=evil) for error in inspection.errors],
-        }
-
-    page = inspected(comparison, named)
+    evil, inspection = "<script>alert(1)</script>{n}", known(comparison.tasks[0].inspection)
+    mixed = known(inspection.confusion)
+    to = {label: evil if label == "Lead" else label for label in mixed.labels}
+    counts = {to[gold]: {to[each]: n for each, n in row.items()} for gold, row in mixed.counts.items()}
+    page = inspected(
+        comparison,
+        confusion=Confusion(list(to.values()), counts),
+        classes=[replace(scores, label=to[scores.label]) for scores in inspection.classes],
+        errors=[replace(error, id=evil, gold=evil, predicted=evil) for error in inspection.errors],
+    )
     assert "<script>alert" not in page
     assert page.count("&lt;script&gt;alert") > 5
 

@@ -1,7 +1,6 @@
 """A power, and a detectable difference, come true in simulated studies at the rate that they promise; the cheapest
 design is the cheapest."""
 
-
 import numpy as np
 import pytest
 from scipy import stats
