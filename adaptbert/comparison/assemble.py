@@ -161,7 +161,6 @@ def _source(kind: Literal["corpus", "task"], folder: Path, row_counts: Collectio
     return Source(
         name=folder.name,
         kind=kind,
-        origin=manifest["source"],
         demonstration=bool(manifest["demonstration"]),
         rows=sum(counts["rows_in"] for counts in row_counts),
         kept=sum(counts["kept"] for counts in row_counts),
