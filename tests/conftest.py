@@ -69,7 +69,7 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture(scope="session")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
-    """Of a simulated recipe with one draw and three seeds; the tests only look."""
+    """Of a simulated recipe with one replicate and three seeds; the tests only look."""
     from tests.support.simulated import compared, simulate
 
     return compared(simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), dice_seed=2))
@@ -77,20 +77,25 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
 
 @pytest.fixture(scope="session")
 def repeated_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
-    """Three draws and four seeds; a domain text that helps beyond doubt, a task step after it that brings nothing."""
+    """Three replicates and four seeds; a domain text that helps beyond doubt, a task step after it brings nothing."""
     from tests.support.simulated import LIFTED, simulate
 
     return simulate(
-        tmp_path_factory.mktemp("repeated"), seeds=range(1, 5), draws=3, accuracy=LIFTED, draw_spread=0.004, dice_seed=1
+        tmp_path_factory.mktemp("repeated"),
+        seeds=range(1, 5),
+        replicates=3,
+        accuracy=LIFTED,
+        replicate_spread=0.004,
+        dice_seed=1,
     )
 
 
 @pytest.fixture(scope="session")
 def several_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
-    """Two starts, two draws and three seeds."""
+    """Two bases, two replicates and three seeds."""
     from tests.support.simulated import simulate
 
-    return simulate(tmp_path_factory.mktemp("several"), starts=("small", "base"), draws=2)
+    return simulate(tmp_path_factory.mktemp("several"), bases=("small", "base"), replicates=2)
 
 
 @pytest.fixture(scope="session")

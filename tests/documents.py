@@ -23,7 +23,7 @@ from tests.parameters_page import page, parameters
 from tests.support.imports import ROOT
 
 READMES = ("README.md", "README.zh-CN.md")
-PICTURE = "docs/img/ladder.svg"
+PICTURE = "docs/img/arms.svg"
 PARAMETERS = "docs/parameters.md"
 ERRORS = "docs/errors.md"
 BENCHMARKS = "docs/benchmarks.md"

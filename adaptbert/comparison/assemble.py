@@ -1,7 +1,7 @@
 """The outputs of all stages -> the `Comparison`."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from adaptbert.tasks.metrics.scoring import limits
 
 def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Comparison:
     """Read the results of every planned arm and checkpoint, and compare the arms of each task within each base."""
-    checkpoints, worth = read_checkpoints(plan, outputs.metrics), params.min_gain / 100
+    checkpoints, min_gain = read_checkpoints(plan, outputs.metrics), params.min_gain / 100
     several = len(plan.pretrain) > 1
     climbs = {entry.arm: checkpoints[entry.checkpoint].climb for entry in plan.finetune.values()}
     rows: dict[str, ResampledRows] = {}
@@ -38,19 +38,19 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
         tasks.append(_task(f"{task}/{base}" if several else task, own, climbs, checkpoints, outputs, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
-    tasks = judged(tasks, results, worth, params.confidence, one_more)
-    sources = _sources(outputs.manifests, read_json(outputs.metrics / "validate.json"))
+    tasks = judged(tasks, results, min_gain, params.confidence, one_more)
+    sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
     corpora = [source.name for source in sources if source.kind == "corpus"]
     measured = {name for each in checkpoints.values() for name in each.after}
     return Comparison(
         confidence=params.confidence,
-        worth=worth,
+        min_gain=min_gain,
         tasks=tasks,
         checkpoints=together(checkpoints.values()),
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
         began_from=began_from(checkpoints),
-        rankings=_rankings(tasks, results, published(checkpoints), worth),
+        rankings=_rankings(tasks, results, published(checkpoints), min_gain),
         spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
         one_more_replicate=one_more,
         replicated=replicated(tasks, 1 - params.confidence),
@@ -110,7 +110,7 @@ def _task(
     )
 
 
-def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str], worth: float) -> list[Ranking]:
+def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str], min_gain: float) -> list[Ranking]:
     rankings = []
     for name in dict.fromkeys(task.task for task in tasks):
         own = [task for task in tasks if task.task == name]
@@ -118,7 +118,7 @@ def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str
         runs = {study_key(arm, base): each for base in bases for arm, each in results[name, base].arms.items()}
         first = results[name, own[0].base]
         study = Study(runs, first.rows.groups, first.study.confidence, limits(first.metric))
-        rankings.append(ranking(name, own[0].metric, bases, published, study, worth))
+        rankings.append(ranking(name, own[0].metric, bases, published, study, min_gain))
     return [each for each in rankings if each is not None]
 
 
@@ -127,10 +127,9 @@ def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str
 
 def _spent(checkpoints: Iterable[Checkpoint], trained: Iterable[CellMetrics]) -> Cost:
     """What all of these took."""
-    steps = [each.first.cost for each in checkpoints if each.first.cost is not None]
-    arms = [each.cost for each in trained]
-    tokens = sum(cost.tokens for cost in steps) + sum(cost.tokens for cost in arms)
-    return Cost(tokens, sum((cost.tflop for cost in steps), 0.0) + sum(cost.tflop for cost in arms))
+    steps = Cost.total(each.first.cost for each in checkpoints if each.first.cost is not None)
+    arms = Cost.total(Cost(each.cost.tokens, each.cost.tflop) for each in trained)
+    return Cost.total([steps, arms])
 
 
 def _one_more_replicate(plan: Plan, checkpoints: Mapping[str, Checkpoint], results: Results) -> Cost | None:
@@ -146,26 +145,21 @@ def _one_more_replicate(plan: Plan, checkpoints: Mapping[str, Checkpoint], resul
 # ---- sources
 
 
-def _sources(manifests: Path, validation: dict[str, Any]) -> list[Source]:
+def _sources(manifests: Path, validation: dict[str, Any]) -> Iterator[Source]:
     """The sources that were validated; a folder left over from other parameters is none of them."""
-    corpora = [
-        _source("corpus", name, manifests / "corpora", [row_counts])
-        for name, row_counts in validation["corpora"].items()
-    ]
-    tasks = [
-        _source("task", name, manifests / "tasks", list(splits.values()))
-        for name, splits in validation["tasks"].items()
-    ]
-    return [*corpora, *tasks]
+    for name, counts in validation["corpora"].items():
+        yield _source("corpus", manifests / "corpora" / name, [counts])
+    for name, splits in validation["tasks"].items():
+        yield _source("task", manifests / "tasks" / name, splits.values())
 
 
-def _source(kind: Literal["corpus", "task"], name: str, folder: Path, row_counts: Sequence[dict[str, Any]]) -> Source:
-    manifest = read_json(folder / name / "manifest.json")
+def _source(kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]]) -> Source:
+    manifest = read_json(folder / "manifest.json")
     rejected: Counter[str] = Counter()
     for counts in row_counts:
         rejected.update(counts["rejected"])
     return Source(
-        name=name,
+        name=folder.name,
         kind=kind,
         demonstration=bool(manifest["demonstration"]),
         rows=sum(counts["rows_in"] for counts in row_counts),

@@ -9,8 +9,9 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.comparison.scores import ResampledRows
-from adaptbert.config.schema.task_types import TARGETS, CellType, TaskType
+from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout
@@ -120,7 +121,7 @@ def baseline_answers(
         embeddings: of the checkpoint that all arms begin with; None: no baseline reads them.
     """
     answers = {}
-    for name, candidates in BASELINES[task.task_type].make(task, train, seed, embeddings).items():
+    for name, candidates in BASELINES[task.target].make(task, train, seed, embeddings).items():
         features = candidates.read(dev)
         best = max(candidates.models, key=lambda model: _score(task, dev, model(features)))
         answers[name] = best(candidates.read(test))
@@ -129,7 +130,7 @@ def baseline_answers(
 
 def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
     """The first rows, up to the limit that keeps fitting short: usually all of them, and at least one."""
-    baseline = BASELINES[task.task_type]
+    baseline = BASELINES[task.target]
     return rows[: max(1, sum(size <= baseline.most for size in accumulate(map(baseline.size, rows))))]
 
 
@@ -146,30 +147,45 @@ def _most_frequent(values: Sequence[Any]) -> Any:
 # ---- sentences and pairs
 
 
-def _texts(task: TaskDescription, train: Rows, seed: int, embeddings: "Embeddings | None") -> dict[str, Candidates]:
-    """The most frequent answer (for regression the mean), and linear models on TF-IDF of one and two words and on the
-    mean of the input embeddings.
+Fit = Callable[[Any, list[Any], Sequence[str], float, int], Answers]
+"""Features, gold answers, labels, strength and seed -> a trained linear model."""
+
+
+def _texts(
+    task: TaskDescription,
+    train: Rows,
+    seed: int,
+    embeddings: "Embeddings | None",
+    *,
+    always: Callable[[Sequence[Any]], Any],
+    kind: str,
+    fit: Fit,
+) -> dict[str, Candidates]:
+    """The same answer always, and linear models on TF-IDF of one and two words and on the mean of the input embeddings.
 
     In a script without spaces the terms are characters. The features of a pair are those of both texts and of what they
     share. A linear model is left out where all answers are equal or no text has a term, or a token.
+
+    Args:
+        always: gold answers of the training rows -> the one answer to every row.
+        kind: of the linear models; their baselines are called `tfidf_<kind>` and `embeddings_<kind>`.
     """
-    model, inputs = TEXT_MODELS[TARGETS[task.target].cell], Layout(task.task_type).inputs
-    gold = right_answers(train, task.target)
+    inputs, gold = Layout(task.task_type).inputs, right_answers(train, task.target)
 
     def columns(rows: Rows) -> list[list[str]]:
         return [[row[column] for row in rows] for column in inputs]
 
     def fitted(read: Callable[[list[list[str]]], Any], features: Any) -> Candidates:
-        models = [model.fit(features, gold, task.labels, strength, seed) for strength in STRENGTHS]
+        models = [fit(features, gold, task.labels, strength, seed) for strength in STRENGTHS]
         return Candidates(lambda rows: read(columns(rows)), models)
 
-    baselines = {"majority": _always(model.always(gold))}
+    baselines = {"majority": _always(always(gold))}
     if len({json.dumps(answer) for answer in gold}) < 2:
         return baselines
-    if (terms := Terms.of(columns(train))) is not None:
-        baselines[f"tfidf_{model.kind}"] = fitted(terms, terms(columns(train)))
+    if (terms := tfidf(columns(train))) is not None:
+        baselines[f"tfidf_{kind}"] = fitted(terms, terms(columns(train)))
     if embeddings is not None and (features := embeddings.features(columns(train))).any():
-        baselines[f"embeddings_{model.kind}"] = fitted(embeddings.features, features)
+        baselines[f"embeddings_{kind}"] = fitted(embeddings.features, features)
     return baselines
 
 
@@ -182,36 +198,34 @@ def few_spaces(texts: Sequence[str]) -> bool:
     return sum(character.isspace() for text in texts for character in text) < FEW_SPACES * characters
 
 
-class Terms:
+def tfidf(columns: Sequence[Sequence[str]]) -> Callable[[Sequence[Sequence[str]]], Any] | None:
     """TF-IDF of each column of texts, side by side; for two columns also their product, and its sum.
 
     Args:
-        vectors: a fitted `TfidfVectorizer`.
+        columns: that it is fitted on, (columns, rows).
+
+    Returns:
+        Columns -> features; None where no text has a term.
     """
+    from scipy.sparse import csr_matrix, hstack
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def __init__(self, vectors: Any) -> None:
-        self._vectors = vectors
+    texts = [text for column in columns for text in column]
+    # Words of one letter count too: the default pattern would drop them.
+    unit = {"analyzer": "char"} if few_spaces(texts) else {"token_pattern": r"(?u)\b\w+\b"}
+    vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **unit)
+    if not any(map(vectors.build_analyzer(), texts)):
+        return None
+    vectors.fit(texts)
 
-    @classmethod
-    def of(cls, columns: list[list[str]]) -> "Terms | None":
-        """Fitted on the training rows, (columns, rows); None where no text has a term."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
+    def features(columns: Sequence[Sequence[str]]) -> Any:
+        first, *others = [vectors.transform(column) for column in columns]
+        if not others:
+            return first
+        shared = first.multiply(*others)
+        return hstack([first, *others, shared, csr_matrix(shared.sum(1))]).tocsr()
 
-        texts = [text for column in columns for text in column]
-        # Words of one letter count too: the default pattern would drop them.
-        unit = {"analyzer": "char"} if few_spaces(texts) else {"token_pattern": r"(?u)\b\w+\b"}
-        vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **unit)
-        terms = vectors.build_analyzer()
-        return cls(vectors.fit(texts)) if any(terms(text) for text in texts) else None
-
-    def __call__(self, columns: list[list[str]]) -> Any:
-        from scipy.sparse import csr_matrix, hstack
-
-        features = [self._vectors.transform(column) for column in columns]
-        if len(features) == 1:
-            return features[0]
-        shared = features[0].multiply(features[1])
-        return hstack([*features, shared, csr_matrix(shared.sum(1))]).tocsr()
+    return features
 
 
 class Embeddings:
@@ -294,29 +308,6 @@ def _ridge(train: Any, gold: list[Any], labels: Sequence[str], strength: float, 
     return lambda features: list(model.predict(features).tolist())
 
 
-@dataclass(frozen=True)
-class TextModel:
-    """The baselines of a target of sentences and pairs.
-
-    Attributes:
-        always: gold answers of the training rows -> the one answer to every row.
-        kind: of the models that are fitted; their baselines are called `tfidf_<kind>` and `embeddings_<kind>`.
-        fit: features, gold answers, labels, strength and seed -> a trained model: features -> answers.
-    """
-
-    always: Callable[[Sequence[Any]], Any]
-    kind: str
-    fit: Callable[[Any, list[Any], Sequence[str], float, int], Answers]
-
-
-TEXT_MODELS: Mapping[CellType, TextModel] = {
-    "text": TextModel(_most_frequent, "logistic", _one_label),
-    "texts": TextModel(_most_frequent, "logistic", _multi_label),
-    "number": TextModel(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
-}
-"""By the cell of the target, for sentences and pairs; the other task types handle their targets themselves."""
-
-
 # ---- questions
 
 
@@ -349,8 +340,11 @@ def _words(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings
 
     spans = TARGETS[task.target].marks_spans
 
-    def legal(tags: list[str]) -> list[str]:
-        return tag_schemes.legal(tags, "bio") if spans else tags
+    def cut(rows: Rows, tags: Iterable[str]) -> list[Any]:
+        """The tags of all words, row by row."""
+        left = iter(tags)
+        answers = [list(islice(left, len(row["tokens"]))) for row in rows]
+        return [tag_schemes.legal(answer, "bio") for answer in answers] if spans else answers
 
     by_word: dict[str, list[str]] = {}
     for row in train:
@@ -361,29 +355,25 @@ def _words(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings
     unknown = tag_schemes.OUTSIDE if spans else _most_frequent(tags)
 
     def look_up(rows: Rows) -> list[Any]:
-        return [legal([lexicon.get(word, unknown) for word in row["tokens"]]) for row in rows]
+        return cut(rows, (lexicon.get(word, unknown) for row in rows for word in row["tokens"]))
 
     baselines = {"word_majority": Candidates(lambda rows: rows, [look_up])}
     if len(set(tags)) < 2:
         return baselines
     terms = DictVectorizer()
 
-    def read(rows: Rows, vectorize: Callable[[Any], Any] = terms.transform) -> tuple[list[int], Any]:
-        """The number of words of each row, and the features of all words."""
+    def features(rows: Rows, vectorize: Callable[[Any], Any] = terms.transform) -> Any:
+        """Of all words."""
         features = vectorize(word for row in rows for word in _windows(row["tokens"]))
         features.eliminate_zeros()  # False is stored as 0.0: nearly half of all values
-        return [len(row["tokens"]) for row in rows], features
+        return features
 
     def with_model(model: Any) -> Answers:
-        def predict(features: tuple[list[int], Any]) -> list[Any]:
-            answers = iter(model.predict(features[1]).tolist())
-            return [legal(list(islice(answers, count))) for count in features[0]]
+        return lambda read: cut(read[0], model.predict(read[1]).tolist())
 
-        return predict
-
-    _, features = read(train, terms.fit_transform)
-    models = [with_model(_logistic(features, tags, strength, seed)) for strength in STRENGTHS]
-    return baselines | {"window_logistic": Candidates(read, models)}
+    of_train = features(train, terms.fit_transform)
+    models = [with_model(_logistic(of_train, tags, strength, seed)) for strength in STRENGTHS]
+    return baselines | {"window_logistic": Candidates(lambda rows: (rows, features(rows)), models)}
 
 
 def _windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
@@ -406,12 +396,12 @@ def _windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
     return rows
 
 
-# ---- by task type
+# ---- by target
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baselines of one task type.
+    """The baselines of one target.
 
     Attributes:
         make: a task, its training rows, a seed and embeddings -> name of a baseline -> its candidates.
@@ -424,13 +414,19 @@ class Baseline:
     most: int
 
 
-def _characters(row: Row) -> int:
-    return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
+def _of_texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Baseline:
+    def characters(row: Row) -> int:
+        return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
+
+    return Baseline(partial(_texts, always=always, kind=kind, fit=fit), characters, MOST_CHARACTERS)
 
 
-BASELINES: Mapping[TaskType, Baseline] = {
-    "single_sentence": Baseline(_texts, _characters, MOST_CHARACTERS),
-    "sentence_pair": Baseline(_texts, _characters, MOST_CHARACTERS),
-    "extractive_answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
-    "sequence_labelling": Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS),
+_OF_WORDS = Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS)
+BASELINES: Mapping[Target, Baseline] = {
+    "class": _of_texts(_most_frequent, "logistic", _one_label),
+    "labels": _of_texts(_most_frequent, "logistic", _multi_label),
+    "number": _of_texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
+    "answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
+    "spans": _OF_WORDS,
+    "tags": _OF_WORDS,
 }

@@ -77,6 +77,8 @@ def _confusion(runs: Sequence[Sequence[Answer]], target: Target) -> Confusion | 
 
 
 def _calibration(runs: Sequence[Sequence[Answer]], judged: Sequence[Sequence[bool]]) -> Calibration:
+    from sklearn.metrics import brier_score_loss
+
     confidences = [np.array([answer.confidence for answer in answers]) for answers in runs]
     correct = [np.array(right) for right in judged]
     each = list(zip(confidences, correct, strict=True))
@@ -89,7 +91,7 @@ def _calibration(runs: Sequence[Sequence[Answer]], judged: Sequence[Sequence[boo
         ece=_mean([expected_calibration_error(curve) for curve in by_mass]),
         ece_width=_mean([expected_calibration_error(curve) for curve in by_width]),
         ece_by_chance=_mean([chance_error(curve) for curve in by_mass]),
-        brier=_mean([brier_score(confidence, right) for confidence, right in each]),
+        brier=_mean([float(brier_score_loss(right, confidence)) for confidence, right in each]),
         curve=reliability(np.concatenate(confidences), np.concatenate(correct), dots, "mass"),
     )
 
@@ -132,13 +134,6 @@ def chance_error(curve: Sequence[Bin]) -> float:
     """
     total = sum(part.count for part in curve)
     return float(np.sqrt(2 / np.pi) * sum(part.count * part.spread for part in curve) / total)
-
-
-def brier_score(probabilities: Floats, targets: Bools) -> float:
-    """Mean squared distance of the probabilities from the outcomes; 0 is best, 1 is worst (Brier 1950)."""
-    from sklearn.metrics import brier_score_loss
-
-    return float(brier_score_loss(targets.astype(bool), probabilities))
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -77,7 +77,7 @@ def family(tasks: Iterable[Task]) -> list[Step]:
 
 
 def judged(
-    tasks: Sequence[Task], results: Results, worth: float, confidence: float, one_more: Cost | None
+    tasks: Sequence[Task], results: Results, min_gain: float, confidence: float, one_more: Cost | None
 ) -> list[Task]:
     """The tasks with a verdict on every step.
 
@@ -85,7 +85,7 @@ def judged(
         one_more: what one more replicate of all steps would cost.
     """
     primary = family(tasks)
-    judged = judge([step.difference for step in primary], worth, confidence)
+    judged = judge([step.difference for step in primary], min_gain, confidence)
     judgements = dict(zip(map(id, primary), judged, strict=True))
 
     def of_step(step: Step, task: Task) -> Step:
@@ -98,7 +98,7 @@ def judged(
         question, needed = own.study.question(step.arm, step.other, level), None
         # Where the two arms have no replicates, more of them would change nothing.
         if verdict in ("undecided", "no_worse") and one_more is not None and step.replicates is not None:
-            needed = _needed(question, task, worth, one_more.tflop, own.tflop_of_run)
+            needed = _needed(question, task, min_gain, one_more.tflop, own.tflop_of_run)
         least = _detectable(step.difference, question)
         return replace(step, verdict=verdict, p_holm=p_holm, detectable=least, needed=needed)
 
@@ -113,10 +113,10 @@ def _detectable(difference: Difference, question: QuestionSpread) -> Detectable 
     return Detectable(value, value * low, value * high)
 
 
-def _needed(question: QuestionSpread, task: Task, worth: float, replicate: float, run: float) -> Needed:
-    if question.of_rows_alone > worth:
-        return Needed(None, math.ceil(task.rows["test"] * (question.of_rows_alone / worth) ** 2))
-    return Needed(cheapest(question, worth, replicate, run), None)
+def _needed(question: QuestionSpread, task: Task, min_gain: float, replicate: float, run: float) -> Needed:
+    if question.of_rows_alone > min_gain:
+        return Needed(None, math.ceil(task.rows["test"] * (question.of_rows_alone / min_gain) ** 2))
+    return Needed(cheapest(question, min_gain, replicate, run), None)
 
 
 # ---- a question over several tasks
@@ -156,7 +156,7 @@ def ranking(
     bases: Mapping[str, Mapping[str, Arm]],
     published: Collection[str],
     study: Study,
-    worth: float,
+    min_gain: float,
 ) -> Ranking | None:
     """The bases of a task, compared in each arm that several of them have; None where no arm has two results.
 
@@ -169,7 +169,7 @@ def ranking(
         published: names of checkpoints that are public or stand on them. All other weights were made here, general
             pre-training once for each base.
         study: the runs of all arms from all bases, by `study_key`.
-        worth: the smallest difference worth having.
+        min_gain: the smallest difference worth having.
     """
     dev = {
         name: {base: dev for base, arms in bases.items() if name in arms and (dev := arms[name].dev) is not None}
@@ -192,7 +192,7 @@ def ranking(
         arm=chosen,
         order=order,
         dev=shared[chosen],
-        arms=_standings(arms, order[0], once, study, worth),
+        arms=_standings(arms, order[0], once, study, min_gain),
         replicates=(min(counts, default=0), max(counts, default=0)),
         made_here=[base for base in order if any((name, base) in once for name in compared)],
     )
@@ -204,7 +204,7 @@ def study_key(arm: str, base: str) -> str:
 
 
 def _standings(
-    arms: Mapping[str, Mapping[str, Arm]], first: str, once: Collection[tuple[str, str]], study: Study, worth: float
+    arms: Mapping[str, Mapping[str, Arm]], first: str, once: Collection[tuple[str, str]], study: Study, min_gain: float
 ) -> list[ArmOfBases]:
     """What was trained once from a base has no verdict, and is none of those that p is adjusted for.
 
@@ -218,26 +218,21 @@ def _standings(
         for base in own
         if base != first
     }
+    # Both sides are published checkpoints, or stand on them and were trained several times.
+    repeated = {
+        (name, base): difference
+        for (name, base), difference in differences.items()
+        if difference is not None and difference.replicates != 1 and not {(name, base), (name, first)} & set(once)
+    }
+    tested = {key: difference.p for key, difference in repeated.items() if difference.p is not None}
+    adjusted = dict(zip(tested, adjusted_p([*tested.values()]), strict=True))
+    judged = verdicts([repeated.get(key) for key in differences], min_gain, study.confidence)
+    by_key = dict(zip(differences, judged, strict=True))
 
-    def is_repeated(name: str, base: str, difference: Difference) -> bool:
-        """Whether both sides are published checkpoints, or stand on them and were trained several times."""
-        return difference.replicates != 1 and not {(name, base), (name, first)} & set(once)
+    def standing(name: str, base: str, arm: Arm) -> Standing:
+        key, difference = (name, base), differences.get((name, base))
+        is_once = key not in repeated and difference is not None and difference.testable
+        verdict = "one_draw" if is_once else by_key.get(key)
+        return Standing(base, arm.interval, arm.cost, difference, adjusted.get(key), verdict)
 
-    repeated = [each if each is not None and is_repeated(*key, each) else None for key, each in differences.items()]
-    adjusted = iter(adjusted_p([each.p for each in repeated if each is not None and each.p is not None]))
-    judgements: dict[tuple[str, str], tuple[float | None, Verdict]] = {}
-    judged = zip(differences.items(), repeated, verdicts(repeated, worth, study.confidence), strict=True)
-    for (key, difference), tested, verdict in judged:
-        p_holm = next(adjusted) if tested is not None and tested.testable else None
-        is_once = tested is None and difference is not None and difference.testable
-        judgements[key] = p_holm, "one_draw" if is_once else verdict
-    return [
-        ArmOfBases(
-            name,
-            [
-                Standing(base, arm.interval, arm.cost, differences.get((name, base)), *judgements.get((name, base), ()))
-                for base, arm in own.items()
-            ],
-        )
-        for name, own in arms.items()
-    ]
+    return [ArmOfBases(name, [standing(name, base, arm) for base, arm in own.items()]) for name, own in arms.items()]

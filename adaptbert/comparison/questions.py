@@ -3,27 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adaptbert.config.schema.bases import GENERAL, Climb
+from adaptbert.config.schema.bases import ARMS, DOMAIN, GENERAL, Arm, Climb
 
-ROLES = {
-    "scratch": "{pretrain: none}",
-    "general": "{}",
-    "general_long": f"{{domain_transfer: {GENERAL}}}",
-    "domain": "{domain_transfer: <corpus>}",
-    "task": "{task_transfer: own}",
-    "domain_task": "{domain_transfer: <corpus>, task_transfer: own}",
-    "scratch_task": "{pretrain: none, task_transfer: own}",
-    "general_long_task": f"{{domain_transfer: {GENERAL}, task_transfer: own}}",
-}
+
+def _written(steps: Mapping[str, str]) -> str:
+    shown = (f"{step}: {'<corpus>' if what == DOMAIN else what}" for step, what in steps.items())
+    return f"{{{', '.join(shown)}}}"
+
+
+ROLES = {name: _written(steps) for name, steps in ARMS.items()}
 """Role -> how an arm that has it is written. An arm with the name of a role must have it."""
-
-_WITH_TASK_TEXT = {
-    "scratch": "scratch_task",
-    "general": "task",
-    "general_long": "general_long_task",
-    "domain": "domain_task",
-}
-
+_ROLE_OF = {Arm.model_validate(steps).climb: name for name, steps in ARMS.items()}
 QUESTIONS = {
     "pretrain": ("general", "scratch"),
     "more_training": ("general_long", "general"),
@@ -80,15 +70,8 @@ class Advice:
 
 def role(climb: Climb) -> str | None:
     """A key of `ROLES`; None: a climb that no comparison knows, domain transfer of random weights."""
-    if climb.is_random and climb.corpora:
-        return None
-    if climb.is_random:
-        below = "scratch"
-    elif not climb.corpora:
-        below = "general"
-    else:
-        below = "general_long" if set(climb.corpora) == {GENERAL} else "domain"
-    return _WITH_TASK_TEXT[below] if climb.with_task_text else below
+    corpus = GENERAL if set(climb.corpora) == {GENERAL} else DOMAIN
+    return _ROLE_OF.get(replace(climb, corpora=(corpus,) if climb.corpora else ()))
 
 
 def question(climb: Climb, other: Climb) -> str | None:
@@ -122,14 +105,13 @@ def named_pairs(arms: Collection[str], named: Mapping[str, Sequence[str]]) -> li
 
 def pairs(arms: Arms) -> list[Pair]:
     """Every question that two of the arms answer, in the order of `QUESTIONS`."""
-    answered = [
-        (name, arm, other)
+    return [
+        Pair(name, arm, other, None if arm == QUESTIONS[name][0] else arm)
+        for name in QUESTIONS
         for arm, climb in arms.items()
         for other, below in arms.items()
-        if (name := question(climb, below)) is not None
+        if question(climb, below) == name
     ]
-    answered.sort(key=lambda each: list(QUESTIONS).index(each[0]))
-    return [Pair(name, arm, other, None if arm == QUESTIONS[name][0] else arm) for name, arm, other in answered]
 
 
 def uncompared(arms: Arms) -> list[str]:

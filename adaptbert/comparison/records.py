@@ -29,6 +29,12 @@ class Cost:
     tokens: int
     tflop: float
 
+    @staticmethod
+    def total(costs: "Iterable[Cost]") -> "Cost":
+        """Of all of them."""
+        costs = list(costs)
+        return Cost(sum(cost.tokens for cost in costs), sum((cost.tflop for cost in costs), 0.0))
+
 
 Key = TypeVar("Key")
 
@@ -230,14 +236,12 @@ class Arm:
     @property
     def scores(self) -> dict[int, float]:
         """Seed -> score, the mean over replicates."""
-        seeds = sorted({run.seed for run in self.runs})
-        return {seed: mean(run.score for run in self.runs if run.seed == seed) for seed in seeds}
+        return dict(sorted(means([{run.seed: run.score} for run in self.runs]).items()))
 
     @property
     def dev(self) -> float | None:
         """The mean over seeds, of which each has the mean over replicates; None without a result."""
-        seeds = sorted({run.seed for run in self.runs})
-        return mean(mean(run.dev for run in self.runs if run.seed == seed) for seed in seeds) if seeds else None
+        return mean(means([{run.seed: run.dev} for run in self.runs]).values()) if self.runs else None
 
     @property
     def degenerate(self) -> list[Run]:
@@ -355,7 +359,7 @@ class Calibration:
         confidence, accuracy: mean confidence, share of right answers.
         ece, ece_width: expected calibration error in bins of equal mass, and of equal width; means over runs.
         ece_by_chance: the expected `ece` of a perfectly calibrated model on so many rows.
-        brier: mean squared distance of the confidence from 1 (right) or 0 (wrong).
+        brier: mean squared distance of the confidence from 1 (right) or 0 (wrong): Brier (1950).
         curve: of all runs together, in bins of equal mass; fewer bins where rows are few.
     """
 
@@ -462,8 +466,16 @@ class Task:
         """The most that an arm has or should have."""
         return max((len(arm.planned) for arm in self.arms), default=1)
 
-    def arm(self, name: str | None) -> Arm | None:
-        return next((arm for arm in self.arms if arm.name == name), None)
+    def arm(self, name: str) -> Arm:
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def sides(self, step: Step) -> tuple[Arm, Arm]:
+        """The arm with the step, and the other."""
+        return self.arm(step.arm), self.arm(step.other)
+
+    @property
+    def chosen_arm(self) -> Arm | None:
+        return self.arm(self.chosen) if self.chosen is not None else None
 
     @property
     def best_on_dev(self) -> list[str]:
@@ -503,10 +515,6 @@ class ArmOfBases:
 
     arm: str
     standings: list[Standing]
-
-    @property
-    def by_base(self) -> dict[str, Standing]:
-        return {standing.base: standing for standing in self.standings}
 
     @property
     def costs(self) -> dict[str, Cost]:
@@ -579,7 +587,7 @@ class Comparison:
     """The results of all tasks and checkpoints.
 
     Attributes:
-        worth: the smallest gain worth having, as a difference of scores.
+        min_gain: the smallest gain worth having, as a difference of scores.
         tasks: each task from each base.
         heldout: the held-out sets, general text first.
         began_from: base -> its public checkpoint; bases with random weights are left out.
@@ -591,7 +599,7 @@ class Comparison:
     """
 
     confidence: float
-    worth: float
+    min_gain: float
     tasks: list[Task]
     checkpoints: list[Checkpoint]
     heldout: list[str]

@@ -7,6 +7,7 @@ matrix product. tests/comparison/test_scores.py holds each against the metric it
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -116,24 +117,18 @@ def _sums(weights: Weights, values: NDArray[Any]) -> Floats:
     return np.concatenate([np.matmul(part, columns) for part in parts]).astype(np.float64)
 
 
-def _classes(gold: Sequence[str], weights: Weights) -> Scorer:
-    return _macro_f1([[label] for label in gold], weights, lambda answers: [[label] for label in answers])
+def _macro_f1(gold: Sequence[Any], weights: Weights, names: Callable[[Any], Sequence[str]]) -> Scorer:
+    """F1 of each class as a mean over the classes that occur among the right answers of the resample.
 
+    Args:
+        names: answer -> its classes.
+    """
+    classes = {name: column for column, name in enumerate(sorted({name for row in gold for name in names(row)}))}
 
-def _label_sets(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
-    return _macro_f1(gold, weights, lambda answers: answers)
-
-
-def _macro_f1(
-    gold: Sequence[Sequence[str]], weights: Weights, sets: Callable[[Sequence[Any]], Sequence[Sequence[str]]]
-) -> Scorer:
-    """F1 of each class as a mean over the classes that occur among the right answers of the resample."""
-    classes = {name: column for column, name in enumerate(sorted({name for row in gold for name in row}))}
-
-    def marked(rows: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-        table = np.zeros((len(rows), len(classes)), np.bool_)
-        for place, row in enumerate(rows):
-            for name in row:
+    def marked(answers: Sequence[Any]) -> NDArray[np.bool_]:
+        table = np.zeros((len(answers), len(classes)), np.bool_)
+        for place, row in enumerate(answers):
+            for name in names(row):
                 if name in classes:  # a class that is never right has no F1
                     table[place, classes[name]] = True
         return table
@@ -143,7 +138,7 @@ def _macro_f1(
     occurs = support > 0
 
     def scores(answers: Sequence[Any]) -> Floats:
-        predicted = marked(sets(answers))
+        predicted = marked(answers)
         hits, chosen = _sums(weights, right & predicted), _sums(weights, predicted)
         f1 = 2 * hits / np.maximum(support + chosen, 1)
         return np.asarray((f1 * occurs).sum(1) / np.maximum(occurs.sum(1), 1))
@@ -151,31 +146,30 @@ def _macro_f1(
     return scores
 
 
-def _spans(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
-    """Micro F1 of spans."""
-    right = [set(tag_schemes.spans(tags, "bio")) for tags in gold]
+def _ratio(gold: Sequence[Any], weights: Weights, counts: Callable[[Any, Any], tuple[int, int]]) -> Scorer:
+    """The sum of one count over that of another.
 
-    def scores(answers: Sequence[Sequence[str]]) -> Floats:
-        predicted = [set(tag_schemes.spans(tags, "bio")) for tags in answers]
-        counts = [(len(own & other), len(own) + len(other)) for own, other in zip(right, predicted, strict=True)]
-        hits, both = _sums(weights, np.array(counts)).T
-        return np.asarray(2 * hits / np.maximum(both, 1))
+    Args:
+        counts: right answer, predicted answer -> both counts of a row.
+    """
 
-    return scores
-
-
-def _tags(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
-    """Share of right words."""
-
-    def scores(answers: Sequence[Sequence[str]]) -> Floats:
-        counts = [
-            (sum(one == other for one, other in zip(own, row, strict=True)), len(own))
-            for own, row in zip(gold, answers, strict=True)
-        ]
-        hits, words = _sums(weights, np.array(counts)).T
-        return np.asarray(hits / np.maximum(words, 1))
+    def scores(answers: Sequence[Any]) -> Floats:
+        counted = [counts(own, answer) for own, answer in zip(gold, answers, strict=True)]
+        hits, every = _sums(weights, np.array(counted)).T
+        return np.asarray(hits / np.maximum(every, 1))
 
     return scores
+
+
+def _spans(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
+    """Of micro F1 of spans."""
+    own, other = (set(tag_schemes.spans(tags, "bio")) for tags in (right, predicted))
+    return 2 * len(own & other), len(own) + len(other)
+
+
+def _words(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
+    """Of the share of right words."""
+    return sum(one == other for one, other in zip(right, predicted, strict=True)), len(right)
 
 
 def _answers(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
@@ -218,10 +212,10 @@ def _standard(values: Sequence[float]) -> Floats:
 
 
 _SCORERS: Mapping[Target, Callable[[Any, Weights], Scorer]] = {
-    "class": _classes,
-    "labels": _label_sets,
+    "class": partial(_macro_f1, names=lambda label: [label]),
+    "labels": partial(_macro_f1, names=lambda labels: labels),
     "number": _numbers,
-    "spans": _spans,
-    "tags": _tags,
+    "spans": partial(_ratio, counts=_spans),
+    "tags": partial(_ratio, counts=_words),
     "answer": _answers,
 }

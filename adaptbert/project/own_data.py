@@ -18,11 +18,11 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
-from adaptbert.comparison.amounts import bytes_of
 from adaptbert.core.files import atomic_write
 from adaptbert.data.formats import SUFFIXES, format_of
 from adaptbert.data.read_text import check_regular
 from adaptbert.errors import IO_ERROR, BadData, UserError, raise_all
+from adaptbert.report.language import bytes_of
 from adaptbert.runtime.locks import Busy, stage_lock
 
 if TYPE_CHECKING:

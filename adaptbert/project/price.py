@@ -18,7 +18,6 @@ from rich import box
 from rich.table import Table
 
 from adaptbert.codes import Code
-from adaptbert.comparison.amounts import amount
 from adaptbert.config.plan import DOMAIN_TRANSFER, FINETUNE, PRETRAIN, SCRATCH, TASK_TRANSFER, Entry, Plan
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import GENERAL
@@ -32,6 +31,7 @@ from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen as precision_of
+from adaptbert.report.language import amount
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.seed_run import SeedRun, TaskRun, flop_of, train_seed

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from rich.cells import cell_len, chop_cells, set_cell_size
 
@@ -41,9 +42,18 @@ WIDTH, MARGIN, LINE = 760, 24, 17
 """Pixels of a file: what is inside its edge, its edge, and the height of a line of text."""
 LETTER = 6.6
 """Most pixels that a column of 12 px letters takes; Chinese characters take two columns."""
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", sans-serif'
+TEMPLATES = Environment(
+    loader=PackageLoader("adaptbert.report", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+"""Of the page and of files of figures; a name that is not defined in one is an error."""
 Language = Literal["en", "zh"]
 TAGS: dict[Language, str] = {"en": "en", "zh": "zh-Hans"}
+ENDS: dict[Language, str] = {"en": ".svg", "zh": ".zh.svg"}
+"""Of the names of files."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +85,11 @@ class Rows:
     """Bars from 0, or differences around it.
 
     Attributes:
-        worth: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
+        min_gain: of differences, the smallest gain worth having: a line to both sides of 0; None: these are bars.
     """
 
     rows: Sequence[Row]
-    worth: float | None = None
+    min_gain: float | None = None
 
 
 @dataclass(frozen=True)
@@ -181,20 +191,20 @@ class _Scale:
 
 
 def _rows(chart: Rows) -> tuple[list[Markup], int]:
-    count, ticks, is_change = len(chart.rows), _axis(chart), chart.worth is not None
+    count, ticks, is_change = len(chart.rows), _axis(chart), chart.min_gain is not None
     scale = _Scale(ticks[0], ticks[-1])
     body = []
     for place, tick in enumerate(ticks):
         anchor = "start" if place == 0 else "end" if place == len(ticks) - 1 else "middle"
         number = plain(100 * tick, signed=is_change)
         body += [_through(scale(tick), count, "grid"), _text(number, scale(tick), ROW * count + 16, "tick", anchor)]
-    if chart.worth is not None:
+    if chart.min_gain is not None:
         for index, row in enumerate(chart.rows):
             if row.unseen is not None:
                 body.append(_box("unseen", scale.clipped(-row.unseen), scale.clipped(row.unseen), ROW * index))
         body.append(_through(scale(0.0), count, "zero"))
-        ends = [end for end in (-chart.worth, chart.worth) if ticks[0] <= end <= ticks[-1]]
-        body += [_through(scale(end), count, "worth") for end in ends]
+        ends = [end for end in (-chart.min_gain, chart.min_gain) if ticks[0] <= end <= ticks[-1]]
+        body += [_through(scale(end), count, "min-gain") for end in ends]
     for index, row in enumerate(chart.rows):
         if row.is_line and row.mean is not None:
             body.append(_through(scale(row.mean), index + 1, "control"))
@@ -207,7 +217,7 @@ def _rows(chart: Rows) -> tuple[list[Markup], int]:
 def _axis(chart: Rows) -> list[float]:
     values = [value for row in chart.rows for value in (row.mean, row.low, row.high) if value is not None]
     values += [dot for row in chart.rows for seeds in row.dots.values() for dot in seeds.values()]
-    if chart.worth is None:
+    if chart.min_gain is None:
         return nice_ticks(min([*values, 0.0]), max([*values, 0.05]))
     reach = max([*map(abs, values), LEAST_REACH])
     return nice_ticks(min([0.0, *values]) - 0.1 * reach if reach > LEAST_REACH else -reach, reach)
@@ -355,8 +365,8 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> None:
     with atomic_write(folder) as part:
         part.mkdir()
         for figure in figures:
-            (part / f"{figure.name}.svg").write_text(standalone(figure, "en"), encoding="utf-8")
-            (part / f"{figure.name}.zh.svg").write_text(standalone(figure, "zh"), encoding="utf-8")
+            for language, end in ENDS.items():
+                (part / f"{figure.name}{end}").write_text(standalone(figure, language), encoding="utf-8")
 
 
 def standalone(figure: Figure, language: Language, picture: Markup | None = None) -> str:
@@ -369,36 +379,21 @@ def standalone(figure: Figure, language: Language, picture: Markup | None = None
     title, caption = (getattr(text, language) for text in (figure.title, figure.caption))
     heading = f"{figure.of}{': ' if language == 'en' else '：'}{title}" if figure.of else title
     lines = _wrapped(caption.replace("`", ""))
-    parts = [_text(heading, "0", 14, "heading")]
-    parts += [_text(line, "0", 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
+    above = [_text(heading, "0", 14, "heading")]
+    above += [_text(line, "0", 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
     legend, y = _legend(figure.legend, 14 + LINE * (len(lines) + 1))
-    height = y + 10 + int(re.findall(r'^<svg class="chart"[^>]* height="(\d+)"', picture)[0])
-    inner = Markup('<svg x="{m}" y="{m}" width="{w}" height="{h}">{parts}<svg y="{y}">{picture}</svg></svg>').format(
-        m=MARGIN, w=WIDTH, h=height, parts=_all([*parts, *legend]), y=y + 10, picture=_in(language, picture)
-    )
-    style = [
-        f"svg {{ overflow: visible; font-family: {FONT}; }}",
-        ".paper { fill: #ffffff; }",
-        plain_style(),
-        "svg .heading { font-size: 15px; font-weight: 600; }",
-        "svg .note { font-size: 12px; fill: #566372; }",
-    ]
-    return str(
-        Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{name}" xml:lang="{language}"'
-            ' width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
-            '<title id="{name}">{heading}</title>\n<desc>{caption}</desc>\n<style>\n{style}\n</style>\n'
-            '<rect class="paper" width="{width}" height="{height}"/>\n{inner}\n</svg>\n'
-        ).format(
-            name=figure.name,
-            language=TAGS[language],
-            width=WIDTH + 2 * MARGIN,
-            height=height + 2 * MARGIN,
-            heading=heading,
-            caption=" ".join(lines),
-            style=Markup("\n".join(style)),
-            inner=inner,
-        )
+    return TEMPLATES.get_template("figure.svg.j2").render(
+        name=figure.name,
+        language=TAGS[language],
+        heading=heading,
+        lines=lines,
+        above=_all([*above, *legend]),
+        y=y + 10,
+        picture=_in(language, picture),
+        height=y + 10 + int(re.findall(r'^<svg class="chart"[^>]* height="(\d+)"', picture)[0]),
+        width=WIDTH,
+        margin=MARGIN,
+        style=Markup(plain_style()),
     )
 
 

@@ -2,10 +2,11 @@
 
 reports/plots has small CSV files:
 
-scores/<task>.csv            task, start, arm, draw, seed, score; draw 0: what the arm fine-tunes is made once a base
-learning_curve/<task>.csv    start, arm, labels, seed, score, which is the mean over replicates; a point an arm where
+scores/<task>.csv            task, base, arm, replicate, seed, score; replicate 0: its checkpoint is trained once a base
+learning_curve/<task>.csv    base, arm, labels, seed, score, which is the mean over replicates; a point an arm where
                              there are no `label_counts`, because DVC reports a plot without data as an error
-bits_per_char/<heldout>.csv  start, draw, rung, tokens (trained so far, the steps below included), bits_per_char
+bits_per_char/<heldout>.csv  base, replicate, checkpoint, tokens (trained so far, the steps below included),
+                             bits_per_char
 confusion/<task>.csv         actual, predicted: a row for each test row (word) of the chosen arm, the mean of its runs;
                              words outside of any span that were predicted so are not listed. With several bases a file
                              for each: <task>-<base>.csv
@@ -14,7 +15,7 @@ A label that a spreadsheet would run as a formula begins with an apostrophe.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from adaptbert.comparison.records import Arm, Bin, Checkpoint, Comparison, Confusion, Replicate, Step, Task
@@ -106,12 +107,12 @@ def best_on_dev(task: Task) -> Text:
 
 def _steps(task: Task, comparison: Comparison) -> Rows:
     def row(step: Step) -> Row:
-        name, css, difference = step_name(step.question, step.variant), f"verdict-{step.verdict}", step.difference
+        name, css, difference = step_name(step), f"verdict-{step.verdict}", step.difference
         if difference is None:
             return Row(name, css, None)
         return Row(name, css, difference.mean, difference.low, difference.high, unseen=_unseen(step))
 
-    return Rows([row(step) for step in task.steps], comparison.worth)
+    return Rows([row(step) for step in task.steps], comparison.min_gain)
 
 
 def _unseen(step: Step) -> float | None:
@@ -122,8 +123,10 @@ def _unseen(step: Step) -> float | None:
 def _of_steps(task: Task, comparison: Comparison) -> Text:
     caption = t("Difference in points.")
     if any(step.difference is not None and step.difference.testable for step in task.steps):
-        worth = comparison.worth
-        caption += t("Whisker: its interval. Dotted: ±{worth:points}, the smallest gain worth having.", worth=worth)
+        min_gain = comparison.min_gain
+        caption += t(
+            "Whisker: its interval. Dotted: ±{min_gain:points}, the smallest gain worth having.", min_gain=min_gain
+        )
         if any(_unseen(step) is not None for step in task.steps):
             caption += t("Grey: effects that fewer than four of five such studies show.")
     return caption
@@ -204,36 +207,42 @@ def _bits(replicate: Replicate, heldout: str) -> list[tuple[int, float]]:
 
 def write_plots(comparison: Comparison, folder: Path) -> None:
     """Write the data of `dvc plots` atomically."""
-    tasks = comparison.tasks
     with atomic_write(folder) as part:
         part.mkdir()
-        for name in dict.fromkeys(task.task for task in tasks):
-            arms = [(task, arm) for task in tasks if task.task == name for arm in task.arms]
-            rows: list[tuple[object, ...]] = [
-                (name, task.base, arm.name, replicate, seed, score)
-                for task, arm in arms
-                for replicate, seeds in arm.by_replicate.items()
-                for seed, score in seeds.items()
-            ]
-            _write(part / "scores" / f"{name}.csv", "task,start,arm,draw,seed,score", rows)
-            rows = [
-                (task.base, arm.name, labels, seed, score)
-                for task, arm in arms
-                for labels, seeds in _by_labels(arm, task.labels)
-                for seed, score in seeds.items()
-            ]
-            _write(part / "learning_curve" / f"{name}.csv", "start,arm,labels,seed,score", rows)
-        for task in tasks:
-            if task.inspection is not None and task.inspection.confusion is not None:
-                answers = _answers(task.inspection.confusion)
-                _write(part / "confusion" / f"{task.anchor}.csv", "actual,predicted", answers)
-        for heldout in comparison.heldout:
-            rows = [
-                (checkpoint.base, replicate.number, checkpoint.name, tokens, round(bits, 6))
-                for checkpoint, replicate in comparison.trained()
-                for tokens, bits in _bits(replicate, heldout)
-            ]
-            _write(part / "bits_per_char" / f"{heldout}.csv", "start,draw,rung,tokens,bits_per_char", rows)
+        for name, header, rows in _plots(comparison):
+            path = part / f"{name}.csv"
+            path.parent.mkdir(exist_ok=True)
+            with path.open("w", encoding="utf-8", newline="") as file:
+                table = Table(file, header.split(","))
+                for row in rows:
+                    table.write(row)
+
+
+def _plots(comparison: Comparison) -> Iterator[tuple[str, str, Iterable[Sequence[object]]]]:
+    """File, header and rows."""
+    for name in dict.fromkeys(task.task for task in comparison.tasks):
+        arms = [(task, arm) for task in comparison.tasks if task.task == name for arm in task.arms]
+        runs = (
+            (name, task.base, arm.name, run.replicate, run.seed, run.score) for task, arm in arms for run in arm.runs
+        )
+        yield f"scores/{name}", "task,base,arm,replicate,seed,score", runs
+        learned = (
+            (task.base, arm.name, labels, seed, score)
+            for task, arm in arms
+            for labels, scores in _by_labels(arm, task.labels)
+            for seed, score in scores.items()
+        )
+        yield f"learning_curve/{name}", "base,arm,labels,seed,score", learned
+    for task in comparison.tasks:
+        if task.inspection is not None and task.inspection.confusion is not None:
+            yield f"confusion/{task.anchor}", "actual,predicted", _answers(task.inspection.confusion)
+    for heldout in comparison.heldout:
+        bits = (
+            (checkpoint.base, replicate.number, checkpoint.name, tokens, round(bits, 6))
+            for checkpoint, replicate in comparison.trained()
+            for tokens, bits in _bits(replicate, heldout)
+        )
+        yield f"bits_per_char/{heldout}", "base,replicate,checkpoint,tokens,bits_per_char", bits
 
 
 def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:
@@ -248,11 +257,3 @@ def _answers(confusion: Confusion) -> list[tuple[str, str]]:
         if (actual, predicted) != (OUTSIDE, OUTSIDE)
         for _ in range(round(confusion.counts[actual].get(predicted, 0.0)))
     ]
-
-
-def _write(path: Path, header: str, rows: Iterable[Sequence[object]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = Table(file, header.split(","))
-        for row in rows:
-            table.write(row)

@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Comparison, Confusion, Task
 from adaptbert.report import drawing, figures, language, prose, tables, terms
 from adaptbert.statistics.verdicts import ADJUSTMENT
@@ -20,19 +18,11 @@ MLFLOW_COMMAND = "mlflow server --backend-store-uri sqlite:///mlflow.db --host 1
 def render(comparison: Comparison) -> str:
     """The page. Equal comparisons give equal bytes: there is no date in it.
 
-    A section is a part of page.html.j2 or a template that it includes; a name that is not defined there is an error.
+    A section is a part of page.html.j2 or a template that it includes.
     """
-    templates = Environment(
-        loader=PackageLoader("adaptbert.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     says = {"figures": figures, "prose": prose, "tables": tables, "terms": terms, "t": language.t}
-    says |= {"within": language.within, "confusion": confusion, "shares": shares, "at_least": at_least}
-    templates.globals |= says
-    page = templates.get_template("page.html.j2").render(
+    says |= {"within": language.within, "confusion": confusion, "shares": shares, "at_least": language.at_least}
+    page = drawing.TEMPLATES.get_template("page.html.j2", globals=says).render(
         comparison=comparison,
         adjustment=ADJUSTMENT,
         mlflow=MLFLOW,

@@ -5,10 +5,9 @@ amiss. What a table or a figure shows is not said again.
 import math
 from collections.abc import Iterator
 
-from adaptbert.comparison.amounts import amount, at_least
 from adaptbert.comparison.records import Comparison, Detectable, Masks, Needed, Ranking, Step, Task
 from adaptbert.config.schema.task_types import TARGETS
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, points, same, t, within
+from adaptbert.report.language import EMPTY, Text, amount, at_least, counted, joined, listed, points, same, t, within
 from adaptbert.report.terms import METRICS, RIGHT, STANDS, VERDICTS, baseline_name, step_name, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.verdicts import GAINS, Verdict
@@ -52,47 +51,45 @@ def answers(comparison: Comparison) -> list[Text]:
         return bases or [t("No step was compared on any task.")]
     primary = dict.fromkeys(step.name for _, step in compared if step.primary)
     verdicts = [
-        _answer([(task, step) for task, step in compared if step.name == name], comparison.worth) for name in primary
+        _answer([(task, step) for task, step in compared if step.name == name], comparison.min_gain) for name in primary
     ]
     verdicts = verdicts or [t("No primary question was asked, so there is no verdict.")]
     return [*bases, *verdicts, *_on_several_tasks(comparison), repeated(comparison)]
 
 
-def _answer(compared: list[tuple[Task, Step]], worth: float) -> Text:
+def _answer(compared: list[tuple[Task, Step]], min_gain: float) -> Text:
     """One question on all tasks: verdict after verdict, each with its differences and their intervals."""
     by_verdict: dict[Verdict, list[Text]] = {}
     for task, step in compared:
         by_verdict.setdefault(step.verdict, []).append(_size(task.name, step.difference))
     parts = [
-        t("{name} ({of})", name=_verdict(verdict, worth), of=joined(sizes, "; ", "；"))
+        t("{name} ({of})", name=_verdict(verdict, min_gain), of=joined(sizes, "; ", "；"))
         for verdict, sizes in by_verdict.items()
     ]
-    question = step_name(compared[0][1].question, compared[0][1].variant)
-    return t("{question}: {answers}.", question=question, answers=joined(parts, "; ", "；"))
+    return t("{question}: {answers}.", question=step_name(compared[0][1]), answers=joined(parts, "; ", "；"))
 
 
-def _verdict(verdict: Verdict, worth: float) -> Text:
+def _verdict(verdict: Verdict, min_gain: float) -> Text:
     """With the smallest gain worth having where the verdict is about a loss of that size."""
     if verdict != "no_worse":
         return VERDICTS[verdict]
-    return t("no gain shown; a loss of {least:points} or more excluded", least=worth)
+    return t("no gain shown; a loss of {least:points} or more excluded", least=min_gain)
 
 
 def _size(task: str, difference: Difference | None) -> Text:
     """A difference on a task in points, with its interval where there is one."""
     if difference is None:
         return same(task)
-    mean, low, high = difference.mean, difference.low, difference.high
-    if low is None or high is None:
-        return t("{task} {mean:change} points", task=task, mean=mean)
-    return t("{task} {mean:change} points, {low:change} to {high:change}", task=task, mean=mean, low=low, high=high)
+    if difference.low is None:
+        return t("{task} {gap.mean:change} points", task=task, gap=difference)
+    return t("{task} {gap.mean:change} points, {gap.low:change} to {gap.high:change}", task=task, gap=difference)
 
 
 def _on_several_tasks(comparison: Comparison) -> Iterator[Text]:
     """Questions that several tasks answer with replicates: in how many of them, at least, there is an effect."""
     for each in comparison.replicated:
         of = f" ({each.base})" if len(comparison.bases) > 1 else EMPTY
-        step = within(step_name(each.question, each.variant))
+        step = within(step_name(each))
         for count, what in ((each.gains, t("a gain")), (each.losses, t("a loss"))):
             if count:
                 yield t(
@@ -119,10 +116,9 @@ def repeated(comparison: Comparison) -> Text:
     if cost is None or not _replicates_bring_verdicts(comparison):
         return sentence
     return sentence + t(
-        "Verdicts need at least two replicates (`compare.replicates: 2` in params.yaml): {tokens:millions} M tokens "
-        "and {tflop:amount} TFLOP more.",
-        tokens=cost.tokens,
-        tflop=cost.tflop,
+        "Verdicts need at least two replicates (`compare.replicates: 2` in params.yaml): {cost.tokens:millions} M "
+        "tokens and {cost.tflop:amount} TFLOP more.",
+        cost=cost,
     )
 
 
@@ -133,30 +129,37 @@ def _replicates_bring_verdicts(comparison: Comparison) -> bool:
         is_random.get(arm.checkpoint) == is_random.get(other.checkpoint)
         for task in comparison.tasks
         for step in task.steps
-        if step.primary and (arm := task.arm(step.arm)) is not None and (other := task.arm(step.other)) is not None
+        if step.primary
+        for arm, other in [task.sides(step)]
     )
 
 
-def facts(comparison: Comparison) -> list[Text]:
+def facts(comparison: Comparison) -> Iterator[Text]:
     """What a reader of the answers has to know at once: leaks, what is missing or failed, the price."""
+    yield _leaks(comparison)
     lacking = [
         task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({replicate})"
         for task in comparison.tasks
         for arm in task.arms
         for replicate in ([0] if arm.missing else [each for each in arm.planned if each not in arm.by_replicate])
     ]
-    known = [_leaks(comparison)]
-    known += [t("Planned and without a result: {names}.", names=listed(lacking))] if lacking else []
+    if lacking:
+        yield t("Planned and without a result: {names}.", names=listed(lacking))
     for of_task in (degenerate, _scattered, nothing_learned):
-        said = [(task, of_task(task)) for task in comparison.tasks]
-        known += [t("{name}: {fact}", name=task.name, fact=fact) for task, fact in said if fact is not None]
-    known += _looking_again(comparison)
-    spent = t(
-        "All training of the arms on this page: {tokens:millions} M tokens, {tflop:amount} TFLOP; hours are in MLflow.",
-        tokens=comparison.spent.tokens,
-        tflop=comparison.spent.tflop,
+        for task in comparison.tasks:
+            if (fact := of_task(task)) is not None:
+                yield t("{name}: {fact}", name=task.name, fact=fact)
+    if any(step.needed is not None and step.needed.design for task in comparison.tasks for step in task.steps):
+        yield t(
+            "Judging again after adding replicates or seeds errs more often than the level says: settle the number of "
+            "looks beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
+            level=1 - comparison.confidence,
+        )
+    yield t(
+        "All training of the arms on this page: {spent.tokens:millions} M tokens, {spent.tflop:amount} TFLOP; hours "
+        "are in MLflow.",
+        spent=comparison.spent,
     )
-    return [*known, spent]
 
 
 def _leaks(comparison: Comparison) -> Text:
@@ -212,19 +215,6 @@ def nothing_learned(task: Task) -> Text | None:
     )
 
 
-def _looking_again(comparison: Comparison) -> list[Text]:
-    """What becomes of the level where replicates or seeds are added after a verdict; nothing where none are advised."""
-    advised = [step.needed for task in comparison.tasks for step in task.steps if step.needed is not None]
-    if all(needed.design is None for needed in advised):
-        return []
-    warning = t(
-        "Judging again after adding replicates or seeds errs more often than the level says: settle the number of "
-        "looks beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
-        level=1 - comparison.confidence,
-    )
-    return [warning]
-
-
 def demonstration(comparison: Comparison) -> Text | None:
     """A warning about figures from demonstration text; None without such text."""
     names = [source.name for source in comparison.sources if source.demonstration]
@@ -268,7 +258,7 @@ def runs_of(runs: int, task: Task) -> Text:
 
 def best(task: Task) -> Text:
     """Which arm scores highest on the dev split, and its score on the test split."""
-    arm = task.arm(task.chosen) if task.chosen is not None else None
+    arm = task.chosen_arm
     if arm is None or arm.interval is None:
         return t("No arm of this task has a result yet.")
     if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
@@ -300,21 +290,20 @@ def uncompared(task: Task) -> Text:
     return sentence
 
 
-def left_open(step: Step, task: Task, worth: float) -> Text:
+def left_open(step: Step, task: Task, min_gain: float) -> Text:
     """What the numbers of a step do not say: why it has none, what it could not have shown and what would settle it,
     that fine-tuning differs as well."""
     if step.difference is None or not step.difference.testable:
         return _untested(step, task)
     said = EMPTY
     if step.verdict in ("undecided", "no_worse") and step.detectable is not None:
-        said = _detectable(step.detectable) + _needed(step.needed, worth)
+        said = _detectable(step.detectable) + _needed(step.needed, min_gain)
     return said + _own_values(step, task)
 
 
 def _untested(step: Step, task: Task) -> Text:
-    missing = [name for name in (step.arm, step.other) if (arm := task.arm(name)) is None or arm.missing]
-    if missing:
-        return t("Not testable, without a result: {names}.", names=listed([task.shown(name) for name in missing]))
+    if missing := [task.shown(arm.name) for arm in task.sides(step) if arm.missing]:
+        return t("Not testable, without a result: {names}.", names=listed(missing))
     if step.difference is None:
         return t("Not testable: the two arms share no seed.")
     n = step.difference.seeds
@@ -331,33 +320,29 @@ def _detectable(least: Detectable) -> Text:
     """A difference beyond the range of scores is none that could be shown."""
     if least.value > LARGEST:
         return t("Four of five such studies would show no difference that is possible.")
-    if least.high > LARGEST:
-        span = t("at least {low:points}", low=least.low)
-    else:
-        span = t("{low:points} to {high:points}", low=least.low, high=least.high)
+    whole = t("{it.low:points} to {it.high:points}", it=least)
+    span = whole if least.high <= LARGEST else t("at least {least.low:points}", least=least)
     return t(
-        "Four of five such studies show a true difference of {value:points} points ({span}).",
-        value=least.value,
+        "Four of five such studies show a true difference of {least.value:points} points ({span}).",
+        least=least,
         span=span,
     )
 
 
-def _needed(needed: Needed | None, worth: float) -> Text:
+def _needed(needed: Needed | None, min_gain: float) -> Text:
     if needed is None:
         return EMPTY
     if needed.rows is not None:
         return t(
-            "To show a gain of {least:points}, it takes more than {rows:,} test rows.", least=worth, rows=needed.rows
+            "To show a gain of {least:points}, it takes more than {rows:,} test rows.", least=min_gain, rows=needed.rows
         )
     if needed.design is None:
-        return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=worth)
+        return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=min_gain)
     return t(
-        "To show a gain of {least:points}, the cheapest design has {replicates} replicates and {seeds} seeds: "
-        "{tflop:amount} TFLOP more.",
-        least=worth,
-        replicates=needed.design.replicates,
-        seeds=needed.design.seeds,
-        tflop=needed.design.tflop,
+        "To show a gain of {least:points}, the cheapest design has {design.replicates} replicates and {design.seeds} "
+        "seeds: {design.tflop:amount} TFLOP more.",
+        least=min_gain,
+        design=needed.design,
     )
 
 
@@ -367,17 +352,14 @@ def _own_values(step: Step, task: Task) -> Text:
         return EMPTY
     blocks = listed([f"`overrides.{name}.finetune`" for name in step.own_values])
     sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=blocks)
-    arms = [arm for arm in map(task.arm, (step.arm, step.other)) if arm is not None and arm.run_tflop is not None]
-    if len(arms) < 2:
-        return sentence
-    spent = [f"{arm.name} {amount(arm.run_tflop or 0.0)} TFLOP" for arm in arms]
-    return sentence + t("One run of it takes: {spent}.", spent=listed(spent))
+    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in task.sides(step) if arm.run_tflop is not None]
+    return sentence + t("One run of it takes: {spent}.", spent=listed(spent)) if len(spent) == 2 else sentence
 
 
 def against_baselines(task: Task, confidence: float) -> Text:
     """The chosen arm beside the best baseline on the test split: baselines have no dev score, and this one is the
     strictest for the arm."""
-    arm = task.arm(task.chosen) if task.chosen is not None else None
+    arm = task.chosen_arm
     if arm is None or arm.interval is None or not task.beside_baselines:
         return EMPTY
     name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
@@ -391,14 +373,11 @@ def against_baselines(task: Task, confidence: float) -> Text:
     )
     if beside.low is None or beside.high is None:
         return said + t("{arm} scores {mean:points}; the gap is not testable.", arm=arm.name, mean=arm.interval.mean)
-    rows = "rows" in (beside.variance or ())
     gap = t(
-        "{mean:change} ({level:percent} % interval {low:change} to {high:change}{lacks})",
-        mean=beside.mean,
+        "{gap.mean:change} ({level:percent} % interval {gap.low:change} to {gap.high:change}{lacks})",
+        gap=beside,
         level=confidence,
-        low=beside.low,
-        high=beside.high,
-        lacks=EMPTY if rows else t(", which leaves out the test rows"),
+        lacks=EMPTY if "rows" in (beside.variance or ()) else t(", which leaves out the test rows"),
     )
     # Training the arm again may turn round what holds of one replicate.
     once = beside.replicates <= 1
@@ -435,9 +414,8 @@ def calibration(task: Task) -> Text | None:
     else:
         verdict = t("The model is underconfident.")
     means = t(
-        "Mean confidence: {confidence:points} %; accuracy: {accuracy:points} %; a row is correct when {right}.",
-        confidence=measured.confidence,
-        accuracy=measured.accuracy,
+        "Mean confidence: {it.confidence:points} %; accuracy: {it.accuracy:points} %; a row is correct when {right}.",
+        it=measured,
         right=right,
     )
     ece, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_by_chance))
@@ -452,99 +430,81 @@ def _of_bases(ranking: Ranking) -> Text:
     first, second, *_ = ranking.order
     if ranking.is_tied:
         return t(
-            "On {task}, {first} and {second} are equal on the dev split (arm {arm}).",
-            task=ranking.task,
+            "On {of.task}, {first} and {second} are equal on the dev split (arm {of.arm}).",
+            of=ranking,
             first=first,
             second=second,
-            arm=ranking.arm,
         )
     verdict = next((each.verdict for each in ranking.arms[0].standings if each.base == second), None)
     return t(
-        "On {task}, {first} is ahead of {others} on the dev split (arm {arm}); on the test split, {second}: {stands}.",
-        task=ranking.task,
+        "On {of.task}, {first} is ahead of {others} on the dev split (arm {of.arm}); on the test split, {second}: "
+        "{stands}.",
+        of=ranking,
         first=first,
         others=listed(ranking.order[1:]),
-        arm=ranking.arm,
         second=second,
         stands=STANDS[verdict or "untested"],
     )
 
 
-def ranked(ranking: Ranking) -> list[Text]:
-    """Which base is first and by which scores, unequal budgets, what was made once."""
+def ranked(ranking: Ranking) -> Iterator[Text]:
+    """Which base is first and by which scores, unequal budgets, what was made once, whatever is trained above it."""
     scores = {base: f" {points(ranking.dev[base])}" if base in ranking.dev else "" for base in ranking.order}
-    order = t(
+    yield t(
         "In the order of their {metric} on the dev split, in the arm {arm}: {names}.",
         metric=METRICS[ranking.metric],
         arm=ranking.arm,
         names=listed([f"{base}{score}" for base, score in scores.items()]),
     )
-    return [order, *_unequal(ranking), *_made_here(ranking)]
-
-
-def _unequal(ranking: Ranking) -> list[Text]:
-    """Arms that were not trained on as many tokens from every base."""
-    arms = []
+    unequal = []
     for arm in ranking.arms:
         if not arm.same_tokens:
-            spent = [t("{base} {tokens:millions} M", base=base, tokens=cost.tokens) for base, cost in arm.costs.items()]
-            arms.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
-    return [t("A difference may be due to unequal budgets: {arms}.", arms=listed(arms))] if arms else []
-
-
-def _made_here(ranking: Ranking) -> list[Text]:
-    """The bases that were trained once, whatever is trained above them."""
-    if not ranking.made_here:
-        return []
-    made = listed(ranking.made_here)
-    return [
-        t("{names} began with weights that were made here, once: differences from them have no verdict.", names=made)
-    ]
+            spent = [t("{base} {cost.tokens:millions} M", base=base, cost=cost) for base, cost in arm.costs.items()]
+            unequal.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
+    if unequal:
+        yield t("A difference may be due to unequal budgets: {arms}.", arms=listed(unequal))
+    if ranking.made_here:
+        made = listed(ranking.made_here)
+        yield t(
+            "{made} began with weights that were made here, once: differences from them have no verdict.", made=made
+        )
 
 
 # Checkpoints.
 
 
-def of_checkpoints(comparison: Comparison) -> list[Text]:
-    """What a reader of the bits per character has to know: where they began, and which mean nothing."""
-    sentences = []
+def of_checkpoints(comparison: Comparison) -> Iterator[Text]:
+    """What a reader of the bits per character has to know: where they began, which mean nothing, and whose masks differ
+    from the configuration."""
     for base, checkpoint in comparison.began_from.items():
-        of_base = t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY
-        sentences.append(
-            t(
-                "General pre-training{of_base} started from {checkpoint}, whose earlier training is not counted here.",
-                of_base=of_base,
-                checkpoint=checkpoint,
-            )
+        yield t(
+            "General pre-training{of_base} started from {checkpoint}, whose earlier training is not counted here.",
+            of_base=t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY,
+            checkpoint=checkpoint,
         )
     for group in comparison.checkpoints:
-        missing = [each.name for each in group.replicates if each.missing]
-        sentences += [t("{checkpoint} has no measurements.", checkpoint=name) for name in missing]
+        for each in group.replicates:
+            if each.missing:
+                yield t("{checkpoint} has no measurements.", checkpoint=each.name)
         if group.first.random_head:
-            sentences.append(
-                t(
-                    "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
-                    checkpoint=group.name,
-                )
+            yield t(
+                "The masked-LM head of {checkpoint} was never trained: its bits per character mean nothing.",
+                checkpoint=group.name,
             )
-    return sentences
-
-
-def masking(comparison: Comparison) -> list[Text]:
-    """Checkpoints whose masks differ from the configuration."""
-    masked = [(each.name, each.masks) for _, each in comparison.trained() if each.masks is not None]
-    return [t("{name}: {fact}", name=name, fact=each) for name, masks in masked for each in _troubles(masks)]
+    for _, each in comparison.trained():
+        if each.masks is not None:
+            for trouble in _troubles(each.masks):
+                yield t("{name}: {fact}", name=each.name, fact=trouble)
 
 
 def _troubles(masks: Masks) -> Iterator[Text]:
     audit = masks.audit
     if audit["specials"]:
-        yield t("{count:,.0f} special tokens were masked; none should be.", count=audit["specials"])
+        yield t("{audit[specials]:,.0f} special tokens were masked; none should be.", audit=audit)
     if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
         yield t(
-            "{actual:points} % of the tokens were masked (configured: {configured:points} %).",
-            actual=audit["rate"],
-            configured=masks.probability,
+            "{masks.audit[rate]:points} % of the tokens were masked (configured: {masks.probability:points} %).",
+            masks=masks,
         )
     kinds = {"documents_without": t("have no mask"), "documents_whole": t("are masked completely")}
     for key, what in kinds.items():
@@ -559,6 +519,7 @@ def _troubles(masks: Masks) -> Iterator[Text]:
             )
     if audit["documents_whole"] > MASKED_WHOLE_MOST:
         yield t(
-            "{share:points} % of the documents are masked completely: use shorter masking units or longer documents.",
-            share=audit["documents_whole"],
+            "{audit[documents_whole]:points} % of the documents are masked completely: use shorter masking units or "
+            "longer documents.",
+            audit=audit,
         )

@@ -6,12 +6,13 @@ The page shows all of them, reports/index.md and the text in a terminal those of
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adaptbert.comparison.amounts import amount, at_least
 from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Masks, Ranking, Step, Task
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
+    amount,
+    at_least,
     change,
     joined,
     listed,
@@ -25,7 +26,7 @@ from adaptbert.report.language import (
 )
 from adaptbert.report.prose import behind, ranked
 from adaptbert.report.terms import METRICS, STANDS, TOKEN_CLASSES, UNITS, VERDICTS, arm_is, baseline_name, step_name
-from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
+from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.verdicts import ADJUSTMENT
 
 NONE = same("–")
@@ -86,7 +87,7 @@ def arms(task: Task) -> Table:
     fitted = t("fitted on the first {n:,} rows", n=task.baseline_rows) if fewer else NONE
     for name, score in task.baselines.items():
         named = Cell(baseline_name(name, task.target), name, [t("baseline")], key="line")
-        rows.append([named, *_score(score.mean, score.low, score.high), Cell(fitted), *_cost(None)])
+        rows.append([named, *_score(score), Cell(fitted), *_cost(None)])
     notes = (
         [t("An interval needs three seeds.")] if any(0 < len(each.scores) < FEWEST_SEEDS for each in task.arms) else []
     )
@@ -100,13 +101,10 @@ def _arm(arm: Arm, task: Task) -> list[Cell]:
     notes = [arm_is(arm.name, arm.role, arm.checkpoint)]
     notes += [best_on_dev(task)] if arm.name in task.best_on_dev else []
     name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}", runs=runs_in_mlflow(task, arm))
-    if arm.interval is None:
-        return [name, Cell(t("missing")), Cell(NONE), Cell(NONE), *_cost(arm.cost)]
     seeds = same(" | ".join(" ".join(map(points, scores.values())) for scores in arm.by_replicate.values()))
     if arm.degenerate:
         seeds = t("{seeds} ({n} of one answer only)", seeds=seeds, n=len(arm.degenerate))
-    interval = arm.interval
-    return [name, *_score(interval.mean, interval.low, interval.high), Cell(seeds), *_cost(arm.cost)]
+    return [name, *_score(arm.interval), Cell(NONE if arm.missing else seeds), *_cost(arm.cost)]
 
 
 def steps(tasks: Sequence[Task]) -> Table:
@@ -119,7 +117,7 @@ def steps(tasks: Sequence[Task]) -> Table:
     compared.sort(key=lambda each: (order.index(each[0].question), names.index(each[0].name)))
     rows = []
     for step, task in compared:
-        name = t("{name} ({of})", name=step_name(step.question, step.variant), of=f"`{step.arm} − {step.other}`")
+        name = t("{name} ({of})", name=step_name(step), of=f"`{step.arm} − {step.other}`")
         cells = [Cell(name, step.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
         rests_on = [behind(step.difference, step, task)] if step.difference is not None else []
         verdict = Cell(VERDICTS[step.verdict], step.verdict, rests_on, chip=f"verdict-{step.verdict}")
@@ -132,8 +130,8 @@ def steps(tasks: Sequence[Task]) -> Table:
 
 def _price(step: Step, task: Task) -> Cell:
     """What the step costs in training beyond the arm without it."""
-    arm, other = task.arm(step.arm), task.arm(step.other)
-    if arm is None or other is None or arm.cost is None or other.cost is None:
+    arm, other = task.sides(step)
+    if arm.cost is None or other.cost is None:
         return Cell(NONE)
     tokens = arm.cost.tokens - other.cost.tokens
     said = t("{tokens:millions} M tokens", tokens=tokens) if tokens else t("same number of tokens")
@@ -149,15 +147,13 @@ def bases(ranking: Ranking) -> Table:
     rows = []
     for arm in ranking.arms:
         for each in arm.standings:
-            mean = (each.interval.mean, each.interval.low, each.interval.high) if each.interval is not None else None
-            cells = [Cell(_code(arm.arm), arm.arm), Cell(same(each.base), each.base)]
-            cells += _score(*mean) if mean is not None else [Cell(t("missing")), Cell(NONE)]
+            cells = [Cell(_code(arm.arm), arm.arm), Cell(same(each.base), each.base), *_score(each.interval)]
             stands = STANDS[each.verdict] if each.verdict is not None else NONE
             verdict = Cell(stands, each.verdict, chip=f"verdict-{each.verdict}" if each.verdict is not None else "")
             cells += [*_difference(each.difference, each.p_holm), verdict]
             rows.append(("", cells))
     title = t("Bases of {task} by arm", task=ranking.task)
-    return Table(f"table-bases-{ranking.task}", title, columns, rows, ranked(ranking))
+    return Table(f"table-bases-{ranking.task}", title, columns, rows, list(ranked(ranking)))
 
 
 def checkpoints(comparison: Comparison) -> Table:
@@ -184,8 +180,7 @@ def _shown(comparison: Comparison) -> list[Checkpoint]:
 def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
     if heldout not in checkpoint.after:
         return Cell(t("missing") if checkpoint.missing else NONE)
-    bits, notes = checkpoint.after[heldout], []
-    measured = [each.after[heldout] for each in checkpoint.replicates if heldout in each.after]
+    bits, measured, notes = checkpoint.after[heldout], checkpoint.each(heldout), []
     if checkpoint.below and heldout in checkpoint.before:
         notes.append(same(signed(bits - checkpoint.before[heldout], 3)))
     if len(checkpoint.replicates) > 1:
@@ -226,24 +221,17 @@ def _audit(checkpoint: Checkpoint, masks: Masks, classes: Sequence[str]) -> list
 
 def search(task: Task) -> Table:
     """What the hyper-parameter search of every arm chose, and what all its trials cost."""
-    columns = [
-        _name(t("Arm")),
-        Column(t("Learning rate")),
-        Column(t("Batch")),
-        Column(t("Epochs")),
-        Column(t("Trials")),
-    ]
+    columns = [_name(t("Arm")), *map(Column, (t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"))), *_COST]
     rows = []
     for arm in task.arms:
         for search in arm.searches:
             notes = [t("replicate {n}", n=search.replicate)] if len(arm.searches) > 1 else []
             values = (search.learning_rate, search.global_batch_size, search.epochs, search.trials)
-            name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
-            rows.append(
-                (task.base, [name, *(Cell(same(plain(value)), value) for value in values), *_cost(search.cost)])
-            )
+            cells = [Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")]
+            cells += [Cell(same(plain(value)), value) for value in values]
+            rows.append((task.base, [*cells, *_cost(search.cost)]))
     title = t("Hyper-parameter search on the dev split; the cost of all trials, which no other table includes")
-    return Table(f"table-search-{task.anchor}", title, [*columns, *_COST], rows)
+    return Table(f"table-search-{task.anchor}", title, columns, rows)
 
 
 def classes(task: Task) -> Table:
@@ -309,20 +297,22 @@ def _share(value: float | None) -> Cell:
     return Cell(same(points(value)), value) if value is not None else Cell(NONE)
 
 
-def _score(mean: float, low: float | None, high: float | None) -> list[Cell]:
-    if low is None or high is None:
-        return [_share(mean), Cell(NONE)]
-    return [_share(mean), Cell(t("{low:points} to {high:points}", low=low, high=high), low)]
+def _score(interval: Interval | None) -> list[Cell]:
+    """A score and its interval."""
+    if interval is None:
+        return [Cell(t("missing")), Cell(NONE)]
+    if interval.low is None:
+        return [_share(interval.mean), Cell(NONE)]
+    return [_share(interval.mean), Cell(t("{it.low:points} to {it.high:points}", it=interval), interval.low)]
 
 
 def _difference(difference: Difference | None, p_holm: float | None) -> list[Cell]:
     """A difference, its interval, its p-value."""
     if difference is None:
         return [Cell(NONE)] * 3
-    low, high = difference.low, difference.high
     interval = Cell(NONE)
-    if low is not None and high is not None:
-        interval = Cell(t("{low:change} to {high:change}", low=low, high=high), low)
+    if difference.low is not None:
+        interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
     p = Cell(same(p_value(p_holm).removeprefix("= ")), p_holm) if p_holm is not None else Cell(NONE)
     return [Cell(same(change(difference.mean)), difference.mean), interval, p]
 

@@ -1,11 +1,17 @@
 """What things are called, in both languages, and which arm would answer a question; also for messages of `check`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from adaptbert.comparison.questions import ROLES, Advice
 from adaptbert.config.schema.task_types import Target, TaskType
 from adaptbert.report.language import Text, listed, same, t, within
 from adaptbert.statistics.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from adaptbert.comparison.records import Replicated, Step
 
 ARMS = {
     "scratch": t("random weights"),
@@ -123,11 +129,11 @@ def arm_is(name: str, role: str, checkpoint: str) -> Text:
     return ARMS[role] if name == role else t("{name} ({of})", name=ARMS[role], of=checkpoint)
 
 
-def step_name(question: str, variant: str | None) -> Text:
+def step_name(step: Step | Replicated) -> Text:
     """What a step is called; with its arm where that is not named by its role. A question that params.yaml names has
     its own name."""
-    name = STEPS.get(question, same(question))
-    return t("{name} ({of})", name=name, of=variant) if variant else name
+    name = STEPS.get(step.question, same(step.question))
+    return t("{name} ({of})", name=name, of=step.variant) if step.variant else name
 
 
 def baseline_name(name: str, target: Target) -> Text:

@@ -1,8 +1,13 @@
-"""Means and differences with their standard errors -> intervals and p-values."""
+"""Means and differences with their standard errors -> intervals and p-values.
+
+`import scipy` alone is cheap: its parts are loaded where they are used first.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import scipy
 
 from adaptbert.statistics.spread import Variance
 
@@ -67,18 +72,15 @@ class Difference:
 
     def p_above(self, least: float) -> float | None:
         """Of the hypothesis that the difference is at most `least`; two-sided, so that at 0 it is `p`."""
-        from scipy import special
-
-        return min(1.0, 2 * float(special.stdtr(self.df, (least - self.mean) / self.se))) if self.testable else None
+        above = scipy.special.stdtr(self.df, (least - self.mean) / self.se) if self.testable else None
+        return None if above is None else min(1.0, 2 * float(above))
 
     def p_inside(self, most: float) -> float | None:
         """Of the hypothesis that the difference is larger than `most` in either direction: two one-sided tests.
 
         Schuirmann (1987), "A comparison of the two one-sided tests procedure ...", J. Pharmacokinet. Biopharm. 15(6).
         """
-        from scipy import special
-
-        return float(special.stdtr(self.df, (abs(self.mean) - most) / self.se)) if self.testable else None
+        return float(scipy.special.stdtr(self.df, (abs(self.mean) - most) / self.se)) if self.testable else None
 
 
 def difference(
@@ -89,16 +91,14 @@ def difference(
     Args:
         variance: None where there are fewer than `FEWEST_SEEDS` seeds.
     """
-    from scipy import special
-
     if variance is None:
         return Difference(mean, seeds, replicates, 0.0, 0.0, None, None, None, None)
     se, df, parts = math.sqrt(variance.total), min(variance.df, MOST_DF), dict(variance.parts)
     if se <= NO_SPREAD:
         return Difference(mean, seeds, replicates, se, df, None, None, None, parts)
-    margin = float(special.stdtrit(df, 0.5 + confidence / 2)) * se
+    margin = float(scipy.special.stdtrit(df, 0.5 + confidence / 2)) * se
     low, high = max(mean - margin, within[0]), min(mean + margin, within[1])
-    p = 2 * float(special.stdtr(df, -abs(mean) / se))
+    p = 2 * float(scipy.special.stdtr(df, -abs(mean) / se))
     return Difference(mean, seeds, replicates, se, df, low, high, p, parts)
 
 
@@ -106,11 +106,9 @@ def interval(
     mean: float, variance: Variance | None, sd: float | None, n: int, confidence: float, within: Range
 ) -> Interval:
     """Mean +- t(df) * standard error, cut off at the least and the largest possible mean."""
-    from scipy import special
-
     if variance is None or variance.total < NO_SPREAD**2:
         return Interval(mean, None, None, sd, n)
-    margin = float(special.stdtrit(min(variance.df, MOST_DF), 0.5 + confidence / 2)) * math.sqrt(variance.total)
+    margin = float(scipy.special.stdtrit(min(variance.df, MOST_DF), 0.5 + confidence / 2)) * math.sqrt(variance.total)
     sources = tuple(variance.parts)
     return Interval(mean, max(mean - margin, within[0]), min(mean + margin, within[1]), sd, n, sources)
 

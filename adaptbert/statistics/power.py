@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from adaptbert.statistics.intervals import MOST_DF, NO_SPREAD
@@ -36,14 +37,12 @@ class Power:
     """
 
     def __init__(self, expected: MeanSquares, layout: Layout, rows: tuple[float, float], level: float) -> None:
-        from scipy import stats
-
         parts, _ = of_difference(expected, layout)
         self.se = math.sqrt(max(0.0, float(sum(parts.values()))) + rows[0])
         parts, terms = of_difference(_might_have_been(expected, layout), layout)
         total = sum(parts.values()) + rows[0]
         df = np.minimum(satterthwaite(total, [*terms, rows]), MOST_DF)
-        self._margins = stats.t.ppf(1 - level / 2, df) * np.sqrt(total)
+        self._margins = scipy.stats.t.ppf(1 - level / 2, df) * np.sqrt(total)
 
     def of(self, difference: float) -> float:
         """Chance that this true difference is shown, with its sign.
@@ -51,22 +50,18 @@ class Power:
         In normal data the difference is independent of the mean squares; it exceeds each of the margins with the
         chance that a normal deviation does.
         """
-        from scipy import stats
-
-        return float(stats.norm.sf((self._margins - difference) / self.se).mean())
+        return float(scipy.stats.norm.sf((self._margins - difference) / self.se).mean())
 
     @property
     def detectable(self) -> float | None:
         """The true difference that is shown with a power of 80 %; None without a spread, or where even an endless
         one would not be."""
-        from scipy import optimize
-
         if self.se <= NO_SPREAD or np.isfinite(self._margins).mean() <= POWER:
             return None
         upper = self.se
         while self.of(upper) < POWER:
             upper *= 2
-        return float(optimize.brentq(lambda difference: self.of(difference) - POWER, 0.0, upper))
+        return float(scipy.optimize.brentq(lambda difference: self.of(difference) - POWER, 0.0, upper))
 
 
 def spread_range(df: float) -> tuple[float, float]:
@@ -74,9 +69,7 @@ def spread_range(df: float) -> tuple[float, float]:
 
     (df x estimate^2 / truth^2 follows a chi-squared distribution with df degrees of freedom.)
     """
-    from scipy import stats
-
-    low, high = stats.chi2.ppf([0.5 - SURE / 2, 0.5 + SURE / 2], df)
+    low, high = scipy.stats.chi2.ppf([0.5 - SURE / 2, 0.5 + SURE / 2], df)
     return math.sqrt(df / float(high)), math.sqrt(df / float(low))
 
 
@@ -101,18 +94,14 @@ def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
 def _chi_squared(mean_square: int, df: int) -> NDArray[np.float64]:
     """Over its degrees of freedom, in each study; the four are independent. Sobol's points are even, and the same in
     every run: Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14(4)."""
-    from scipy import stats
-
     if not df:
         return np.ones(STUDIES)
-    return np.asarray(stats.chi2.ppf(_evenly()[:, mean_square], df) / df)
+    return np.asarray(scipy.stats.chi2.ppf(_evenly()[:, mean_square], df) / df)
 
 
 @cache
 def _evenly() -> NDArray[np.float64]:
-    from scipy.stats import qmc
-
-    return np.asarray(qmc.Sobol(4, rng=0).random(STUDIES))
+    return np.asarray(scipy.stats.qmc.Sobol(4, rng=0).random(STUDIES))
 
 
 class QuestionSpread:
@@ -149,9 +138,7 @@ class QuestionSpread:
     @property
     def of_rows_alone(self) -> float:
         """What not even endless replicates and seeds could show, because the test rows are what they are."""
-        from scipy import stats
-
-        return float(stats.norm.ppf(1 - self._level / 2) + stats.norm.ppf(POWER)) * math.sqrt(self.rows[0])
+        return float(scipy.stats.norm.ppf(1 - self._level / 2) + scipy.stats.norm.ppf(POWER)) * math.sqrt(self.rows[0])
 
     def _expected(self, layout: Layout) -> MeanSquares:
         """The mean squares of another layout, if the variances of replicate, seed x arm and rest are as estimated."""
@@ -183,7 +170,7 @@ class Design:
     tflop: float
 
 
-def cheapest(question: QuestionSpread, worth: float, replicate: float, run: float) -> Design | None:
+def cheapest(question: QuestionSpread, min_gain: float, replicate: float, run: float) -> Design | None:
     """The cheapest design with at least the replicates and seeds that are there; None where none of those considered
     suffices.
 
@@ -201,6 +188,6 @@ def cheapest(question: QuestionSpread, worth: float, replicate: float, run: floa
     ]
     for design in sorted(designs, key=lambda design: (design.tflop, design.replicates + design.seeds)):
         least = question.detectable(design.replicates, design.seeds)
-        if least is not None and least <= worth:
+        if least is not None and least <= min_gain:
             return design
     return None

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 CLEARLY = 0.05
@@ -261,11 +262,9 @@ def _is_larger(arm: str, squares: Mapping[str, tuple[float, int]], level: float)
     Args:
         squares: arm -> sum of squares, its degrees of freedom.
     """
-    from scipy import special
-
     total, df = squares[arm]
     others = [each for name, each in squares.items() if name != arm]
     of_others, df_of_others = sum(total for total, _ in others), sum(df for _, df in others)
     if not df or of_others <= NOTHING:
         return False
-    return bool(special.fdtrc(df, df_of_others, (total / df) / (of_others / df_of_others)) < level)
+    return bool(scipy.special.fdtrc(df, df_of_others, (total / df) / (of_others / df_of_others)) < level)

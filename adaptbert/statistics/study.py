@@ -50,15 +50,18 @@ def resampled_weights(groups: Sequence[object], seed: int = 0) -> NDArray[np.uin
 
 @dataclass(frozen=True)
 class RowScores:
-    """An arm on the resampled test rows.
+    """A score, or a difference of two, on the resampled test rows.
 
     Attributes:
-        mean: its score in each resample, over replicates and seeds.
+        mean: in each resample, over replicates and seeds.
         of_runs: the part of the variance of `mean` by what rows do to single runs.
     """
 
     mean: Floats
-    of_runs: float
+    of_runs: float = 0.0
+
+    def __sub__(self, other: "RowScores") -> "RowScores":
+        return RowScores(self.mean - other.mean, self.of_runs + other.of_runs)
 
 
 def row_scores(replicates: Sequence[Floats]) -> RowScores:
@@ -72,24 +75,23 @@ def row_scores(replicates: Sequence[Floats]) -> RowScores:
     means = np.array([seeds.mean(0) for seeds in replicates])
     runs = means if len(means) > 1 else replicates[0]
     if len(runs) == 1:
-        return RowScores(runs[0], 0.0)
+        return RowScores(runs[0])
     by_resample = (runs - runs.mean(1, keepdims=True)).var(0, ddof=1)
     return RowScores(means.mean(0), float(by_resample.mean()) / len(runs))
 
 
-def row_variance(resampled: Floats, groups: int, of_runs: float = 0.0, between_runs: float = 0.0) -> Variance:
+def row_variance(rows: RowScores, groups: int, between_runs: float = 0.0) -> Variance:
     """Of one score by its resamples. It is to be added to the variance between runs, which has what rows do to single
     runs already: as much is taken off, and never more than there is, for runs that all score alike still answer
     differently.
 
     Args:
         groups: number of rows that are drawn, or of their groups.
-        of_runs: what rows do to single runs.
         between_runs: the variance that it is added to.
     """
-    rows = max(2, groups)
-    share = max(0.0, float(resampled.var(ddof=1)) - min(of_runs, between_runs)) * rows / (rows - 1)
-    return Variance({"rows": share}, [(share, rows - 1)])
+    drawn = max(2, groups)
+    share = max(0.0, float(rows.mean.var(ddof=1)) - min(rows.of_runs, between_runs)) * drawn / (drawn - 1)
+    return Variance({"rows": share}, [(share, drawn - 1)])
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,7 @@ class Study:
         mean = float(means.mean())
         if len(seeds) < FEWEST_SEEDS:
             return Interval(mean, None, None, None, len(seeds), ())
-        variance = spread.of_mean(arm)
-        if self._rows is not None:
-            own = self._rows[arm]
-            variance += row_variance(own.mean, self._groups, own.of_runs, variance.total)
+        variance = self._with_rows(spread.of_mean(arm), self._rows_of(arm))
         return interval(mean, variance, float(means.std(ddof=1)), len(seeds), self.confidence, self.within)
 
     def difference(self, arm: str, other: str) -> Difference | None:
@@ -147,14 +146,11 @@ class Study:
         in both."""
         if not {arm, other} <= self._arms.keys() or not self._seeds(arm, other):
             return None
-        spread = self.spread(arm, other)
+        spread, variance = self.spread(arm, other), None
         mean = float(spread.arms[arm].mean() - spread.arms[other].mean())
         counts = [count for count in map(spread.replicates, (arm, other)) if count]
-        variance = None
         if len(spread.seeds) >= FEWEST_SEEDS:
-            variance = spread.of_difference(arm, other)
-            if (rows := self._of_rows(arm, other, variance)) is not None:
-                variance += rows
+            variance = self._with_rows(spread.of_difference(arm, other), self._rows_of(arm, other))
         return self._difference(mean, variance, spread.seeds, min(counts, default=0))
 
     def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats) -> Difference | None:
@@ -167,14 +163,11 @@ class Study:
         if arm not in self._arms:
             return None
         seeds = self._seeds(arm)
-        spread = self._spread(seeds, arm)
+        spread, rows, variance = self._spread(seeds, arm), self._rows_of(arm), None
         mean = float(spread.arms[arm].mean()) - sum(scores[seed] for seed in seeds) / len(seeds)
-        variance = None
         if len(seeds) >= FEWEST_SEEDS:
-            variance = spread.of_mean(arm, scores)
-            if self._rows is not None:
-                own = self._rows[arm]
-                variance += row_variance(own.mean - resampled, self._groups, own.of_runs, variance.total)
+            beside = rows - RowScores(resampled) if rows is not None else None
+            variance = self._with_rows(spread.of_mean(arm, scores), beside)
         return self._difference(mean, variance, seeds, spread.replicates(arm))
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
@@ -183,7 +176,7 @@ class Study:
         of_seeds = mean_interval(values, self.confidence)
         if self._rows is None:
             return replace(of_seeds, low=None, high=None)
-        variance = row_variance(resampled, self._groups)
+        variance = row_variance(RowScores(resampled), self._groups)
         if of_seeds.sd:
             share = of_seeds.sd**2 / len(values)
             variance += Variance({"seeds": share}, [(share, len(values) - 1)])
@@ -196,9 +189,10 @@ class Study:
     def question(self, arm: str, other: str, level: float) -> QuestionSpread:
         """What a test at this level can show of the difference of these two, now and with other replicates and
         seeds."""
-        spread = self.spread(arm, other)
-        rows = self._of_rows(arm, other, spread.of_difference(arm, other))
-        return QuestionSpread(spread, arm, other, rows.terms[0] if rows is not None else (0.0, MOST_DF), level)
+        spread, rows, of_rows = self.spread(arm, other), self._rows_of(arm, other), (0.0, MOST_DF)
+        if rows is not None:
+            (of_rows,) = row_variance(rows, self._groups, spread.of_difference(arm, other).total).terms
+        return QuestionSpread(spread, arm, other, of_rows, level)
 
     @property
     def scattered(self) -> set[str]:
@@ -212,11 +206,16 @@ class Study:
         reach = self.within[1] - self.within[0]
         return difference(mean, variance, len(seeds), replicates, self.confidence, (-reach, reach))
 
-    def _of_rows(self, arm: str, other: str, between_runs: Variance) -> Variance | None:
+    def _rows_of(self, arm: str, other: str | None = None) -> RowScores | None:
+        """Of an arm, or of its difference from another; None without predictions."""
         if self._rows is None:
             return None
-        one, two = self._rows[arm], self._rows[other]
-        return row_variance(one.mean - two.mean, self._groups, one.of_runs + two.of_runs, between_runs.total)
+        return self._rows[arm] if other is None else self._rows[arm] - self._rows[other]
+
+    def _with_rows(self, between_runs: Variance, rows: RowScores | None) -> Variance:
+        if rows is None:
+            return between_runs
+        return between_runs + row_variance(rows, self._groups, between_runs.total)
 
     def _seeds(self, *arms: str) -> list[int]:
         runs = [set(scores) for arm in arms for scores in self._arms[arm].values()]

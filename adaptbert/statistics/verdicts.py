@@ -33,31 +33,31 @@ Verdict = Literal[
 GAINS: tuple[Verdict, ...] = ("worth_it", "gain", "small_gain")
 
 
-def judge(differences: Sequence[Difference | None], worth: float, confidence: float) -> list[tuple[Verdict, float]]:
+def judge(differences: Sequence[Difference | None], min_gain: float, confidence: float) -> list[tuple[Verdict, float]]:
     """A verdict and the adjusted p-value of each of the questions that are tested together.
 
     Gains and losses hold after Holm's adjustment over all these questions, and so does `worth_it`, by the p-values
-    against `worth`. The other verdicts are each at the level 1 - `confidence`: they are about the size of what was not
-    shown. A question that cannot be tested has the p-value 1: it is one of those that were asked.
+    against `min_gain`. The other verdicts are each at the level 1 - `confidence`: they are about the size of what was
+    not shown. A question that cannot be tested has the p-value 1: it is one of those that were asked.
 
     Args:
-        worth: the smallest gain worth having, as a difference of scores.
+        min_gain: the smallest gain worth having, as a difference of scores.
     """
     level = 1 - confidence
     tested = [each if each is not None and each.testable else None for each in differences]
     against_nothing = adjusted_p([1.0 if each is None else _known(each.p) for each in tested])
-    against_worth = adjusted_p([1.0 if each is None else _known(each.p_above(worth)) for each in tested])
+    against_gain = adjusted_p([1.0 if each is None else _known(each.p_above(min_gain)) for each in tested])
     return [
-        (_verdict(each, differs < level, exceeds < level, worth, level), differs)
-        for each, differs, exceeds in zip(differences, against_nothing, against_worth, strict=True)
+        (_verdict(each, differs < level, exceeds < level, min_gain, level), differs)
+        for each, differs, exceeds in zip(differences, against_nothing, against_gain, strict=True)
     ]
 
 
-def verdicts(differences: Sequence[Difference | None], worth: float, confidence: float) -> list[Verdict]:
-    return [verdict for verdict, _ in judge(differences, worth, confidence)]
+def verdicts(differences: Sequence[Difference | None], min_gain: float, confidence: float) -> list[Verdict]:
+    return [verdict for verdict, _ in judge(differences, min_gain, confidence)]
 
 
-def _verdict(each: Difference | None, differs: bool, exceeds: bool, worth: float, level: float) -> Verdict:
+def _verdict(each: Difference | None, differs: bool, exceeds: bool, min_gain: float, level: float) -> Verdict:
     if each is not None and each.identical:
         return "no_difference"
     if each is None or not each.testable:
@@ -67,10 +67,10 @@ def _verdict(each: Difference | None, differs: bool, exceeds: bool, worth: float
     if differs and exceeds:
         return "worth_it"
     if differs:
-        return "small_gain" if _known(each.high) < worth else "gain"
-    if _known(each.p_inside(worth)) < level:
+        return "small_gain" if _known(each.high) < min_gain else "gain"
+    if _known(each.p_inside(min_gain)) < level:
         return "no_difference"
-    return "no_worse" if _known(each.low) > -worth else "undecided"
+    return "no_worse" if _known(each.low) > -min_gain else "undecided"
 
 
 def _known(value: float | None) -> float:

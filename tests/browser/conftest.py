@@ -115,7 +115,7 @@ def any_report(
     task = repeated.tasks[0]
     name = "clinical_notes_2024_and_their_abbreviations"
     arms = [task.arms[2], replace(task.arms[3], name=name, runs=task.arms[3].runs[:2], interval=None)]
-    steps = [replace(step, name=name, question=name) for step in task.steps[3:4]]
+    steps = [replace(step, name=name, question=name, arm=name) for step in task.steps[3:4]]
     few = replace(task, arms=arms, steps=steps, chosen="general_long", baselines={}, beside_baselines={})
     return write(replace(repeated, tasks=[few]), folder)
 

@@ -9,5 +9,5 @@ from tests.support.simulated import Simulated, simulate
 
 @pytest.fixture
 def made(tmp_path: Path) -> Simulated:
-    """Of one task, one draw and three seeds; a test may spoil it."""
+    """Of one task, one replicate and three seeds; a test may spoil it."""
     return simulate(tmp_path / "recipe", tasks=["section"])

@@ -19,9 +19,7 @@ from adaptbert.tasks.metrics.cell_metrics import (
     TrialMetrics,
 )
 from tests.support.known import known
-from tests.support.simulated import Simulated, compared, edited, simulate
-from tests.support.simulated_rows import LABELS
-from tests.support.simulated_rungs import BITS, REPLICATES_APART
+from tests.support.simulated import BITS, LABELS, REPLICATES_APART, Simulated, compared, edited, simulate
 from tests.support.tiny_tasks import baseline_scores
 
 SEEDS = (1, 2, 3)
@@ -60,7 +58,7 @@ def test_the_chosen_arm_is_inspected_over_all_its_runs(several: Comparison, made
         if task.metric == "f1_macro":
             assert [sum(f1) / len(LABELS) for f1 in by_run] == pytest.approx([run.score for run in arm.runs])
     (task,) = compared(made).tasks
-    accuracy = mean(seed["test/accuracy"] for seed in read_json(made.cell(str(task.chosen)))["seeds"])
+    accuracy = mean(seed["test/accuracy"] for seed in read_json(made.metrics(str(task.chosen)))["seeds"])
     counts = known(known(task.inspection).confusion).counts
     total = sum(sum(row.values()) for row in counts.values())
     assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
@@ -68,15 +66,15 @@ def test_the_chosen_arm_is_inspected_over_all_its_runs(several: Comparison, made
 
 
 def test_the_dev_split_chooses(made: Simulated) -> None:
-    with edited(made.cell("scratch")) as cell:
-        for seed in cell["seeds"]:
+    with edited(made.metrics("scratch")) as metrics:
+        for seed in metrics["seeds"]:
             seed["dev/f1_macro"] = 0.99
     assert compared(made).tasks[0].chosen == "scratch"
 
 
 def test_degenerate_runs_are_counted_in_the_mean(made: Simulated) -> None:
-    with edited(made.cell("task")) as cell:
-        cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
+    with edited(made.metrics("task")) as metrics:
+        metrics["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
     arm = known(compared(made).tasks[0].arm("task"))
     assert [(run.replicate, run.seed) for run in arm.degenerate] == [(1, 2)]
     assert known(arm.interval).n == 3
@@ -96,7 +94,7 @@ def test_curves_and_searches_come_from_the_metrics_of_fine_tuning(made: Simulate
     run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}
     trials = [TrialMetrics(learning_rate=rate, **run) for rate in (1e-4, 2.5e-4)]
     search = SearchMetrics(trials=trials, chosen=2, seeds=[7], tokens=12, tflop=4.5)
-    path = made.cell("domain")
+    path = made.metrics("domain")
     metrics = CellMetrics.read(path).model_copy(update={"learning_curve": curve, "search": search})
     write_json(path, metrics.as_json())
     task = compared(made).tasks[0]
@@ -178,7 +176,7 @@ def test_costs_are_summed_along_the_steps(several_recipe: Simulated, several: Co
         "domain_task": 3_050_000,
     }
     first = [known(each.cost) for _, each in several.trained() if each.number == 1]
-    runs = len(SEEDS) * sum(entry.replicate == 1 for entry in several_recipe.ladder.finetune.values())
+    runs = len(SEEDS) * sum(entry.replicate == 1 for entry in several_recipe.plan.finetune.values())
     assert (len(first), runs) == (2 * 6, 2 * 2 * 4 * len(SEEDS))
     assert several.one_more_replicate == Cost(
         sum(cost.tokens for cost in first) + runs * 64_000,
@@ -195,10 +193,10 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, co
     checkpoints = {each.name: each for each in public.checkpoints}
     assert (checkpoints["scratch"].after, checkpoints["pretrain"].below) == ({}, "models/init/small")
     assert checkpoints["pretrain"].after["general"] == 3.05
-    assert published(read_checkpoints(made.ladder, made.root / "metrics")) == checkpoints.keys() - {"scratch"}
+    assert published(read_checkpoints(made.plan, made.root / "metrics")) == checkpoints.keys() - {"scratch"}
     with edited(made.root / "metrics/pretrain/small.json") as step:
         step["tokens"] = 1
-    assert published(read_checkpoints(made.ladder, made.root / "metrics")) == set(), "general pre-training went on here"
+    assert published(read_checkpoints(made.plan, made.root / "metrics")) == set(), "general pre-training went on here"
 
 
 def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
@@ -211,7 +209,7 @@ def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
 
 
 def test_what_is_missing_is_there_without_a_result(made: Simulated) -> None:
-    made.cell("domain").unlink()
+    made.metrics("domain").unlink()
     (made.root / "metrics/domain_transfer/general-small-1.json").unlink()
     comparison = compared(made)
     task = comparison.tasks[0]
@@ -224,7 +222,7 @@ def test_what_is_missing_is_there_without_a_result(made: Simulated) -> None:
 
 
 def test_a_replicate_without_metrics_is_missing_and_the_others_count(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"], draws=2)
+    made = simulate(tmp_path, tasks=["section"], replicates=2)
     whole = known(compared(made).tasks[0].arm("domain"))
     (made.root / "metrics/finetune/section-domain-small-2.json").unlink()
     (task,) = compared(made).tasks

@@ -55,17 +55,15 @@ def test_large_sets_are_fitted_on_their_first_rows(monkeypatch: pytest.MonkeyPat
     rows, words = sentences(50, 1), tagged(50, 1)
     assert fitted_on(SENTENCES, rows) == rows
     assert fitted_on(WORDS, words) == words
-    few = {"single_sentence": sum(len(row["text"]) for row in rows[:20]), "sequence_labelling": 5 * 12 + 4}
-    for task_type, most in (few | {"sentence_pair": few["single_sentence"]}).items():
-        fewer = dataclasses.replace(BASELINES[task_type], most=most)
-        monkeypatch.setitem(BASELINES, task_type, fewer)
+    for target, most in {"class": sum(len(row["text"]) for row in rows[:20]), "spans": 5 * 12 + 4}.items():
+        monkeypatch.setitem(BASELINES, target, dataclasses.replace(BASELINES[target], most=most))
     assert fitted_on(SENTENCES, rows) == rows[:20]
     assert fitted_on(WORDS, words) == words[:12]
     pairs = [{"text_a": row["text"], "text_b": row["text"]} for row in rows]
     assert fitted_on(PAIRS, pairs) == pairs[:10]
     questions = [{"context": row["text"], "question": "?"} for row in rows]
     assert fitted_on(tiny_tasks.described("extractive_answer"), questions) == questions, "nothing is fitted on them"
-    monkeypatch.setitem(BASELINES, "single_sentence", dataclasses.replace(BASELINES["single_sentence"], most=3))
+    monkeypatch.setitem(BASELINES, "class", dataclasses.replace(BASELINES["class"], most=3))
     assert fitted_on(SENTENCES, rows) == rows[:1]
 
 

@@ -11,15 +11,15 @@ from adaptbert.comparison.questions import (
     Advice,
     Pair,
     advice,
+    advice_of,
     pairs,
     role,
     uncompared,
     without_variants,
 )
-from adaptbert.comparison.records import Comparison
 from adaptbert.config.schema.bases import Climb
 from tests.support.known import known
-from tests.support.simulated import ARMS, Simulated, compared, rearmed, simulate
+from tests.support.simulated import ARMS, compared, rearmed, simulate
 
 SCRATCH, GENERAL = Climb(is_random=True), Climb()
 LONG, NEWS, LAW = (Climb(corpora=(corpus,)) for corpus in ("general", "news", "law"))
@@ -33,34 +33,6 @@ def compared_arms(**arms: Climb) -> dict[str, tuple[str, str]]:
     return {pair.name: (pair.arm, pair.other) for pair in pairs(arms)}
 
 
-def section(made: Simulated, **arms: tuple[str, dict[str, str]]) -> Comparison:
-    return compared(rearmed(made, arms))
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    return simulate(tmp_path_factory.mktemp("recipe"), tasks=["section"])
-
-
-@pytest.mark.parametrize(
-    ("climb", "expected"),
-    [
-        (SCRATCH, "scratch"),
-        (GENERAL, "general"),
-        (LONG, "general_long"),
-        (NEWS, "domain"),
-        (Climb(corpora=("general", "news")), "domain"),
-        (with_task_text(GENERAL), "task"),
-        (with_task_text(LAW), "domain_task"),
-        (with_task_text(SCRATCH), "scratch_task"),
-        (with_task_text(LONG), "general_long_task"),
-    ],
-)
-def test_a_role_is_what_the_weights_were_trained_on(climb: Climb, expected: str) -> None:
-    assert role(climb) == expected
-    assert expected in ROLES
-
-
 EVERY = {
     "scratch": SCRATCH,
     "general": GENERAL,
@@ -71,6 +43,12 @@ EVERY = {
     "scratch_task": with_task_text(SCRATCH),
     "general_long_task": with_task_text(LONG),
 }
+"""Of each role an arm."""
+
+
+def test_a_role_is_what_the_weights_were_trained_on() -> None:
+    assert {name: role(climb) for name, climb in EVERY.items()} == {name: name for name in ROLES}
+    assert role(Climb(corpora=("general", "news"))) == "domain"
 
 
 def test_every_question_is_answered_where_its_roles_exist_and_an_odd_arm_is_in_none() -> None:
@@ -138,28 +116,29 @@ def test_an_arm_that_other_tasks_have_is_not_to_be_added_but_to_be_given(tmp_pat
     both = simulate(tmp_path)
     here = {
         key: entry
-        for key, entry in both.ladder.finetune.items()
+        for key, entry in both.plan.finetune.items()
         if entry.task == "mention" or entry.arm in ("task", "scratch")
     }
-    of_section, of_mention = compared(replace(both, ladder=both.ladder.model_copy(update={"finetune": here}))).tasks
+    of_section, of_mention = compared(replace(both, plan=both.plan.model_copy(update={"finetune": here}))).tasks
     assert [more.there for more in of_section.advice] == ["general"]
     assert of_mention.advice == []
 
 
-@pytest.mark.parametrize("arm", ARMS)
-def test_a_single_arm_has_no_step_and_advice_for_a_second_one(made: Simulated, arm: str) -> None:
-    (task,) = section(made, **{arm: (arm, ARMS[arm])}).tasks
-    assert (task.steps, task.best_on_dev) == ([], []), "there was nothing to choose from"
-    assert [more.beside for more in task.advice] == [[arm]]
+@pytest.mark.parametrize("arm", EVERY)
+def test_a_single_arm_is_in_no_question_and_there_is_advice_for_a_second_one(arm: str) -> None:
+    assert compared_arms(**{arm: EVERY[arm]}) == {}
+    (more,) = advice_of({arm: EVERY[arm]}, set(), [], {})
+    assert more.beside == [arm]
 
 
-def test_an_arm_outside_of_all_steps_gets_advice(made: Simulated) -> None:
-    arms = {name: (name, ARMS[name]) for name in ("general", "domain", "domain_task")}
-    assert section(made, **arms).tasks[0].advice == []
-    of_law = arms | {"domain_task": ("task", {"domain_transfer": "law", "task_transfer": "own"})}
-    (task,) = section(made, **of_law).tasks
-    assert [step.name for step in task.steps] == ["domain_transfer"]
-    assert task.advice == [Advice("domain", ["domain_task"], ["task_transfer_after_domain"])]
+def test_arms_outside_of_all_questions_get_advice() -> None:
+    """But for those in a question that params.yaml names, and where the arm that would help is there and fine-tuned
+    otherwise."""
+    arms = {"general": GENERAL, "domain": NEWS, "law_task": with_task_text(LAW)}
+    assert advice_of(arms | {"law": LAW}, set(), [], {}) == []
+    assert advice_of(arms, set(), [], {}) == [Advice("domain", ["law_task"], ["task_transfer_after_domain"])]
+    assert advice_of(arms, {"domain"}, [], {}) == []
+    assert advice_of(arms, set(), [Pair("own", "law_task", "general")], {}) == []
 
 
 def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
@@ -181,9 +160,9 @@ def test_a_named_pair_of_one_checkpoint_needs_no_replicates(tmp_path: Path) -> N
     probe = rearmed(simulate(tmp_path, tasks=["section"]), {"general": ("domain", {}), "probe": ("scratch", {})})
     entries = {
         key: entry.model_copy(update={"values": {"overrides": {"probe": {}}} if entry.arm == "probe" else {}})
-        for key, entry in probe.ladder.finetune.items()
+        for key, entry in probe.plan.finetune.items()
     }
-    variant = replace(probe, ladder=probe.ladder.model_copy(update={"finetune": entries}))
+    variant = replace(probe, plan=probe.plan.model_copy(update={"finetune": entries}))
     (task,) = compared(variant, questions={"thawed": ("general", "probe")}, primary=["thawed"]).tasks
     (step,) = task.steps
     assert (step.name, step.replicates, step.verdict, step.own_values) == ("thawed", None, "worth_it", ["probe"])

@@ -25,7 +25,7 @@ def test_a_comparison_comes_back_to_the_last_digit(name: str, tmp_path: Path, re
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda tree: tree.pop("worth"), "worth: Field required"),
+        (lambda tree: tree.pop("min_gain"), "min_gain: Field required"),
         (lambda tree: tree.update(woth=1), "woth: Unexpected keyword argument, found 1"),
         (lambda tree: tree["tasks"][0].update(labels="250"), 'tasks.0.labels: expected a valid integer, found "250"'),
         (lambda tree: tree["tasks"][0]["arms"][1]["runs"][0].pop("seed"), "tasks.0.arms.1.runs.0.seed: Field required"),

@@ -17,7 +17,6 @@ from adaptbert.tasks import heads
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
 from tests.support import tiny_tasks
 
-CELLS_OF_TEXTS = {spec.output.cell for spec in SPECS.values() if spec.task_type in ("single_sentence", "sentence_pair")}
 TABLES: dict[str, tuple[Iterable[object], Iterable[object]]] = {
     "the names of types": (SPECS, get_args(Type)),
     "TASK_TYPES": (TASK_TYPES, get_args(TaskType)),
@@ -25,8 +24,7 @@ TABLES: dict[str, tuple[Iterable[object], Iterable[object]]] = {
     "types of rows with a type": ({spec.task_type for spec in SPECS.values()}, TASK_TYPES),
     "adaptbert/tasks/metrics/scoring.py: SCORING": (SCORING, TARGETS),
     "adaptbert/tasks/heads.py: HEADS": (heads.HEADS, TARGETS),
-    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
-    "adaptbert/comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, CELLS_OF_TEXTS),
+    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TARGETS),
     "adaptbert/report/terms.py: KINDS": (terms.KINDS, {(spec.task_type, spec.target) for spec in SPECS.values()}),
     "adaptbert/report/terms.py: RIGHT": (terms.RIGHT, TARGETS),
     "adaptbert/report/terms.py: RIGHT with words": (

@@ -35,8 +35,10 @@ from adaptbert.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered, difference
 from tests.support.known import known
 from tests.support.page_reader import CHINESE
+from tests.support.snapshots import agrees
 
 SVG = "{http://www.w3.org/2000/svg}"
+SAID = Path(__file__).parent / "said/figures.md"
 
 
 def luminance(colour: str) -> float:
@@ -70,42 +72,30 @@ def test_axes_have_round_numbers(low: float, high: float, ticks: list[float]) ->
     assert nice_ticks(low, high) == pytest.approx(ticks)
 
 
-def bars(*rows: Row) -> str:
-    return drawn(Rows(rows), "id")
+def bar(name: str, mean: float, low: float | None = None, high: float | None = None, **more: bool) -> Row:
+    return Row(same(name), "role-domain", mean, low, high, {1: {1: mean}}, **more)
 
 
-def bar(name: str, mean: float, low: float | None = None, high: float | None = None) -> Row:
-    return Row(same(name), "role-domain", mean, low, high, {1: {1: mean}})
+LONG, WIDE = "an_arm_with_a_name_that_takes_more_room", "领域文本本身" * 3
 
 
-def test_bars_are_as_long_as_their_values() -> None:
-    chart = bars(bar("a", 0.3, 0.2, 0.4), Row(same("c"), "", 0.1, is_line=True))
-    assert 'width="75.00%"' in chart
-    assert 'class="control" x1="25.00%"' in chart
-
-
-def test_a_negative_correlation_points_to_the_left() -> None:
-    chart = bars(bar("a", -0.2), bar("b", 0.2))
-    assert 'x="0.00%" y="22" width="50.00%"' in chart
-    assert 'x="50.00%" y="68" width="50.00%"' in chart
-
-
-def test_the_axis_holds_the_whole_interval() -> None:
-    """Of a correlation that may be negative, though all its seeds are positive."""
-    whisker = known(
-        re.search(r'class="whisker role-domain" x1="([\d.]+)%" x2="([\d.]+)%"', bars(bar("a", 0.1, -0.3, 0.5)))
-    )
-    assert [float(place) for place in whisker.groups()] == [10, 90], "of an axis from -40 to 60"
-
-
-def test_a_name_that_is_too_long_for_a_telephone_is_whole_in_its_title() -> None:
-    name = "an_arm_with_a_name_that_takes_more_room"
-    assert f">an_arm_with_a_name_that_t…<title>{name}</title> ✓<" in bars(
-        replace(bar(name, 0.3, 0.2, 0.4), is_best=True)
-    )
-    wide = "领域文本本身" * 3
-    assert f"{wide[:16]}…<title>{wide}</title>" in bars(bar(wide, 0.3))
-    assert f">{wide[:17]}</text>" in bars(bar(wide[:17], 0.3))
+@pytest.mark.parametrize(
+    ("rows", "drawn_so"),
+    [
+        ([bar("as long as its value", 0.3, 0.2, 0.4)], 'width="75.00%"'),
+        ([bar("a", 0.3, 0.2, 0.4), Row(same("a baseline"), "", 0.1, is_line=True)], 'class="control" x1="25.00%"'),
+        ([bar("a negative correlation", -0.2), bar("b", 0.2)], 'x="0.00%" y="22" width="50.00%"'),
+        ([bar("a", -0.2), bar("points to the right", 0.2)], 'x="50.00%" y="68" width="50.00%"'),
+        # An interval may be negative, though all seeds are positive: of an axis from -40 to 60.
+        ([bar("whole", 0.1, -0.3, 0.5)], 'class="whisker role-domain" x1="10.00%" x2="90.00%"'),
+        # A name that is too long for a telephone is whole in its title.
+        ([bar(LONG, 0.3, 0.2, 0.4, is_best=True)], f">an_arm_with_a_name_that_t…<title>{LONG}</title> ✓<"),
+        ([bar(WIDE, 0.3)], f"{WIDE[:16]}…<title>{WIDE}</title>"),
+        ([bar(WIDE[:17], 0.3)], f">{WIDE[:17]}</text>"),
+    ],
+)
+def test_bars_lines_and_names(rows: list[Row], drawn_so: str) -> None:
+    assert drawn_so in drawn(Rows(rows), "id")
 
 
 def ticks_of(chart: str) -> list[str]:
@@ -117,14 +107,14 @@ def steps(
     mean: float,
     half: float | None,
     verdict: Verdict,
-    worth: float = 0.01,
+    min_gain: float = 0.01,
     p: float | None = 0.04,
 ) -> str:
     """The figure of one step; without an interval where `half` is None."""
     task = comparison.tasks[0]
     step = answered(task, "domain_text", mean, half or 1.0, verdict, p)
     step = step if half is not None else replace(step, difference=difference(mean, None, seeds=2))
-    figures = of_task(replace(task, steps=[step]), replace(comparison, worth=worth))
+    figures = of_task(replace(task, steps=[step]), replace(comparison, min_gain=min_gain))
     return drawn(figures["differences"].chart, "id")
 
 
@@ -141,11 +131,11 @@ def test_an_axis_of_differences_has_the_digits_of_its_step_and_is_symmetric_wher
     assert ticks_of(steps(comparison, mean, half, "descriptive")) == ticks
 
 
-@pytest.mark.parametrize(("worth", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
+@pytest.mark.parametrize(("min_gain", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
 def test_the_smallest_gain_worth_having_is_a_line_to_both_sides_where_the_axis_reaches_it(
-    comparison: Comparison, worth: float, lines: int
+    comparison: Comparison, min_gain: float, lines: int
 ) -> None:
-    assert steps(comparison, 0.02, 0.025, "gain", worth).count('class="worth"') == lines
+    assert steps(comparison, 0.02, 0.025, "gain", min_gain).count('class="min-gain"') == lines
 
 
 def test_a_band_is_drawn_for_questions_with_a_verdict_alone(comparison: Comparison) -> None:
@@ -185,44 +175,37 @@ def test_a_curve_runs_from_corner_to_corner_with_a_band() -> None:
     assert re.findall(r"<title>(\w)</title>", chart) == ["a", "b"]
 
 
-def test_labels_that_double_are_equally_far_apart_and_one_seed_has_no_band(comparison: Comparison) -> None:
-    for half in (0.1, None):
-        ends = [(None, None) if half is None else (mean - half, mean + half) for mean in (0.2, 0.4, 0.6)]
-        intervals = [Interval(mean, *each, None, 1) for mean, each in zip((0.2, 0.4, 0.6), ends, strict=True)]
-        curve = [LearningPoint(100 * 2**place, {1: each.mean}, each) for place, each in enumerate(intervals)]
-        task = comparison.tasks[0]
-        task = replace(task, arms=[replace(task.arms[0], learning_curve=curve), *task.arms[1:]])
-        chart = of_task(task, comparison)["learning"].__html__()
-        (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', chart)
-        (x1, y1), (x2, y2), (x3, y3) = (tuple(map(float, place.split(","))) for place in path.split())
-        assert x2 - x1 == pytest.approx(x3 - x2, abs=0.02)
-        assert y1 > y2 > y3, "y grows downward"
-        assert chart.count("<polygon") == (half is not None)
-
-
-def test_a_caption_mentions_only_what_its_figure_shows(comparison: Comparison, several: Comparison) -> None:
+@pytest.mark.parametrize("half", [0.1, None])
+def test_labels_that_double_are_equally_far_apart_and_one_seed_has_no_band(
+    comparison: Comparison, half: float | None
+) -> None:
+    ends = [(None, None) if half is None else (mean - half, mean + half) for mean in (0.2, 0.4, 0.6)]
+    intervals = [Interval(mean, *each, None, 1) for mean, each in zip((0.2, 0.4, 0.6), ends, strict=True)]
+    curve = [LearningPoint(100 * 2**place, {1: each.mean}, each) for place, each in enumerate(intervals)]
     task = comparison.tasks[0]
-    assert of_task(task, comparison)["arms"].caption.en == (
-        "Mean over seeds, a dot for each seed. Whisker: 95 % interval. Dashed: baselines without pre-training. ✓: best "
-        "on dev."
-    )
-    assert "Dashed" not in of_task(replace(task, baselines={}), comparison)["arms"].caption.en
-    both = of_task(several.tasks[0], several)["arms"].caption.en
-    assert both.startswith("Mean; a dot for each seed, a line of dots for each replicate.")
+    task = replace(task, arms=[replace(task.arms[0], learning_curve=curve), *task.arms[1:]])
+    chart = of_task(task, comparison)["learning"].__html__()
+    (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', chart)
+    (x1, y1), (x2, y2), (x3, y3) = (tuple(map(float, place.split(","))) for place in path.split())
+    assert x2 - x1 == pytest.approx(x3 - x2, abs=0.02)
+    assert y1 > y2 > y3, "y grows downward"
+    assert chart.count("<polygon") == (half is not None)
+
+
+def test_titles_captions_and_legends_say_what_is_shown(comparison: Comparison, several: Comparison) -> None:
+    """Of every figure, and of those of which a part is missing."""
+    task = comparison.tasks[0]
     step = answered(task, "task_transfer_after_domain", -0.004, 0.02, "undecided", 0.4)
-    for changes, caption in (
-        (
-            {},
-            "Difference in points. Whisker: its interval. Dotted: ±1.0, the smallest gain worth having. Grey: effects",
-        ),
-        (
-            {"p_holm": None},
-            "Difference in points. Whisker: its interval. Dotted: ±1.0, the smallest gain worth having.",
-        ),
-        ({"difference": None}, "Difference in points."),
-    ):
-        shown = of_task(replace(task, steps=[replace(step, **changes)]), comparison)["differences"].caption.en
-        assert shown.startswith(caption) if not changes else shown == caption
+    steps = [step, replace(step, p_holm=None), replace(step, difference=None)]
+    fewer = [replace(task, steps=[each], baselines={}, chosen=None, inspection=None) for each in steps]
+    figures = [*all_figures(comparison), *all_figures(replace(several, tasks=several.tasks[:1]))]
+    figures += [figure for each in fewer for figure in of_task(each, comparison).values()]
+    said = [
+        f"## {each.of} {each.name}: {each.title.en}, {each.title.zh}\n{each.caption.en}\n{each.caption.zh}\n"
+        + "".join(f"- {name}: {css}\n" for name, css in each.legend.items())
+        for each in figures
+    ]
+    agrees(SAID, "\n".join(said))
 
 
 def test_of_several_replicates_every_run_is_a_dot_and_every_replicate_a_line(several: Comparison) -> None:
@@ -291,7 +274,7 @@ def test_plots_have_every_run_and_every_point(several: Comparison, tmp_path: Pat
             return list(csv.reader(file))
 
     header, *runs = rows("scores/section.csv")
-    assert header == ["task", "start", "arm", "draw", "seed", "score"]
+    assert header == ["task", "base", "arm", "replicate", "seed", "score"]
     tasks = [each for each in several.tasks if each.task == "section"]
     assert runs == [
         ["section", each.base, arm.name, str(run.replicate), str(run.seed), str(run.score)]
@@ -300,10 +283,24 @@ def test_plots_have_every_run_and_every_point(several: Comparison, tmp_path: Pat
         for run in arm.runs
     ]
     header, *learned = rows("learning_curve/section.csv")
-    assert header == ["start", "arm", "labels", "seed", "score"]
+    assert header == ["base", "arm", "labels", "seed", "score"]
     assert len(learned) == sum(len(arm.scores) for each in tasks for arm in each.arms), "one point an arm"
     header, *bits = rows("bits_per_char/domain.csv")
-    assert header == ["start", "draw", "rung", "tokens", "bits_per_char"]
+    assert header == ["base", "replicate", "checkpoint", "tokens", "bits_per_char"]
     assert ["small", "2", "domain_transfer/domain-small", "2800000", "2.47"] in bits
     answers = rows(f"confusion/{task.anchor}.csv")
     assert answers == [["actual", "predicted"], *[["'=1+1", "O"]] * 2, *[["'=1+1", "'=1+1"]] * 2]
+
+
+@pytest.mark.parametrize(
+    ("template", "name"), [("seeds", "scores"), ("learning", "learning_curve"), ("checkpoints", "bits_per_char")]
+)
+def test_a_template_of_dvc_plots_names_columns_of_its_file(template: str, name: str) -> None:
+    text = Path(f".dvc/plots/{template}.json").read_text(encoding="utf-8")
+    made = re.findall(r'"as": "(\w+)"', text)
+    (path, *_) = Path(f"reports/plots/{name}").glob("*.csv")
+    header = path.read_text(encoding="utf-8").partition("\n")[0].split(",")
+    assert {*re.findall(r'"field": "(\w+)"', text)} - {*made, "rev"} <= {*header}, "DVC adds rev itself"
+    assert re.search(
+        rf"- reports/plots/{name}:.*\n(?:.*\n)*?      template: {template}\n", Path("dvc.yaml").read_text("utf-8")
+    )

@@ -1,8 +1,6 @@
 """A power, and a detectable difference, come true in simulated studies at the rate that they promise; the cheapest
 design is the cheapest."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -28,11 +26,6 @@ def question(world: World, seed: int) -> QuestionSpread:
     return Simulator(seed).study(world).study().question("domain", "general_long", 0.025)
 
 
-def test_power_agrees_with_a_published_example() -> None:
-    # Paired t-test, effect of half a standard deviation, 34 pairs, two-sided 5 %: 0.808 in Cohen's tables.
-    assert of_seeds(1 / math.sqrt(34), 33).of(0.5) == pytest.approx(0.808, abs=0.002)
-
-
 @pytest.mark.parametrize("df", [2, 4, 30])
 @pytest.mark.parametrize("level", [0.2, 0.05, 0.0125])
 def test_of_one_mean_square_it_is_the_non_central_t_distribution(df: int, level: float) -> None:
@@ -47,14 +40,6 @@ def test_the_detectable_difference_has_the_power_that_it_claims(layout: Layout) 
     power = Power(MeanSquares(2e-4, 1e-4, 1e-4, 1e-4), layout, (1e-5, 999), 0.025)
     assert power.of(known(power.detectable)) == pytest.approx(POWER, abs=1e-6)
     assert of_seeds(0.0, 4).detectable is None, "without a spread"
-
-
-def test_the_detectable_difference_is_shown_in_four_of_five_studies() -> None:
-    effect = known(of_seeds(0.02 / math.sqrt(5), 4).detectable)
-    scores = np.random.default_rng(17).normal(effect, 0.02, (STUDIES, 5))
-    means, errors = scores.mean(1), scores.std(1, ddof=1) / math.sqrt(5)
-    shown = np.mean(means / errors > stats.t.ppf(0.975, 4))
-    assert abs(shown - POWER) < 4 * standard_error(POWER)
 
 
 @pytest.mark.parametrize("df", [3, 20])

@@ -7,7 +7,7 @@ import pytest
 
 from adaptbert.comparison.scores import scorer
 from adaptbert.statistics.spread import MADE_ONCE, Runs
-from adaptbert.statistics.study import RESAMPLES, ArmRuns, Study, resampled_weights, row_scores, row_variance
+from adaptbert.statistics.study import RESAMPLES, ArmRuns, RowScores, Study, resampled_weights, row_scores, row_variance
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
 
@@ -28,12 +28,8 @@ def test_an_interval_names_its_sources() -> None:
     assert repeated.mean("domain").sources == ("seeds", "replicates", "rows")
     assert repeated.mean("general").sources == ("seeds", "rows")
     assert simulated(World(3, 3, 0.5, 0)).mean("domain").sources == ("seeds", "replicates")
-    for pair, replicates in {
-        ("domain", "general_long"): 3,
-        ("domain", "general"): 3,
-        ("general", "scratch"): 0,
-    }.items():
-        difference = known(repeated.difference(*pair))
+    for arm, other, replicates in (("domain", "general_long", 3), ("domain", "general", 3), ("general", "scratch", 0)):
+        difference = known(repeated.difference(arm, other))
         assert (difference.replicates, difference.seeds) == (replicates, 3)
         assert "rows" in known(difference.variance)
 
@@ -138,7 +134,8 @@ def test_the_standard_error_is_that_of_other_test_sets() -> None:
         [[scorer("class", gold, once)(own)[0] for own in answers] for gold, answers in (test_set() for _ in range(400))]
     )
     gold, answers = test_set()
-    one, other = map(scorer("class", gold, resampled_weights(range(300))), answers)
+    score = scorer("class", gold, resampled_weights(range(300)))
+    one, other = (RowScores(score(own)) for own in answers)
     alone, paired = row_variance(one, 300), row_variance(one - other, 300)
     assert alone.total**0.5 == pytest.approx(scores[:, 0].std(), rel=0.25)
     assert paired.total**0.5 == pytest.approx((scores[:, 0] - scores[:, 1]).std(), rel=0.25)
@@ -156,8 +153,8 @@ def test_what_rows_do_to_single_runs_is_taken_off(replicates: int, seeds: int) -
         answers = random.normal(0, 20, (400, 1, 1)) + random.normal(0, 40, (400, replicates, seeds))
         scores = np.moveaxis(np.tensordot(weights, answers, 1), 0, -1)
         own = row_scores(list(scores))
-        shares.append(row_variance(own.mean, 400, own.of_runs, between_runs=100.0).total)
+        shares.append(row_variance(own, 400, between_runs=100.0).total)
     assert np.mean(shares) == pytest.approx(1.0, abs=0.15)
     whole = float(scores.mean((0, 1)).var(ddof=1)) * 400 / 399
-    assert row_variance(own.mean, 400, own.of_runs).total == pytest.approx(whole), "runs that score alike have none"
+    assert row_variance(own, 400).total == pytest.approx(whole), "runs that score alike have none"
     assert row_scores([scores[0][:1]]).of_runs == 0, "a single run has nothing beside it"
