@@ -21,7 +21,6 @@ from adaptbert.data.files import Files, LabelledFiles
 from adaptbert.data.labelled_set import TEST_GROUPS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.parquet import Table
-from adaptbert.data.read_text import DECLARE
 from adaptbert.data.rows import Problem, Row
 from adaptbert.data.source_config import layout_of
 from adaptbert.errors import BadData
@@ -108,7 +107,8 @@ class RawWriter:
                 common = {"id": row.id, "file": row.file, "line": row.line}
                 if row.problem is not None:
                     problems[row.problem] += 1
-                    self._unreadable.add({**common, **split, **row.problem._asdict()})
+                    code, reason, _ = row.problem
+                    self._unreadable.add({**common, **split, "code": code, "reason": reason})
                     continue
                 written += 1
                 characters = sum(_characters(row.values[field]) for field in self.layout.inputs)
@@ -150,10 +150,9 @@ class RawWriter:
 def _nothing_left(problems: Counter[Problem], place: str | Path) -> BadData:
     if not problems:
         return BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
-    (code, _), _ = problems.most_common(1)[0]
-    counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
-    problem = f"0 of {problems.total():,} documents left: {counts}"
-    return BadData(Code.NOTHING_LEFT, place, problem, DECLARE if code == Code.ENCODING else "mend them")
+    most = problems.most_common(5)
+    counts = "; ".join(f"{count:,} x {problem.reason}" for problem, count in most)
+    return BadData(Code.NOTHING_LEFT, place, f"0 of {problems.total():,} documents left: {counts}", most[0][0].remedy)
 
 
 def _characters(cell: str | list[str]) -> int:

@@ -19,7 +19,8 @@ from adaptbert.data.collect import collect_task
 from adaptbert.data.label_names import Labels, label_errors
 from adaptbert.data.layout import Layout
 from adaptbert.data.parquet import texts
-from adaptbert.data.validate_set import moved, validate_labelled_set
+from adaptbert.data.validate_rows import moved
+from adaptbert.data.validate_set import validate_labelled_set
 from adaptbert.errors import UserError
 from tests.support import raw
 from tests.support.raw import LIMITS, rows, validated
