@@ -16,7 +16,8 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Extension, Segmentation, Tokenize, Vocabulary
 from adaptbert.core.files import read_json
 from adaptbert.errors import BadData
-from adaptbert.text.token_store import TokenizedCorpus, is_heldout
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import is_heldout
 from adaptbert.text.tokenizer import Tokenizer
 from stages.tokenize import tokenize
 from stages.tokenizer import tokenizer

@@ -20,8 +20,9 @@ from adaptbert.config.schema.sources import Corpus
 from adaptbert.data.collect import collect_corpus
 from adaptbert.data.parquet import texts as texts_of
 from adaptbert.errors import BadData
-from adaptbert.text import token_store
-from adaptbert.text.token_store import Cutter, TokenizedCorpus, is_heldout, write
+from adaptbert.text import token_writer
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import Cutter, is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 from tests.support import tiny
@@ -122,7 +123,7 @@ def test_any_number_of_workers_and_any_batches_give_the_same_bytes(
     expected = tiny.folder_bytes(tmp_path / "plain")
     for limit, value in (("BATCH_TEXTS", 7), ("BATCH_TEXTS", 1), ("BATCH_CHARACTERS", 900)):
         with monkeypatch.context() as batches:
-            batches.setattr(token_store, limit, value)
+            batches.setattr(token_writer, limit, value)
             for workers in (0, 1, 3):
                 write(tmp_path / "again" / "text", rows, tiny.tokenizer(), 24, workers)
                 assert tiny.folder_bytes(tmp_path / "again") == expected
@@ -223,7 +224,7 @@ def test_corpora_of_different_tokenizers_are_not_mixed(tmp_path: Path) -> None:
 WRITING = """
 import random, resource, sys
 from pathlib import Path
-from adaptbert.text.token_store import write
+from adaptbert.text.token_writer import write
 from tests.support import tiny
 
 def rows(count):
