@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from adaptbert.config.schema.task_types import TASK_TYPES
@@ -81,9 +80,7 @@ class Table:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is None and self._rows:
             self._flush()
         self._writer.close()
