@@ -44,7 +44,8 @@ def validate(
         for name in sorted(recipe.corpora):
             kept, reject_file = (folder / "corpora" / f"{name}.parquet" for folder in (valid, rejects))
             texts[name] = validate_corpus(corpora / name, kept, reject_file, forbidden, params, workers())
-        raise_all([error for each in (*labelled.values(), *texts.values()) for error in each.errors])
+        errors = [*(task.errors for task in labelled.values()), *(corpus.errors for corpus in texts.values())]
+        raise_all([error for of_set in errors for error in of_set])
     report = {
         "corpora": {name: corpus.account.as_json() for name, corpus in texts.items()},
         "tasks": {name: {split: a.as_json() for split, a in task.accounts.items()} for name, task in labelled.items()},
