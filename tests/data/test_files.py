@@ -68,10 +68,11 @@ def test_ids_lines_and_groups(
 @pytest.mark.parametrize("mapped", [True, False])
 def test_an_id_that_is_not_mapped_is_reported(tmp_path: Path, *, mapped: bool) -> None:
     """Ids may come twice, and the rows that are held out hang on them: nobody's rows are renamed in silence."""
-    path = write(tmp_path / "a.csv", "id,text,by\np-1,one,x\n,two,x\n")
+    path = write(tmp_path / "a.csv", "id,text,by\n p-1,one,x\n,two,x\n")
     rows, bad, files = read(path, columns={"id": "id"} if mapped else None)
-    assert [row.id for row in rows] == (["p-1"] if mapped else ["a-2", "a-3"])
-    assert [(row.id, row.problem and row.problem.code) for row in bad] == ([("a-3", 56)] if mapped else [])
+    assert [row.id for row in rows] == ([" p-1"] if mapped else ["a-2", "a-3"])
+    said = [(row.id, *row.problem[:2]) for row in bad if row.problem]
+    assert said == ([("a-3", 56, "column 'id': expected a name of the id, found an empty cell")] if mapped else [])
     (warning,) = files.warnings
     assert warning.startswith("files with columns that are not read: " + ("by" if mapped else "id, by ("))
     assert ("`columns: {id: id}`" in warning) is not mapped
