@@ -64,9 +64,8 @@ def validate_corpus(
     with RejectFile(rejected) as reject_file, Table(output, CORPUS.arrow()) as kept, closing(looks):
         reject_file.write_all(unreadable(raw, {"": account}))
         for rows, digests in looks:
-            for place, row in enumerate(rows.rows):
-                if place not in rows.invalid:
-                    (repeated if row["id"] in ids else ids).add(row["id"])
+            for row in rows.rows:
+                (repeated if row["id"] in ids else ids).add(row["id"])
             for place, name in digests.items():
                 if name in seen:
                     rows.reasons[place] = DUPLICATE

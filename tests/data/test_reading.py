@@ -220,6 +220,9 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.conll", FOUR, SPANS, {"columns": {"group": "document"}},
         [{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, {"tokens": ["Peter"], "tags": ["B-PER"]}], [(11, 44)],
     ),
+    "CoNLL, a sentence right after the head of a document": (
+        "a.conll", "-DOCSTART- O\nEU B-X\n", SPANS, {}, [{"tokens": ["EU"], "tags": ["B-X"]}], [],
+    ),
     "another column of CoNLL": (
         "a.conll", FOUR, TAGS, {"columns": {"tags": "2"}},
         [{"tokens": ["EU", "rejects"], "tags": ["NNP", "VBZ"]}, {"tokens": ["Peter"], "tags": ["NNP"]}], [(11, 44)],
@@ -373,6 +376,7 @@ with tarfile.open(fileobj=TAR, mode="w") as tar_archive:
 PACKED = gzip.compress(MANY, mtime=0)
 WRONG_SUM = PACKED[:-8] + bytes([PACKED[-8] ^ 1]) + PACKED[-7:]
 CUT = content_of(pa.table({"text": ["some text"] * 100}))[:-20]
+ROWS = content_of(pa.table({"text": [f"row {n}" for n in range(1000)]}))
 TWICE = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"])
 SMALL_MARK = {"start": 0, "end": 3, "labels": ["X"]}
 SMALL_CONTROLS = [{"text": "Ann", "label": [SMALL_MARK], "term": [SMALL_MARK], "mood": "pos", "annotator": 1}]
@@ -401,6 +405,8 @@ CORPUS_ERRORS = [
     ("a.zip", ZIP.getvalue(), 37, "unpack it first"),
     ("a.parquet", b"PAR1 cut", 38, "footer missing"),
     ("a.parquet", CUT, 38, "footer missing"),
+    ("a.parquet", ROWS[:4] + bytes(36) + ROWS[40:], 38, "damaged after row 0 ("),
+    ("a.parquet", pa.table({"text": pa.array([], pa.string())}), 18, "0 documents in the file"),
     ("a.parquet", TWICE, 56, "column 'text' twice\n  rename one of the two"),
     ("a.jsonl", b'[{"text": "a"}]', 37, "one object per line"),
     ("a.jsonl", b"{\n}", 37, "an object over several lines"),

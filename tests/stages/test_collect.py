@@ -1,6 +1,7 @@
 """The stages collect and collect_task as DVC runs them: a process, a params.yaml, exit codes."""
 
 import json
+import logging
 import os
 import re
 import subprocess
@@ -13,33 +14,29 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.config import load as params
+from adaptbert.config.schema.sources import Task
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
+from stages.collect_task import collect_task
 from tests.support.messages import messages_in
 from tests.support.rules import errors
-from tests.support.tiny import folder_bytes
+from tests.support.tiny import folder_bytes, no_record
 
 ROOT = Path(__file__).parents[2]
 RunStage = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One MLflow store for all processes: its tables take seconds to make."""
-    return f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}"
-
-
 @pytest.fixture
-def run(tmp_path: Path, store: str) -> RunStage:
-    """Run a stage in a folder of its own, with the real params.yaml in which one section is another."""
+def run(tmp_path: Path) -> RunStage:
+    """Run `collect` in a folder of its own, with the real params.yaml in which one section is another."""
     (tmp_path / "stages").symlink_to(ROOT / "stages")
 
-    def call(stage: str, key: str, section: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    def call(section: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         document = params.read(ROOT / "params.yaml")
-        named, kind = {"collect": ("corpus", "corpora"), "collect_task": ("task", "tasks")}[stage]
-        document[kind][key] = section
+        document["corpora"]["domain"] = section
         (tmp_path / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-        command = [sys.executable, "-m", f"stages.{stage}", f"--{named}", key, "--out", f"data/raw/{kind}/{key}"]
+        command = [sys.executable, "-m", "stages.collect", "--corpus", "domain", "--out", "data/raw/corpora/domain"]
+        store = f"sqlite:///{tmp_path / 'mlflow.db'}"
         environment = {**os.environ, "MLFLOW_TRACKING_URI": store, "PYTHONWARNINGS": "ignore"}
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
 
@@ -50,7 +47,7 @@ def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     """A bad file stops with one line, and leaves the output of the run before."""
     posts, out = tmp_path / "posts.csv", tmp_path / "data/raw/corpora/domain"
     posts.write_bytes(b"content,n\none,1\nb\xe9d,2\nthree,3\n")
-    done = run("collect", "domain", {"path": "posts.csv", "columns": {"text": "content"}})
+    done = run({"path": "posts.csv", "columns": {"text": "content"}})
     assert done.returncode == 0, done.stderr
     assert "domain: 2 documents, 8 characters" in done.stdout
     assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "text.parquet", "unreadable.parquet"]
@@ -60,7 +57,7 @@ def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     assert str(tmp_path) not in json.dumps(manifest)
     before = folder_bytes(tmp_path / "data")
     posts.write_text("Text,n\none,1\n", encoding="utf-8")
-    done = run("collect", "domain", {"path": "posts.csv"})
+    done = run({"path": "posts.csv"})
     assert done.returncode == 65
     assert [line for line in messages_in(done.stderr) if line.startswith("error:")] == [
         "error: AB-056 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?)\n  "
@@ -70,17 +67,20 @@ def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     assert folder_bytes(tmp_path / "data") == before
 
 
-def test_a_labelled_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> None:
+def test_a_labelled_set_of_one_file_is_cut_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.INFO)
     rows = [{"text": f"@{number}", "label": number % 2, "author": f"a{number // 3}"} for number in range(90)]
     (tmp_path / "all.jsonl").write_text("\n".join([*map(json.dumps, rows), '{"text": "cut']), encoding="utf-8")
     paths = dict.fromkeys(("train", "dev", "test"), "all.jsonl")
     named = {"labels": ["zero", "1"], "replace": [["@", "text "]], "map_labels": {"0": "zero"}}
     split = {"dev": 0.2, "test": 0.3}
     section = {"type": "text-classification", **paths, **named, "split": split, "columns": {"group": "author"}}
-    done = run("collect_task", "section", section)
-    assert done.returncode == 0, done.stderr
-    assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in done.stdout
-    out = tmp_path / "data/raw/tasks/section"
+    out = tmp_path / "section"
+    collect_task(Task.model_validate(section), task="section", out=out, run=no_record())
+    assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in caplog.messages
     manifest = read_json(out / "manifest.json")
     about = {"shape": "single_sentence", "target": "class", **named, "split": {**split, "by_hash_of": "author"}}
     assert {key: manifest[key] for key in about} == about
