@@ -9,7 +9,8 @@ from adaptbert.config.schema.sources import Corpus
 from adaptbert.config.schema.text import Measure, Vocabulary
 from adaptbert.data.files import Files
 from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
-from adaptbert.text.token_store import TokenizedCorpus, is_heldout, write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.workload import ROW
 from examples.docstrings import SETS, corpus, sentences

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.text.token_store import TokenizedCorpus, is_heldout, write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.data.parquet import texts
-from adaptbert.text.token_store import write
+from adaptbert.text.token_writer import write
 from adaptbert.text.tokenizer import Tokenizer
 
 MAX_LENGTH = 128

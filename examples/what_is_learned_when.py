@@ -28,7 +28,8 @@ from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
 from adaptbert.runtime.mlflow import Run
-from adaptbert.text.token_store import TokenizedCorpus, write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream

@@ -18,7 +18,7 @@ from adaptbert.data.parquet import texts
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.text.token_store import is_heldout, write
+from adaptbert.text.token_writer import is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 

@@ -24,10 +24,8 @@ def tokenizer(
 
     extension: dict[str, float] = {}
     if weights.is_random:
-        vocabulary, source = (
-            Tokenizer.train(lambda: read(params.corpora or []), params),
-            ", ".join(params.corpora or []),
-        )
+        names = params.corpora or []
+        vocabulary, source = Tokenizer.train(lambda: read(names), params), ", ".join(names)
     else:
         vocabulary, source = Tokenizer.of(weights), weights.shown
         if params.extend is not None:

@@ -30,32 +30,22 @@ def validate(
 ) -> None:
     """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
     from adaptbert.data.leaks import ForbiddenText
-    from adaptbert.data.validate_corpus import validate_corpus
-    from adaptbert.data.validate_set import validate_labelled_set
+    from adaptbert.data.validate_corpus import Corpus, validate_corpus
+    from adaptbert.data.validate_set import ValidatedSet, validate_labelled_set
 
     with ExitStack() as outputs:
-        valid, rejects = outputs.enter_context(atomic_write(out)), outputs.enter_context(atomic_write(rejected))
+        valid, rejects = (outputs.enter_context(atomic_write(path)) for path in (out, rejected))
         (valid / "tasks").mkdir(parents=True)  # later stages name it, also where the recipe has no task
-        labelled = {
-            name: validate_labelled_set(
-                tasks / name, valid / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params
-            )
-            for name in sorted(recipe.tasks)
-        }
+        labelled, texts = dict[str, ValidatedSet](), dict[str, Corpus]()
+        for name in sorted(recipe.tasks):
+            reject_file = rejects / "tasks" / f"{name}.parquet"
+            labelled[name] = validate_labelled_set(tasks / name, valid / "tasks" / name, reject_file, params)
         forbidden = ForbiddenText(text for task in labelled.values() for text in task.held_out)
-        texts = {
-            name: validate_corpus(
-                corpora / name,
-                valid / "corpora" / f"{name}.parquet",
-                rejects / "corpora" / f"{name}.parquet",
-                forbidden,
-                params,
-                workers(),
-            )
-            for name in sorted(recipe.corpora)
-        }
-        failures = [*(task.errors for task in labelled.values()), *(corpus.errors for corpus in texts.values())]
-        raise_all([error for errors in failures for error in errors])
+        for name in sorted(recipe.corpora):
+            kept, reject_file = (folder / "corpora" / f"{name}.parquet" for folder in (valid, rejects))
+            texts[name] = validate_corpus(corpora / name, kept, reject_file, forbidden, params, workers())
+        errors = [*(task.errors for task in labelled.values()), *(corpus.errors for corpus in texts.values())]
+        raise_all([error for of_set in errors for error in of_set])
     report = {
         "corpora": {name: corpus.account.as_json() for name, corpus in texts.items()},
         "tasks": {name: {split: a.as_json() for split, a in task.accounts.items()} for name, task in labelled.items()},

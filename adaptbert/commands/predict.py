@@ -138,7 +138,7 @@ class _Faults:
         """The same rows, unchanged."""
         for row in rows:
             if row.problem is not None:
-                place, (code, reason) = f"{self._shown}:{row.line}", row.problem
+                place, (code, reason, _) = f"{self._shown}:{row.line}", row.problem
                 if self._strict:
                     raise BadData(code, place, reason, "mend the row, or leave out --strict")
                 self.count += 1

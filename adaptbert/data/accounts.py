@@ -8,20 +8,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.data.parquet import Table
-from adaptbert.data.schema import Reason
+from adaptbert.data.validate_rows import Examined
 from adaptbert.errors import BadData, UserError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
 _SHOWN = 5
 """Places and reasons listed in a message; the others are counted."""
 _IDS = 20
@@ -38,10 +34,6 @@ class Reject(NamedTuple):
     code: int
     reason: str
 
-    @property
-    def place(self) -> str:
-        return f"{self.file}:{self.line}"
-
 
 class TooManyBad(BadData):
     """More rows than `validate.max_bad_fraction` allows cannot be read or are not valid."""
@@ -56,7 +48,7 @@ class RejectFile(Table):
         numbers = ("line", "code")
         super().__init__(path, [(name, pa.int64() if name in numbers else pa.string()) for name in Reject._fields])
 
-    def write(self, rejects: Iterable[Reject]) -> None:
+    def write_all(self, rejects: Iterable[Reject]) -> None:
         for reject in rejects:
             self.add(reject._asdict())
 
@@ -66,12 +58,14 @@ class Account:
     """Row counts of one corpus, or of one split of a labelled set.
 
     Attributes:
+        split: of a labelled set.
         characters: of the rows kept.
         rejected: reason -> rows.
         cleaned: kind of hidden character -> characters removed.
         invalid: rows that could not be read or are not valid; duplicates and rows with dev or test text are valid.
     """
 
+    split: str = ""
     rows_in: int = 0
     kept: int = 0
     characters: int = 0
@@ -80,32 +74,19 @@ class Account:
     warnings: Counter[str] = field(default_factory=Counter)
     invalid: list[Reject] = field(default_factory=list)
 
-    def keep(self, texts: Collection[str]) -> None:
-        """Count kept rows."""
-        self.kept += len(texts)
-        self.characters += sum(map(len, texts))
-
-    def reject(
-        self, frame: "pd.DataFrame", reasons: Mapping[int, Reason], invalid: Collection[int], split: str = ""
-    ) -> Iterator[Reject]:
-        """Count the rejected rows of a frame.
-
-        Args:
-            reasons: position in the frame -> why.
-            invalid: those of the positions whose rows are invalid; the others are duplicates, copies or out of limits.
-        """
-        ids, files, lines = (frame[column].tolist() for column in ("id", "file", "line"))
-        for row, reason in sorted(reasons.items()):
-            reject = Reject(ids[row], split, files[row], lines[row], reason.code, reason.text)
+    def add(self, rows: Examined) -> Iterator[Reject]:
+        """Count rows, and yield the rejected ones."""
+        self.rows_in += len(rows.rows)
+        self.kept += len(rows.left)
+        self.characters += sum(len(text) for texts in rows.texts() for text in texts)
+        self.cleaned.update(rows.cleaned)
+        for place, reason in sorted(rows.reasons.items()):
+            row = rows.rows[place]
+            reject = Reject(row["id"], self.split, row["file"], row["line"], reason.code, reason.text)
             self.rejected[reason.name] += 1
-            if row in invalid:
+            if place in rows.invalid:
                 self.invalid.append(reject)
             yield reject
-
-    def balance(self) -> None:
-        """Assert rows in = rows kept + rows rejected; a difference is a bug."""
-        difference = self.rows_in - self.kept - self.rejected.total()
-        assert difference == 0, f"{self.rows_in} rows in, {self.kept} kept, {self.rejected.total()} rejected"
 
     def too_many_invalid(self, limit: float, place: str | Path) -> list[UserError]:
         """The error when more than the share `limit` of the rows cannot be read or are not valid."""
@@ -115,7 +96,7 @@ class Account:
         (code, _), _ = reasons.most_common(1)[0]
         listed = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
         listed += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
-        shown = ", ".join(reject.place for reject in self.invalid[:_SHOWN])
+        shown = ", ".join(f"{reject.file}:{reject.line}" for reject in self.invalid[:_SHOWN])
         more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
         problem = f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed})"
         remedy = f"mend them, or raise validate.max_bad_fraction ({limit})"
@@ -144,8 +125,8 @@ def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
     """Rows that `collect` could not read, added to the row counts, so that these cover the source."""
     path = raw / "unreadable.parquet"
     for row in pq.read_table(path).to_pylist() if path.is_file() else []:
-        account = accounts[row.get("split", "")]
-        reject = Reject(row["id"], row.get("split", ""), row["file"], row["line"], row["code"], row["reason"])
+        reject = Reject(**{"split": "", **row})
+        account = accounts[reject.split]
         account.rows_in += 1
         account.rejected["unreadable"] += 1
         account.invalid.append(reject)

@@ -7,9 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
@@ -21,7 +19,6 @@ from adaptbert.data.files import Files, LabelledFiles
 from adaptbert.data.labelled_set import TEST_GROUPS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.parquet import Table
-from adaptbert.data.read_text import DECLARE
 from adaptbert.data.rows import Problem, Row
 from adaptbert.data.source_config import layout_of
 from adaptbert.errors import BadData
@@ -77,19 +74,16 @@ class RawWriter:
         self.rows_in: dict[str, int] = {}
         self.characters = 0
         self._digest = hashlib.sha256()
-        self._tables = ExitStack()
         split = [] if layout.is_corpus else [("split", _TEXT)]
         columns = [("id", _TEXT), *split, ("file", _TEXT), ("line", _NUMBER), ("code", _NUMBER), ("reason", _TEXT)]
-        self._unreadable = self._table("unreadable.parquet", columns)
-        self._groups: Table | None = None
+        self._unreadable = Table(folder / "unreadable.parquet", columns)
+        self._groups: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._tables.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._unreadable.__exit__(*error)
 
     def write(self, rows: Iterable[Row], name: str, place: str | Path) -> None:
         """One file of rows.
@@ -98,23 +92,24 @@ class RawWriter:
             name: of the file, without its suffix: `text`, or the split.
             place: what messages call the source.
         """
-        columns = [(field.name, field.type) for field in self.layout.arrow()]
         problems: Counter[Problem] = Counter()
         written = 0
         split = {} if self.layout.is_corpus else {"split": name}
-        with Table(self.folder / f"{name}.parquet", [*columns, ("file", _TEXT), ("line", _NUMBER)]) as table:
+        columns = [*self.layout.arrow(), ("file", _TEXT), ("line", _NUMBER)]
+        with Table(self.folder / f"{name}.parquet", columns) as table:
             for row in rows:
                 common = {"id": row.id, "file": row.file, "line": row.line}
                 if row.problem is not None:
                     problems[row.problem] += 1
-                    self._unreadable.add({**common, **split, **row.problem._asdict()})
+                    code, reason, _ = row.problem
+                    self._unreadable.add({**common, **split, "code": code, "reason": reason})
                     continue
                 written += 1
                 characters = sum(_characters(row.values[field]) for field in self.layout.inputs)
                 self.characters += characters
                 table.add({**common, **row.values}, characters)
                 if name == "test" and row.group is not None:
-                    self._add_group(row)
+                    self._groups.append({"id": row.id, "group": row.group})
                 content = [row.id, *(row.values[field] for field in self.layout.fields)]
                 self._digest.update(json.dumps(content, ensure_ascii=False).encode())
         self.rows[name], self.rows_in[name] = written, written + problems.total()
@@ -123,11 +118,17 @@ class RawWriter:
 
     def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
         """Write the manifest and return it."""
-        is_corpus = self.layout.is_corpus
+        if self._groups:  # for the comparison, which draws the test rows of a group together
+            with Table(self.folder / TEST_GROUPS, [("id", _TEXT), ("group", _TEXT)]) as table:
+                for row in self._groups:
+                    table.add(row)
+        rows, rows_in = (
+            sum(counts.values()) if self.layout.is_corpus else counts for counts in (self.rows, self.rows_in)
+        )
         manifest = {
             **about,
-            "rows": sum(self.rows.values()) if is_corpus else self.rows,
-            "rows_in": sum(self.rows_in.values()) if is_corpus else self.rows_in,
+            "rows": rows,
+            "rows_in": rows_in,
             "characters": self.characters,
             "digest": self._digest.hexdigest(),
             "warnings": dict(sorted(warnings.items())),
@@ -135,24 +136,13 @@ class RawWriter:
         write_json(self.folder / "manifest.json", manifest)
         return manifest
 
-    def _table(self, name: str, columns: list[tuple[str, pa.DataType]]) -> Table:
-        """A table that is closed with the writer."""
-        return self._tables.enter_context(Table(self.folder / name, columns))
-
-    def _add_group(self, row: Row) -> None:
-        """For the comparison, which draws the test rows of a group together."""
-        if self._groups is None:
-            self._groups = self._table(TEST_GROUPS, [("id", _TEXT), ("group", _TEXT)])
-        self._groups.add({"id": row.id, "group": row.group})
-
 
 def _nothing_left(problems: Counter[Problem], place: str | Path) -> BadData:
     if not problems:
         return BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
-    (code, _), _ = problems.most_common(1)[0]
-    counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
-    problem = f"0 of {problems.total():,} documents left: {counts}"
-    return BadData(Code.NOTHING_LEFT, place, problem, DECLARE if code == Code.ENCODING else "mend them")
+    most = problems.most_common(5)
+    counts = "; ".join(f"{count:,} x {problem.reason}" for problem, count in most)
+    return BadData(Code.NOTHING_LEFT, place, f"0 of {problems.total():,} documents left: {counts}", most[0][0].remedy)
 
 
 def _characters(cell: str | list[str]) -> int:

@@ -62,6 +62,7 @@ class Fields:
         self.columns = {name: mapping.get(name, name) for name in fields}
         self.label_kinds: dict[str, str] = {}
         self._separator, self._names = separator, names or {}
+        self._place = ""
         self._has_spans = layout.target is not None and layout.output.marks_spans
         self._patterns = [(regex.compile(pattern), replacement) for pattern, replacement in replace or []]
 
@@ -88,15 +89,16 @@ class Fields:
             place: of the row, for the message.
 
         Raises:
-            BadData: an error of the column, not of the row.
+            BadData: a pattern of `replace` that no text can be read with.
         """
         names: dict[str, str] = {}
         values: dict[str, Any] = {}
+        self._place = place
         try:
             if row.problem is not None:
                 raise BadRow(*row.problem)
             for name, column in self.columns.items():
-                (names if name in OPTIONAL else values)[name] = self._cell(name, column, row.values, place)
+                (names if name in OPTIONAL else values)[name] = self._cell(name, column, row.values)
             tokens, tags = (len(values.get(name, ())) for name in ("tokens", "tags"))
             if "tags" in values and tokens != tags:
                 raise BadRow(Code.TAGS, f"{tokens} tokens, {tags} tags")
@@ -104,7 +106,7 @@ class Fields:
             return Row(names.get("id", row.id), row.file, row.line, {}, problem=bad.problem)
         return Row(names.get("id", row.id), row.file, row.line, values, names.get("group"))
 
-    def _cell(self, name: str, column: str, record: Mapping[str, Any], place: str) -> Any:
+    def _cell(self, name: str, column: str, record: Mapping[str, Any]) -> Any:
         if column not in record:
             raise BadRow(Code.COLUMNS, f"column '{column}' missing in this row")
         value = record[column]
@@ -115,24 +117,19 @@ class Fields:
         if name in ("text_a", "text_b") and (value is None or value == ""):
             raise BadRow(Code.TEXT_MISSING, f"{name} missing")
         if name in TEXTS:
-            return self.replaced(_text(value, name, column), place)
-        return READERS[name](self, value, column, place)
+            return self.replaced(_text(value, name, column), self._place)
+        return READERS[name](self, value, column)
 
-    def _label(self, value: object, column: str, place: str) -> str:
-        self._check_kind(value, column, place)
-        if _is_missing(value):
+    def _label(self, value: object, column: str) -> str:
+        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             raise BadRow(Code.LABEL_MISSING, "label missing")
-        return whole(self._names.get(str(value), str(value)), column)
-
-    def _check_kind(self, value: object, column: str, place: str) -> None:
-        if _is_missing(value):
-            return
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
-            raise BadData(Code.BAD_LABEL, place, problem, "write labels as text or integers")
-        self.label_kinds.setdefault(kind(value), place)
+            raise BadRow(Code.BAD_LABEL, problem, "write labels as text or integers")
+        self.label_kinds.setdefault(kind(value), self._place)
+        return whole(self._names.get(str(value), str(value)), column)
 
-    def _labels(self, value: object, column: str, place: str) -> list[str]:
+    def _labels(self, value: object, column: str) -> list[str]:
         """Sorted and unique; an empty list, or empty text between separators, is no label."""
         if value is None:
             raise BadRow(Code.LABEL_MISSING, "labels missing")
@@ -140,16 +137,14 @@ class Fields:
             if self._separator is None:
                 reason = f"column '{column}': text where a list is expected; split on ';'?"
                 remedy = "name the separator of labels, e.g. `separator: ';'`, or give lists (jsonl)"
-                raise BadData(Code.BAD_LABEL, place, reason, remedy)
+                raise BadRow(Code.BAD_LABEL, reason, remedy)
             value = [part.strip() for part in value.split(self._separator) if part.strip()]
         if not isinstance(value, list):
-            remedy = "write a list of labels a row"
-            raise BadData(Code.BAD_LABEL, place, f"labels in column '{column}' are {kind(value)}", remedy)
-        for label in value:
-            self._check_kind(label, column, place)  # an error of the column, before one label is that of the row
-        return sorted({self._label(label, column, place) for label in value})
+            problem = f"labels in column '{column}' are {kind(value)}"
+            raise BadRow(Code.BAD_LABEL, problem, "write a list of labels a row")
+        return sorted({self._label(label, column) for label in value})
 
-    def _value(self, value: object, column: str, place: str) -> float:
+    def _value(self, value: object, column: str) -> float:
         """A number, or text of one, as in CSV; not `1_000`, which float() would accept."""
         try:
             number = math.nan if value is None or value == "" else _number(value)
@@ -159,27 +154,27 @@ class Fields:
             raise BadRow(Code.LABEL_MISSING, "value missing")
         return number
 
-    def _strings(self, value: object, column: str, place: str) -> list[str]:
+    def _strings(self, value: object, column: str) -> list[str]:
         if value is None:
             raise BadRow(Code.TEXT_MISSING, f"column '{column}' is null")
         if isinstance(value, str):
             problem = f"column '{column}': text where a list is expected"
-            raise BadData(Code.BAD_LABEL, place, problem, "use jsonl, parquet or conll")
+            raise BadRow(Code.BAD_LABEL, problem, "use jsonl, parquet or conll")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of text")
         return [whole(item, column) for item in value]
 
-    def _tags(self, value: object, column: str, place: str) -> list[str]:
-        tags, names = self._strings(value, column, place), self._names
+    def _tags(self, value: object, column: str) -> list[str]:
+        tags, names = self._strings(value, column), self._names
         return [renamed(tag, names) if self._has_spans else names.get(tag, tag) for tag in tags]
 
-    def _answers(self, value: object, column: str, place: str) -> list[dict[str, Any]]:
+    def _answers(self, value: object, column: str) -> list[dict[str, Any]]:
         """From {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}]; equal ones once."""
         if value is None:
             raise BadRow(Code.LABEL_MISSING, "answers missing")
         if isinstance(value, str):
             problem = f"column '{column}': text where a list is expected"
-            raise BadData(Code.BAD_LABEL, place, problem, "use squad, jsonl or parquet, with texts and offsets")
+            raise BadRow(Code.BAD_LABEL, problem, "use squad, jsonl or parquet, with texts and offsets")
         pairs: list[tuple[Any, Any]]
         if isinstance(value, Mapping):
             texts, starts = value.get("text"), value.get("answer_start", value.get("start"))
@@ -242,7 +237,7 @@ def pattern_problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
     return None
 
 
-READERS: Mapping[str, Callable[[Fields, object, str, str], Any]] = {
+READERS: Mapping[str, Callable[[Fields, object, str], Any]] = {
     "label": Fields._label,
     "labels": Fields._labels,
     "value": Fields._value,
@@ -273,10 +268,6 @@ def _name(value: object, name: str, column: str) -> str:
         shown = "an empty cell" if isinstance(value, str) else kind(value)
         raise BadRow(Code.COLUMNS, f"column '{column}': expected a name of the {name}, found {shown}")
     return whole(str(value), column)
-
-
-def _is_missing(label: object) -> bool:
-    return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
 
 
 def _number(value: object) -> float:

@@ -7,9 +7,10 @@ its training rows.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from adaptbert.data.fields import Fields
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.read_text import check_name, check_regular
-from adaptbert.data.rows import Head, Row, SourceFile, changed
+from adaptbert.data.rows import Row, SourceFile, changed, first_rows
 from adaptbert.data.source_config import layout_of, names
-from adaptbert.errors import BadData, UserError, raise_all
+from adaptbert.errors import BadData, UserError, failures_of, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
 """Where only first rows are read: files of a folder, and characters of a file."""
@@ -41,12 +42,10 @@ class Files:
     Attributes:
         digests: file -> sha256 of its bytes; complete after `survey`.
         warnings: counts of repairs and omissions, complete after the last row.
-        is_whole: whether `head` left nothing out.
     """
 
     def __init__(self, path: Path, config: Source, split: str = "", head: int | None = None) -> None:
-        self.path, self.config, self.split, self.layout = path, config, split, layout_of(config)
-        self.head, self.is_whole = head, True
+        self.path, self.config, self.split, self.layout, self.head = path, config, split, layout_of(config), head
         self.warnings: Counter[str] = Counter()
         labels = (config.separator, config.map_labels) if isinstance(config, Task) else (None, None)
         self.fields = Fields(self.layout, names(config, self.layout), config.replace, *labels)
@@ -74,23 +73,14 @@ class Files:
 
     def survey(self) -> None:
         """Find the files and their digests; all errors of names are reported together."""
-        if self.digests:
-            return
-        names = list(self._names())
-        if self.head is not None:
-            self.is_whole &= len(names) <= MOST_FILES
-            del names[MOST_FILES:]
-        failures: list[BadData] = []
-        for name in names:
-            try:
-                check_regular(self._place(name), str(self._place(name)))
-            except BadData as error:
-                failures.append(error)
-        raise_all(failures)
-        self.digests = {name: self._digest(name) for name in names}
+        if not self.digests:
+            names = list(islice(self._names(), None if self.head is None else MOST_FILES))
+            places = map(self._place, names)
+            raise_all([error for place in places for error in failures_of(check_regular, place, str(place))])
+            self.digests = {name: self._digest(name) for name in names}
 
     def _names(self) -> Iterator[str]:
-        """Of the files; those of a folder by their path in it."""
+        """Of the files; those of a folder by their path in it, sorted."""
         if str(self.path).startswith("~"):
             raise BadData(Code.FILE, self.path, "~ is not expanded", "write the path out")
         if not self.path.exists():
@@ -99,7 +89,7 @@ class Files:
             self._check_format(self.path)
             yield self.path.name
             return
-        paths: list[str] = []
+        found: list[str] = []
         for folder, folders, files in os.walk(self.path):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in folders:
@@ -108,10 +98,10 @@ class Files:
                 if not file.startswith(".") and not file.endswith(".dvc"):
                     place = Path(folder) / file
                     self._check_format(place)
-                    paths.append(place.relative_to(self.path).as_posix())
-        if not paths:
+                    found.append(place.relative_to(self.path).as_posix())
+        if not found:
             raise BadData(Code.FILE, self.path, "no file in this folder", f"put {KNOWN} files into it")
-        yield from sorted(paths)
+        yield from sorted(found)
 
     def _check_format(self, place: Path) -> None:
         check_name(place)  # ids of rows contain the name
@@ -128,15 +118,13 @@ class Files:
         place = self._place(name)
         kind = format_of(place, self.config.format)
         assert kind is not None, "survey rejects files without a format"
-        columns, encoding = self.fields.columns, self.config.encoding
         file = SourceFile(
-            place, str(place), self.layout, columns, self._check_columns(place), self.warnings, encoding, name,
-            self._stem(name),
+            place, str(place), self.layout, self.fields.columns, partial(self._check_columns, place), self.warnings,
+            self.config.encoding, name, self._stem(name),
         )  # fmt: skip
-        rows, head = FORMATS[kind].read(file), Head(self.head or 0, MOST_CHARACTERS)
-        for row in rows if self.head is None else head.of(rows):
+        rows = FORMATS[kind].read(file)
+        for row in rows if self.head is None else first_rows(rows, self.head, MOST_CHARACTERS):
             yield self.fields.read(row, f"{place}:{row.line}")
-        self.is_whole &= head.is_whole
         if self._digest(name) != self.digests[name]:
             raise changed(file)
 
@@ -147,18 +135,15 @@ class Files:
             return sha256(os.fsencode(os.path.realpath(place))).hexdigest()
         return file_digest(place)
 
-    def _check_columns(self, place: Path) -> Callable[[list[str]], None]:
-        def check(columns: list[str]) -> None:
-            mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
-            self.fields.check(columns, f"{place}:1", mapping)
-            extra = [column for column in columns if column not in self.fields.columns.values()]
-            if extra:
-                # Only mapped ids are read: they may repeat, and decide what is held out.
-                hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
-                unread = hint if "id" in extra and "id" not in self.fields.columns else ""
-                self.warnings[f"files with columns that are not read: {', '.join(extra)}{unread}"] += 1
-
-        return check
+    def _check_columns(self, place: Path, columns: list[str]) -> None:
+        mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
+        self.fields.check(columns, f"{place}:1", mapping)
+        extra = [column for column in columns if column not in self.fields.columns.values()]
+        if extra:
+            # Only mapped ids are read: they may repeat, and decide what is held out.
+            hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+            unread = hint if "id" in extra and "id" not in self.fields.columns else ""
+            self.warnings[f"files with columns that are not read: {', '.join(extra)}{unread}"] += 1
 
     def _stem(self, name: str) -> str:
         """Prefix of ids, also of documents. In a folder the whole name, so that a.txt and a.csv differ."""

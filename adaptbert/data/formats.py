@@ -11,7 +11,7 @@ from typing import Literal
 
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskType
-from adaptbert.data import read_annotations, read_conll, read_json, read_squad, read_table, read_text
+from adaptbert.data import read_conll, read_doccano, read_json, read_label_studio, read_squad, read_table, read_text
 from adaptbert.data.rows import Row, SourceFile
 
 
@@ -65,12 +65,12 @@ FORMATS: Mapping[Format, FormatSpec] = {
         title="SQuAD or CMRC", task_type="extractive_answer", is_labelled=True, looks_like=read_squad.looks_like,
     ),
     "doccano": FormatSpec(
-        read_annotations.doccano,
-        title="doccano", is_labelled=True, marks_characters=True, looks_like=read_annotations.looks_like_doccano,
+        read_doccano.records,
+        title="doccano", is_labelled=True, marks_characters=True, looks_like=read_doccano.looks_like,
     ),
     "label_studio": FormatSpec(
-        read_annotations.label_studio, made_of="document", title="Label Studio",
-        is_labelled=True, marks_characters=True, looks_like=read_annotations.looks_like_label_studio,
+        read_label_studio.records, made_of="document",
+        title="Label Studio", is_labelled=True, marks_characters=True, looks_like=read_label_studio.looks_like,
     ),
 }  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from adaptbert.config.schema.task_types import TASK_TYPES
@@ -10,7 +9,6 @@ from adaptbert.data.layout import CORPUS, Layout, as_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 LAYOUTS = [CORPUS, *map(Layout, TASK_TYPES)]
 COMPRESSION = "zstd"
@@ -43,12 +41,17 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 class Table:
-    """A Parquet file written in batches."""
+    """A Parquet file written in batches.
 
-    def __init__(self, path: Path, fields: "Iterable[tuple[str, pa.DataType]]") -> None:
+    Args:
+        fields: name and type of each column; or an Arrow schema.
+    """
+
+    def __init__(self, path: Path, fields: "Iterable[tuple[str, pa.DataType] | pa.Field]") -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        path.parent.mkdir(parents=True, exist_ok=True)
         self._schema = pa.schema(list(fields))
         self._writer = pq.ParquetWriter(path, self._schema, compression=COMPRESSION)
         self._rows: list[dict[str, Any]] = []
@@ -61,6 +64,13 @@ class Table:
         if len(self._rows) == BATCH_ROWS or self._characters > BATCH_CHARACTERS:
             self._flush()
 
+    def write(self, cells: Sequence[Sequence[Any]]) -> None:
+        """Append a batch: the cells of each column."""
+        import pyarrow as pa
+
+        arrays = [pa.array(*column) for column in zip(cells, self._schema.types, strict=True)]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+
     def _flush(self) -> None:
         import pyarrow as pa
 
@@ -70,25 +80,7 @@ class Table:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is None and self._rows:
             self._flush()
         self._writer.close()
-
-
-def writer(path: Path, layout: Layout) -> "pq.ParquetWriter":
-    """A Parquet writer for kept rows."""
-    import pyarrow.parquet as pq
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
-
-
-def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> "pa.Table":
-    """The table that `writer` writes, from one sequence for each column of the layout."""
-    import pyarrow as pa
-
-    schema = layout.arrow()
-    return pa.Table.from_arrays([pa.array(*column) for column in zip(cells, schema.types, strict=True)], schema=schema)

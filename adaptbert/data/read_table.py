@@ -5,13 +5,14 @@ read; strings that are not UTF-8 reject their row.
 """
 
 import csv
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.data.read_text import DECLARE, MAX_LINE, check_regular, read_lines
-from adaptbert.data.rows import Problem, Row, SourceFile, check_columns_differ
+from adaptbert.data.read_text import MAX_LINE, check_regular, read_lines
+from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
 _BATCH = 4096
@@ -74,12 +75,19 @@ def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
 
 def _check_header(file: SourceFile, header: list[str], problem: Problem | None, delimiter: str) -> None:
     if problem:
-        raise file.error(problem.code, f"the header cannot be read: {problem.reason}", DECLARE, 1)
-    check_columns_differ(header, filter(None, header), f"{file.shown}:1")
+        raise file.error(problem.code, f"the header cannot be read: {problem.reason}", problem.remedy, 1)
+    _check_columns_differ(header, filter(None, header), f"{file.shown}:1")
     if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
         name = "tab" if other == "\t" else other
         raise file.error(Code.WRONG_FORMAT, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
     file.check(header)
+
+
+def _check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
+    """Reject two columns of one name, where it is read."""
+    counts = Counter(columns)
+    if (name := next((name for name in read if counts[name] > 1), None)) is not None:
+        raise BadData(Code.COLUMNS, place, f"column '{name}' twice", "rename one of the two")
 
 
 def parquet(file: SourceFile) -> Iterator[Row]:
@@ -97,7 +105,7 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     except (pa.ArrowInvalid, OSError):
         raise file.error(Code.DAMAGED_FILE, "Parquet footer missing: file truncated?", again) from None
     with opened:
-        check_columns_differ(opened.schema_arrow.names, read, file.shown)
+        _check_columns_differ(opened.schema_arrow.names, read, file.shown)
         file.check(opened.schema_arrow.names)
         row = 0
         try:

@@ -100,8 +100,7 @@ def read_text(file: SourceFile) -> str:
     try:
         return content.decode(name)
     except UnicodeDecodeError as error:
-        problem = _undecodable(bytes(content), error, name, _likely(first, name))
-        raise file.error(problem.code, problem.reason, DECLARE) from None
+        raise file.error(*_undecodable(bytes(content), error, name, _likely(first, name))) from None
 
 
 def beginning(file: SourceFile) -> str:
@@ -162,7 +161,7 @@ def encoding_problem(name: str) -> str | None:
 def _undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, hint: str | None) -> Problem:
     byte, perhaps = line[error.start], f": {hint}?" if hint else ""
     expected = "is not UTF-8" if encoding == "utf-8" else f"at {error.start} is not {encoding}, which is declared"
-    return Problem(Code.ENCODING, f"byte 0x{byte:02X} {expected}{perhaps}")
+    return Problem(Code.ENCODING, f"byte 0x{byte:02X} {expected}{perhaps}", DECLARE)
 
 
 def _likely(text: bytes, encoding: str) -> str | None:

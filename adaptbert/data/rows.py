@@ -1,7 +1,7 @@
 """One record carries a row from the user's file to data/raw: its place, and its values or why it cannot be read."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
@@ -15,18 +15,19 @@ from adaptbert.errors import BadData
 
 
 class Problem(NamedTuple):
-    """Why something cannot be read. The reason never shows row text."""
+    """Why a row cannot be read, and what to do where no row of its file can be. The reason never shows row text."""
 
     code: Code
     reason: str
+    remedy: str = "mend them"
 
 
 class BadRow(Exception):
-    """A row cannot be read; whoever reads it puts the problem on its record."""
+    """A row cannot be read; whoever reads it puts the problem on its record. The arguments are those of `Problem`."""
 
-    def __init__(self, code: Code, reason: str) -> None:
-        super().__init__(reason)
-        self.problem = Problem(code, reason)
+    @property
+    def problem(self) -> Problem:
+        return Problem(*self.args)
 
 
 class Row(NamedTuple):
@@ -109,33 +110,11 @@ def changed(file: SourceFile) -> BadData:
     return file.error(Code.FILE, "changed while reading", "run again when nothing writes to it")
 
 
-class Head:
-    """The first rows of a file.
-
-    Args:
-        rows: how many at most.
-        characters: after so many of text no further row follows; None: no limit.
-
-    Attributes:
-        is_whole: whether the rows were all.
-    """
-
-    def __init__(self, rows: int, characters: int | None = None) -> None:
-        self._rows, self._characters, self.is_whole = rows, characters, True
-
-    def of(self, rows: Iterator[Row]) -> Iterator[Row]:
-        characters = 0
-        for row in islice(rows, self._rows):
-            if self._characters is not None and characters > self._characters:
-                self.is_whole = False
-                return
-            yield row
-            characters += sum(len(value) for value in row.values.values() if isinstance(value, str))
-        self.is_whole &= next(rows, None) is None
-
-
-def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
-    """Reject two columns of a file with one name, where it is read."""
-    counts = Counter(columns)
-    if (name := next((name for name in read if counts[name] > 1), None)) is not None:
-        raise BadData(Code.COLUMNS, place, f"column '{name}' twice", "rename one of the two")
+def first_rows(rows: Iterable[Row], most: int, characters: int | None = None) -> Iterator[Row]:
+    """The first rows of a file: `most` of them, and none after so many characters of text; None: no limit."""
+    read = 0
+    for row in islice(rows, most):
+        if characters is not None and read > characters:
+            return
+        yield row
+        read += sum(len(value) for value in row.values.values() if isinstance(value, str))

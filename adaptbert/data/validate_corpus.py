@@ -5,9 +5,8 @@ Rows are processed in batches. `_look` says of each batch what can be said witho
 the ids.
 """
 
-from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,19 +15,19 @@ import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Limits
-from adaptbert.data.accounts import TOO_LONG, Account, RejectFile, repeated_ids, unreadable
-from adaptbert.data.cleaning import clean, digest, key
+from adaptbert.data.accounts import Account, RejectFile, repeated_ids, unreadable
+from adaptbert.data.cleaning import digest, key
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.parquet import table, writer
-from adaptbert.data.schema import EMPTY, Reason, faulty
+from adaptbert.data.parquet import Table
+from adaptbert.data.schema import Reason
+from adaptbert.data.validate_rows import Examined
 from adaptbert.errors import BadData, UserError
 from adaptbert.runtime.worker_pool import in_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TOO_SHORT = Reason(Code.TEXT_MISSING, "too_short", "text is shorter than validate.min_characters")
 DUPLICATE = Reason(Code.REPEATED_TEXT, "duplicate", "the same text as an earlier row")
 LEAK = Reason(Code.LEAK, "dev_or_test_text", "equals or contains a dev or test text")
 
@@ -61,34 +60,18 @@ def validate_corpus(
     seen: set[int] = set()
     ids: set[str] = set()
     repeated: set[str] = set()
-    unjudged: deque[pa.RecordBatch] = deque()
-    with ExitStack() as stack:
-        reject_file = stack.enter_context(RejectFile(rejected))
-        output_file = stack.enter_context(writer(output, CORPUS))
-        reject_file.write(unreadable(raw, {"": account}))
-        look = partial(_look, source=source, forbidden=forbidden, limits=limits)
-        looks = in_order(look, _batches(source, unjudged), workers)
-        for looked, cleaned in stack.enter_context(closing(looks)):
-            batch = unjudged.popleft()
-            account.rows_in += len(batch)
-            account.cleaned.update(cleaned)
-            frame = batch.select(["id", "file", "line"]).to_pandas()
-            reasons: dict[int, Reason] = {}
-            for row, (row_id, (text, reason, name)) in enumerate(zip(frame["id"].tolist(), looked, strict=True)):
-                if text is not None:
-                    (repeated if row_id in ids else ids).add(row_id)
-                if name is not None:
-                    reason = DUPLICATE if name in seen else reason
-                    seen.add(name)
-                if reason is not None:
-                    reasons[row] = reason
-            rows = [row for row in range(len(batch)) if row not in reasons]
-            invalid = {row for row, (text, *_) in enumerate(looked) if text is None}
-            reject_file.write(account.reject(frame, reasons, invalid))
-            texts = [str(looked[row].text) for row in rows]
-            account.keep(texts)
-            output_file.write_table(table(CORPUS, [frame["id"].iloc[rows].tolist(), texts]))
-    account.balance()
+    looks = in_order(partial(_look, source=source, forbidden=forbidden, limits=limits), _batches(source), workers)
+    with RejectFile(rejected) as reject_file, Table(output, CORPUS.arrow()) as kept, closing(looks):
+        reject_file.write_all(unreadable(raw, {"": account}))
+        for rows, digests in looks:
+            for row in rows.rows:
+                (repeated if row["id"] in ids else ids).add(row["id"])
+            for place, name in digests.items():
+                if name in seen:
+                    rows.reasons[place] = DUPLICATE
+                seen.add(name)
+            reject_file.write_all(account.add(rows))
+            kept.write([rows.cells("id"), rows.cells("text")])
     errors = [
         *account.too_many_invalid(limits.max_bad_fraction, source),
         *repeated_ids(source, repeated),
@@ -97,57 +80,19 @@ def validate_corpus(
     return Corpus(account, errors)
 
 
-def _batches(source: Path, unjudged: "deque[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """Batches of rows; each is also put into `unjudged`, for whoever judges it when its look is there."""
+def _batches(source: Path) -> "Iterator[pa.RecordBatch]":
     with pq.ParquetFile(source) as file:
-        for batch in file.iter_batches(_BATCH):
-            unjudged.append(batch)
-            yield batch
-
-
-class _Looked(NamedTuple):
-    """What can be said of a row without the others.
-
-    Attributes:
-        text: cleaned; None of an invalid row.
-        reason: why it is rejected, unless it is a duplicate.
-        digest: of the text; None of a row that is no candidate.
-    """
-
-    text: str | None
-    reason: Reason | None = None
-    digest: int | None = None
+        yield from file.iter_batches(_BATCH)
 
 
 def _look(
     batch: "pa.RecordBatch", source: Path, forbidden: ForbiddenText, limits: Limits
-) -> tuple[list[_Looked], Counter[str]]:
-    """The rows of a batch, in whichever process, and the hidden characters; `source` is the file, for messages."""
-    frame = batch.to_pandas()
-    invalid = faulty(frame, CORPUS, source)
-    looked, hidden = list[_Looked](), Counter[str]()
-    for row, raw in enumerate(frame["text"].tolist()):
-        if row in invalid:
-            looked.append(_Looked(None, invalid[row]))
-            continue
-        text, counts = clean(raw)
-        hidden.update(counts)
-        wrong = _by_length(text, limits)
-        looked.append(_Looked(text, wrong, None if wrong else digest(key(text))))
-    candidates = [row for row, (_, _, name) in enumerate(looked) if name is not None]
-    leaks = forbidden.matches([str(looked[row].text) for row in candidates])
-    for row, leak in zip(candidates, leaks, strict=True):
-        if leak:
-            looked[row] = looked[row]._replace(reason=LEAK)
-    return looked, hidden
-
-
-def _by_length(text: str, limits: Limits) -> Reason | None:
-    if not text:
-        return EMPTY
-    if len(text) < limits.min_characters:
-        return TOO_SHORT
-    return TOO_LONG if len(text) > limits.max_characters else None
+) -> tuple[Examined, dict[int, int]]:
+    """The rows of a batch, in whichever process; and position -> digest of the text, of those within the limits."""
+    rows = Examined(batch, CORPUS, source, limits)
+    candidates, texts = rows.left, rows.cells("text")
+    rows.reasons |= {place: LEAK for place, leak in zip(candidates, forbidden.matches(texts), strict=True) if leak}
+    return rows, {place: digest(key(text)) for place, text in zip(candidates, texts, strict=True)}
 
 
 def _useless(account: Account, distinct: int, source: Path) -> list[UserError]:

@@ -9,12 +9,10 @@ Rows are rejected if they are empty or longer than `max_characters`, but never f
 count.
 """
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from math import isfinite
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 from pydantic import ConfigDict, Field
@@ -25,17 +23,15 @@ from adaptbert.config.schema.sources import Limits, Scheme
 from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.core.files import read_json
 from adaptbert.data import tag_schemes
-from adaptbert.data.accounts import TOO_LONG, Account, RejectFile, repeated_ids, unreadable
-from adaptbert.data.cleaning import clean, letters, origins, seen, spelled
+from adaptbert.data.accounts import Account, RejectFile, repeated_ids, unreadable
+from adaptbert.data.cleaning import letters, seen, spelled
 from adaptbert.data.label_names import Labels, label_errors
-from adaptbert.data.layout import Layout, as_text
-from adaptbert.data.parquet import table, writer
-from adaptbert.data.schema import ANSWER_ELSEWHERE, ANY_NUMBER, EMPTY, OUT_OF_RANGE, Reason, faulty
+from adaptbert.data.layout import Layout
+from adaptbert.data.parquet import Table
+from adaptbert.data.schema import ANY_NUMBER, Reason
 from adaptbert.data.task_description import TaskDescription
+from adaptbert.data.validate_rows import Examined
 from adaptbert.errors import BadData, UserError, nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SPLITS = ("train", "dev", "test")
 _PROTECTED = (("test", "dev"), ("test", "train"), ("dev", "train"))
@@ -96,34 +92,31 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         limits: the section `validate`.
     """
     rules = TaskRules.model_validate(read_json(raw / "manifest.json"))
-    splits = {split: _Split(raw / f"{split}.parquet", rules, limits) for split in SPLITS}
+    splits = {split: _Split(raw, split, rules, limits) for split in SPLITS}
     accounts = {split: rows.account for split, rows in splits.items()}
-    errors = [error for rows in splits.values() for error in repeated_ids(rows.source, rows.repeated_ids())]
+    errors = [error for rows in splits.values() for error in rows.repeated_ids()]
     for protected, other in _PROTECTED:
-        errors += _reject_copies(splits[protected], splits[other], protected, other)
+        errors += _reject_copies(splits[protected], splits[other])
 
     with RejectFile(rejected) as reject_file:
-        reject_file.write(unreadable(raw, accounts))
-        for split, rows in splits.items():
-            reject_file.write(rows.account.reject(rows.frame, rows.reasons, rows.invalid, split))
-    for rows in splits.values():
-        rows.account.keep(["".join(texts) for texts in rows.texts()])
-        rows.account.balance()
+        reject_file.write_all(unreadable(raw, accounts))
+        for each in splits.values():
+            reject_file.write_all(each.account.add(each.rows))
     # A file that was read in a wrong way as a whole: other errors of the split follow from these.
-    misread = {split: [*rows.in_another_scheme(limits), *rows.unanswered()] for split, rows in splits.items()}
-    errors += [error for split, rows in splits.items() for error in misread[split] or _useless(rows, limits)]
+    misread = {split: [*each.in_another_scheme(limits), *each.unanswered()] for split, each in splits.items()}
+    errors += [error for split, each in splits.items() for error in misread[split] or _useless(each, limits)]
 
-    labels = {split: rows.labels() for split, rows in splits.items()}
+    labels = {split: each.labels() for split, each in splits.items()}
     trained, numbers = labels["train"].counts, splits["train"].numbers()
     if accounts["train"].kept and not any(misread.values()):  # errors of the remaining labels would repeat the cause
         errors += label_errors(labels, rules.labels, rules.map_labels, raw)
         errors += _target_errors(trained, numbers, rules, raw)
     for protected, other in _PROTECTED:
-        _count_shared_texts(splits[protected], splits[other], protected)
+        _count_shared_texts(splits[protected], splits[other])
 
-    for split, rows in splits.items():
-        with writer(output / f"{split}.parquet", rules.layout) as output_file:
-            output_file.write_table(table(rules.layout, [rows.cells(name) for name in rules.layout.columns]))
+    for split, each in splits.items():
+        with Table(output / f"{split}.parquet", rules.layout.arrow()) as kept:
+            kept.write([each.rows.cells(name) for name in rules.layout.columns])
     cell = rules.layout.output.cell
     TaskDescription(
         type=spec_of(rules.shape, rules.target).name,
@@ -134,60 +127,30 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         replace=rules.replace or None,
         positive=rules.positive,
     ).write(output)
-    held_out = [text for split in ("dev", "test") for texts in splits[split].texts() for text in texts]
+    held_out = [text for split in ("dev", "test") for texts in splits[split].rows.texts() for text in texts]
     return ValidatedSet(accounts, held_out, errors)
 
 
 class _Split:
-    """The rows of one split.
+    """The rows of one split, and their counts."""
 
-    Attributes:
-        frame: the rows; valid ones are cleaned, with tags in BIO and offsets of answers in the cleaned text.
-        invalid: position -> why the row is invalid.
-        reasons: position -> why the row is rejected: invalid rows, and valid ones that are copies or out of limits.
-        misfits: rows whose tags break the scheme of the file, repaired ones included.
-    """
-
-    def __init__(self, source: Path, rules: TaskRules, limits: Limits) -> None:
-        self.source, self.rules, self.layout = source, rules, rules.layout
-        self.frame: pd.DataFrame = pq.read_table(source).to_pandas()
-        self.account = Account(rows_in=len(self.frame))
-        self.misfits = 0
-        if self.layout.output.marks_spans:
-            self.frame["tags"] = [self._in_scheme(tags) for tags in self.frame["tags"]]
-            if rules.repair_tags and self.misfits:
-                self.account.warnings["tags_mended"] = self.misfits
-        reasons = faulty(self.frame, self.layout, source, rules.tag_scheme, rules.range)
-        self.invalid = {row: self._with_value(row, reason) for row, reason in reasons.items()}
-        self._texts = self._cleaned_rows()
-        self.reasons = dict(self.invalid)
-        for row, texts in enumerate(self._texts):
-            if row not in self.invalid and not all(texts):
-                self.reasons[row] = EMPTY
-            if row not in self.invalid and sum(map(len, texts)) > limits.max_characters:
-                self.reasons[row] = TOO_LONG
-
-    @property
-    def left(self) -> list[int]:
-        """Positions of the kept rows."""
-        return [row for row in range(len(self.frame)) if row not in self.reasons]
-
-    def cells(self, column: str) -> list[Any]:
-        """Of the kept rows."""
-        return self.frame[column].iloc[self.left].tolist()
-
-    def texts(self) -> list[tuple[str, ...]]:
-        """The inputs of the kept rows; the words of a tagged row are one text."""
-        return [self._texts[row] for row in self.left]
+    def __init__(self, raw: Path, name: str, rules: TaskRules, limits: Limits) -> None:
+        self.source, self.rules, self.layout, self.account = raw / f"{name}.parquet", rules, rules.layout, Account(name)
+        self._table = pq.read_table(self.source)
+        self.rows = Examined(
+            self._table, rules.layout, self.source, limits, rules.tag_scheme, rules.repair_tags, rules.range
+        )
+        if rules.repair_tags and self.rows.misfits:
+            self.account.warnings["tags_mended"] = self.rows.misfits
 
     def compared(self) -> list[tuple[str, ...]]:
         """Equal for inputs with the same letters and digits."""
-        return [tuple(map(letters, texts)) for texts in self.texts()]
+        return [tuple(map(letters, texts)) for texts in self.rows.texts()]
 
     def labels(self) -> Labels:
         """The classes, entity types or tags of the kept rows, with file, line and id for messages."""
         labels, output = Labels(), self.layout.output
-        columns = (self.cells(name) for name in (output.column, "file", "line", "id"))
+        columns = (self.rows.cells(name) for name in (output.column, "file", "line", "id"))
         for cell, file, line, row_id in zip(*columns, strict=True):
             for label in output.labels(cell):
                 labels.add(label, f"{file}:{line} (row {row_id!r})")
@@ -196,13 +159,13 @@ class _Split:
     def numbers(self) -> list[float]:
         """The values of the kept rows; empty unless the target is regression."""
         output = self.layout.output
-        return self.cells(output.column) if output.cell == "number" else []
+        return self.rows.cells(output.column) if output.cell == "number" else []
 
     def unanswered(self) -> list[UserError]:
         """The error when questions have no answer and `no_answer` is false."""
         if self.layout.output.cell != "answers" or self.rules.no_answer:
             return []
-        places = zip(self.cells("answers"), self.cells("file"), self.cells("line"), strict=True)
+        places = zip(*map(self.rows.cells, ("answers", "file", "line")), strict=True)
         none = [f"{file}:{line}" for answers, file, line in places if not answers]
         if not none:
             return []
@@ -211,11 +174,11 @@ class _Split:
 
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
-        scheme, total = self.rules.tag_scheme, self.account.rows_in
-        if self.misfits <= limits.max_bad_fraction * total:
+        scheme, total, misfits = self.rules.tag_scheme, self.account.rows_in, self.rows.misfits
+        if misfits <= limits.max_bad_fraction * total:
             return []
-        looks = tag_schemes.looks_like(pq.read_table(self.source, columns=["tags"])["tags"].to_pylist())
-        problem = f"{self.misfits} of {total} rows are not {scheme}"
+        looks = tag_schemes.looks_like(self._table["tags"].to_pylist())
+        problem = f"{misfits} of {total} rows are not {scheme}"
         if looks != scheme:
             problem = f"{problem}; they look like {looks}"
             return [BadData(Code.TAGS, self.source, problem, f"write tag_scheme: {looks}")]
@@ -224,70 +187,10 @@ class _Split:
         problem = f"{problem}, and no other scheme fits more: a mixture?"
         return [BadData(Code.TAGS, self.source, problem, "repair_tags: true")]
 
-    def repeated_ids(self) -> set[str]:
-        """Ids of more than one row."""
-        return {row_id for row_id, count in Counter(self.frame["id"]).items() if count > 1}
-
-    def _with_value(self, row: int, reason: Reason) -> Reason:
-        """The reason, with the value and the range where the value is out of range."""
-        if reason != OUT_OF_RANGE:
-            return reason
-        value, (low, high) = self.frame["value"].iloc[row], self.rules.range
-        wrong = f"not in {low:g} to {high:g}" if isfinite(value) else "not finite"
-        return reason._replace(text=f"value {value:g} is {wrong}")
-
-    def _in_scheme(self, tags: Any) -> Any:
-        """The tags of a row, repaired where the rules say so and it is possible; counts those that break the scheme."""
-        if tag_schemes.fits(tags, self.rules.tag_scheme):
-            return tags
-        self.misfits += 1
-        if not self.rules.repair_tags:
-            return tags
-        try:
-            return tag_schemes.legal(tags, self.rules.tag_scheme)
-        except ValueError:
-            return tags  # not of a known scheme: the row is rejected later
-
-    def _cleaned_rows(self) -> list[tuple[str, ...]]:
-        """Replace cells of valid rows by cleaned ones, and adjust offsets of answers; returns the texts of each row."""
-        cells = {name: self.frame[name].tolist() for name in self.layout.fields}
-        texts: list[tuple[str, ...]] = []
-        for row in range(len(self.frame)):
-            if row in self.invalid:
-                texts.append(("",) * len(self.layout.inputs))
-                continue
-            if self.layout.output.cell == "answers":
-                cells["answers"][row] = answers = moved(cells["context"][row], cells["answers"][row])
-                if answers is None:
-                    self.invalid[row] = ANSWER_ELSEWHERE
-            for name in self.layout.inputs:
-                cells[name][row] = self._cleaned(cells[name][row])
-            texts.append(tuple(as_text(cells[name][row]) for name in self.layout.inputs))
-            if self.layout.output.marks_spans:
-                tags = cells["tags"][row]
-                cells["tags"][row] = tag_schemes.tags(tag_schemes.spans(tags, self.rules.tag_scheme), len(tags), "bio")
-        for name, column in cells.items():
-            self.frame[name] = column
-        return texts
-
-    def _cleaned(self, cell: Any) -> Any:
-        parts = [clean(part) for part in ([cell] if isinstance(cell, str) else cell)]
-        for _, hidden in parts:
-            self.account.cleaned.update(hidden)
-        return parts[0][0] if isinstance(cell, str) else [text for text, _ in parts]
-
-
-def moved(context: str, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-    """The answers in `clean(context)`; None where one has no visible character."""
-    cleaned, offsets = clean(context)[0], origins(context)
-    moved_answers = []
-    for answer in answers:
-        first = bisect_left(offsets, answer["start"])
-        end = bisect_left(offsets, answer["start"] + len(answer["text"]))
-        if not cleaned[first:end].strip():
-            return None
-        moved_answers.append({"text": cleaned[first:end], "start": first})
-    return moved_answers
+    def repeated_ids(self) -> list[UserError]:
+        """The errors of ids that several rows have."""
+        counts = Counter(row["id"] for row in self.rows.rows)
+        return repeated_ids(self.source, [row_id for row_id, count in counts.items() if count > 1])
 
 
 # ---- errors of a set
@@ -311,24 +214,24 @@ def _target_errors(labels: Counter[str], numbers: Sequence[float], rules: TaskRu
     return errors
 
 
-def _reject_copies(protected: _Split, other: _Split, protected_name: str, other_name: str) -> list[UserError]:
+def _reject_copies(protected: _Split, other: _Split) -> list[UserError]:
     """Reject the rows of `other` whose input is in `protected`; the error when there are too many."""
-    exact, keys = set(protected.texts()), set(protected.compared())
-    same = Reason(Code.LEAK, f"in_{protected_name}", f"the same text is in {protected_name}")
-    similar = same._replace(text=f"the same text but for case, punctuation or spaces is in {protected_name}")
+    exact, keys, name = set(protected.rows.texts()), set(protected.compared()), protected.account.split
+    same = Reason(Code.LEAK, f"in_{name}", f"the same text is in {name}")
+    similar = same._replace(text=f"the same text but for case, punctuation or spaces is in {name}")
     copied: set[tuple[str, ...]] = set()
-    for row, text, key in zip(other.left, other.texts(), other.compared(), strict=True):
+    for row, text, key in zip(other.rows.left, other.rows.texts(), other.compared(), strict=True):
         if key in keys:
             copied.add(key)
-            other.reasons[row] = same if text in exact else similar
+            other.rows.reasons[row] = same if text in exact else similar
     if len(copied) <= _MAX_COPIES * len(keys):
         return []
-    problem = f"{len(copied)} of {len(keys)} texts of {protected_name} are in {other_name}"
-    remedy = f"split again: {other_name} must not hold what {protected_name} measures"
+    problem = f"{len(copied)} of {len(keys)} texts of {name} are in {other.account.split}"
+    remedy = f"split again: {other.account.split} must not hold what {name} measures"
     return [BadData(Code.LEAK, other.source, problem, remedy)]
 
 
-def _count_shared_texts(protected: _Split, other: _Split, protected_name: str) -> None:
+def _count_shared_texts(protected: _Split, other: _Split) -> None:
     """Count rows of `other` that share a context, or one text of a pair, with `protected`."""
     layout = protected.layout
     if len(layout.inputs) < 2:
@@ -336,10 +239,10 @@ def _count_shared_texts(protected: _Split, other: _Split, protected_name: str) -
     places = [layout.inputs.index(name) for name in layout.shared]
     texts = {row[place] for row in protected.compared() for place in places}
     if shared := sum(any(row[place] in texts for place in places) for row in other.compared()):
-        other.account.warnings[f"rows_sharing_a_text_with_{protected_name}"] = shared
+        other.account.warnings[f"rows_sharing_a_text_with_{protected.account.split}"] = shared
 
 
-def _useless(rows: _Split, limits: Limits) -> list[UserError]:
+def _useless(split: _Split, limits: Limits) -> list[UserError]:
     """The errors when too many rows are invalid, or none is kept."""
-    too_many = rows.account.too_many_invalid(limits.max_bad_fraction, rows.source)
-    return too_many or rows.account.nothing_kept(rows.source, "rows", "each split needs rows")
+    too_many = split.account.too_many_invalid(limits.max_bad_fraction, split.source)
+    return too_many or split.account.nothing_kept(split.source, "rows", "each split needs rows")

@@ -18,11 +18,11 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskType
+from adaptbert.data.character_spans import words
 from adaptbert.data.cleaning import clean
 from adaptbert.data.fields import Fields, kind, missing_column, whole
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.read_annotations import words
 from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import OTHER_ENCODING, check_name, check_regular, encoding_problem
 from adaptbert.data.rows import BadRow, Problem, Row, SourceFile, unchanged

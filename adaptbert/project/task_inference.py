@@ -19,7 +19,7 @@ from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import OTHER_ENCODING, beginning, encoding_problem
-from adaptbert.data.rows import Head, SourceFile
+from adaptbert.data.rows import SourceFile, first_rows
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 
 TAG_SCHEMES = (*get_args(Scheme), "none")
@@ -212,7 +212,7 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
     elif kind == "parquet":
         file = replace(file, columns={name: name for name in parquet_columns(path)})
     every = FORMATS[kind].read(file)
-    read = list(every if head is None else Head(head).of(every))
+    read = list(every if head is None else first_rows(every, head))
     rows = [row.values for row in read if row.problem is None]
     if not rows:
         problem_of_row = next((row.problem for row in read if row.problem), None)

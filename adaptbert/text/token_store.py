@@ -1,244 +1,24 @@
-"""A tokenised corpus: (id, text) rows in, a folder of flat token arrays, memory-mapped documents out.
+"""A tokenised corpus, as adaptbert.text.token_writer leaves it: a folder of flat token arrays, read as documents.
 
-ids.bin         token ids, document after document, [CLS] and [SEP] included
-word_starts.bin whether a token begins a word (adaptbert.text.words)
-offsets.bin     the first token of each document, and the end of the last
-characters.bin  characters of each document
-corpus.json     counts, the digest of the text, the fingerprint of the tokenizer and the segmenter
-
-Rows are written in batches, in constant memory. Of a corpus that is read, a document needs some bytes of memory,
-whatever its length; its tokens are pages of the files, which the system frees when memory is short.
+Of a corpus that is read, a document needs some bytes of memory, whatever its length; its tokens are pages of the
+files, which the system frees when memory is short.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from hashlib import blake2b, sha256
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.codes import Code
-from adaptbert.core.files import atomic_write, read_json, write_json
+from adaptbert.core.files import read_json
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadData
-from adaptbert.runtime.worker_pool import in_order
-from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.text.words import Segmenter, joined
-
-if TYPE_CHECKING:
-    from tokenizers import Encoding
 
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-
-TOKENIZER_WORDS = Segmenter()
-BATCH_TEXTS = 1_000
-BATCH_CHARACTERS = 100_000
-"""A batch ends at whichever comes first: texts may be posts or whole articles, and a token needs hundreds of bytes."""
-MOST_UNKNOWN = 0.2
-"""Of the subword tokens of a text; with more [UNK] its vocabulary is one of other text."""
-
-
-def is_heldout(text_id: str, fraction: float) -> bool:
-    """Whether the text of this id is held out: the same in every corpus, for any size and order."""
-    return int.from_bytes(blake2b(text_id.encode(), digest_size=8).digest(), "big") < fraction * 2**64
-
-
-def write(
-    folder: Path,
-    rows: Iterable[tuple[str, str]],
-    tokenizer: Tokenizer,
-    max_length: int,
-    workers: int = 0,
-    segmenter: Segmenter = TOKENIZER_WORDS,
-) -> dict[str, Any]:
-    """Tokenise rows into a folder; the corpus has its name.
-
-    Args:
-        rows: ids and texts, read once.
-        max_length: tokens of the longest document, [CLS] and [SEP] included.
-        workers: processes that tokenise; 0: this one. The output is bit-identical.
-        segmenter: determines the words.
-
-    Returns:
-        The content of corpus.json.
-
-    Raises:
-        BadData: no text has a token, or the vocabulary does not fit the text.
-    """
-    cutter, digest, counts = Cutter.of(tokenizer, max_length, segmenter), sha256(), Counter[str]()
-
-    def texts() -> Iterator[list[str]]:
-        for batch in _batches(rows):
-            digest.update("".join(f"{text_id}\0{text}\0" for text_id, text in batch).encode())
-            counts["texts"] += len(batch)
-            yield [text for _, text in batch]
-
-    with atomic_write(folder) as part:
-        part.mkdir()
-        with ExitStack() as stack:
-            names = ("ids", "word_starts", "offsets", "characters")
-            ids, word_starts, offsets, characters = (
-                stack.enter_context((part / f"{name}.bin").open("wb")) for name in names
-            )
-            offsets.write(np.zeros(1, np.int64).tobytes())
-            for cut in stack.enter_context(closing(in_order(cutter, texts(), workers))):
-                ids.write(cut.ids.tobytes())
-                word_starts.write(cut.word_starts.tobytes())
-                offsets.write((counts["tokens"] + np.cumsum(cut.lengths)).tobytes())
-                characters.write(cut.characters.tobytes())
-                counts["documents"] += len(cut.lengths)
-                counts["tokens"] += len(cut.ids)
-                counts["characters"] += int(cut.characters.sum())
-                counts["unknown"] += cut.unknown
-                counts["misaligned"] += cut.misaligned
-        place, subwords = f"{folder.parent.name}/{folder.name}", counts["tokens"] - 2 * counts["documents"]
-        if subwords == 0:
-            state = f"0 of {counts['texts']} texts have a token" if counts["texts"] else "no text"
-            remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
-            raise BadData(Code.NOTHING_LEFT, place, state, remedy)
-        if counts["unknown"] > MOST_UNKNOWN * subwords:
-            share = f"{counts['unknown'] / subwords:.1%} > {MOST_UNKNOWN * 100:.0f} %"
-            problem = f"unk rate {share}: vocabulary does not fit this text"
-            remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
-            raise BadData(Code.TOKENIZER, place, problem, remedy)
-        facts = {
-            "name": folder.name,
-            **{name: counts[name] for name in ("texts", "documents", "tokens", "characters")},
-            "unknown_rate": counts["unknown"] / subwords,
-            "dtype": cutter.dtype,
-            "tokenizer": tokenizer.fingerprint,
-            "digest": digest.hexdigest(),
-            "segmentation": {**segmenter.facts, "misaligned": counts["misaligned"]},
-        }
-        write_json(part / "corpus.json", facts)
-    return facts
-
-
-def _batches(rows: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    batch: list[tuple[str, str]] = []
-    characters = 0
-    for row in rows:
-        batch.append(row)
-        characters += len(row[1])
-        if len(batch) == BATCH_TEXTS or characters >= BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
-
-
-class Cut(NamedTuple):
-    """The documents of some texts, concatenated; a text without a token has none.
-
-    Attributes:
-        ids: in the type in which they are stored, (tokens,).
-        word_starts: whether a token begins a word; [CLS] and [SEP] do, (tokens,).
-        lengths: tokens of each, (documents,).
-        characters: of the text of each, (documents,).
-        unknown: tokens that are [UNK].
-        misaligned: texts whose words are the tokenizer's, because the segmenter's do not fit its tokens.
-    """
-
-    ids: NDArray[Any]
-    word_starts: Bools
-    lengths: Int64
-    characters: Int64
-    unknown: int
-    misaligned: int
-
-
-@dataclass(frozen=True)
-class Cutter:
-    """Cuts texts into documents of at most `max_length` tokens with [CLS] and [SEP]; longer texts between words.
-
-    It is vectorised over batches of texts, and can be pickled into a worker process, which then imports no more than
-    the tokenizers library.
-
-    Attributes:
-        rules: the tokenizer, serialised by the tokenizers library.
-        cls, sep, unknown: ids of special tokens.
-        dtype: of the ids.
-        segmenter: determines the words.
-    """
-
-    rules: str
-    cls: int
-    sep: int
-    unknown: int
-    dtype: str
-    max_length: int
-    segmenter: Segmenter
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, max_length: int, segmenter: Segmenter) -> "Cutter":
-        dtype = "uint16" if tokenizer.size <= 2**16 else "int32"
-        rules = tokenizer.backend.to_str()
-        return cls(rules, tokenizer.cls, tokenizer.sep, tokenizer.unknown, dtype, max_length, segmenter)
-
-    def __call__(self, texts: Sequence[str]) -> Cut:
-        encodings = _backend(self.rules).encode_batch(list(texts), add_special_tokens=False)
-        counts = np.array([len(encoding) for encoding in encodings], np.int64)
-        ids = joined(encoding.ids for encoding in encodings)
-        begins, misaligned = self.segmenter.word_starts(texts, encodings)
-        ends = self._ends(counts, begins)
-        starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
-
-        lengths = ends - starts + 2
-        last = np.cumsum(lengths) - 1
-        first = last - lengths + 1
-        inner = np.ones(len(ids) + 2 * len(ends), np.bool_)
-        inner[first] = inner[last] = False
-        stored_ids = np.empty(len(inner), self.dtype)
-        stored_ids[first], stored_ids[last], stored_ids[inner] = self.cls, self.sep, ids
-        stored_begins = np.ones(len(inner), np.bool_)
-        stored_begins[inner] = begins
-        characters = _characters(encodings, np.cumsum(counts) - counts, starts, ends)
-        unknown = int(np.count_nonzero(ids == self.unknown))
-        return Cut(stored_ids, stored_begins, lengths, characters, unknown, misaligned)
-
-    def _ends(self, counts: Int64, begins: Bools) -> Int64:
-        """The end of each document in the tokens of all texts: at the end of a text or between words, (documents,)."""
-        room = self.max_length - 2
-        text_ends = np.cumsum(counts)
-        cuts: list[int] = []
-        for text in np.flatnonzero(counts > room):
-            start, end = int(text_ends[text] - counts[text]), int(text_ends[text])
-            of_text = begins[start:end].tolist()
-            cut = 0
-            while cut + room < len(of_text):
-                most, least = cut + room, cut + room // 2
-                # A word that fills half of a document is cut itself.
-                cut = next((place for place in range(most, least, -1) if of_text[place]), most)
-                cuts.append(start + cut)
-        return np.union1d(text_ends[counts > 0], np.array(cuts, np.int64))
-
-
-def _characters(encodings: "Sequence[Encoding]", text_starts: Int64, starts: Int64, ends: Int64) -> Int64:
-    """Characters from a document's first token to its last, (documents,)."""
-    # Several texts start at one position if all but the last of them have no token; the last has the token.
-    owners = np.searchsorted(text_starts, starts, side="right") - 1
-    firsts, lasts = starts - text_starts[owners], ends - text_starts[owners] - 1
-    spans = [
-        encodings[owner].token_to_chars(last)[1] - encodings[owner].token_to_chars(first)[0]
-        for owner, first, last in zip(owners.tolist(), firsts.tolist(), lasts.tolist(), strict=True)
-    ]
-    return np.array(spans, np.int64)
-
-
-@lru_cache(maxsize=1)
-def _backend(rules: str) -> Any:
-    """The tokenizer of this process, created for its first text."""
-    import tokenizers
-
-    backend = tokenizers.Tokenizer.from_str(rules)
-    backend.encode_special_tokens = True  # not part of the serialised rules; see adaptbert.text.tokenizer
-    return backend
 
 
 @dataclass(frozen=True)
@@ -278,7 +58,7 @@ class TokenizedCorpus:
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizedCorpus":
-        """Open a folder of `write`; only corpus.json is read."""
+        """Open a folder; only corpus.json is read."""
         part = _Part(folder)
         return cls([part], np.arange(len(part.characters)))
 

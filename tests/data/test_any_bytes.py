@@ -28,19 +28,10 @@ from tests.support.reading import ANSWER, CLASS, LABELS, NUMBER, PAIR_NUMBER, SP
 LAYOUTS = (CORPUS, CLASS, LABELS, NUMBER, PAIR_NUMBER, SPANS, TAGS, ANSWER)
 FORMATS = get_args(Format)
 RECORD = {
-    "id": 7,
-    "text": "The cat 😀",
-    "text_a": "a",
-    "text_b": "b",
-    "label": "x",
-    "labels": ["x", "y"],
-    "value": 1.5,
-    "tokens": ["The", "cat"],
-    "tags": ["O", "B-X"],
-    "context": "The cat sat",
-    "question": "who?",
+    "id": 7, "text": "The cat 😀", "text_a": "a", "text_b": "b", "label": "x", "labels": ["x", "y"], "value": 1.5,
+    "tokens": ["The", "cat"], "tags": ["O", "B-X"], "context": "The cat sat", "question": "who?",
     "answers": {"text": ["The cat"], "answer_start": [0]},
-}
+}  # fmt: skip
 TABLE = 'id,text,text_a,text_b,label,labels,value\n1,"The, cat",a,b,x,x;y,1.5\n2,猫,c,d,y,,2\n'
 
 
@@ -75,16 +66,6 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
             list(Input(path, layout.task_type, Reader(layout.task_type, {}), kind, encoding).rows())
 
 
-ENCODINGS = st.none() | st.sampled_from([*COMMON, "utf-32", "iso2022_jp", "ascii"])
-ARGUMENTS = {
-    "kind": st.sampled_from(FORMATS),
-    "layout": st.sampled_from(LAYOUTS),
-    "encoding": ENCODINGS,
-    "pack": st.booleans(),
-    "draw": st.data(),
-}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("any")
@@ -103,20 +84,25 @@ def test_the_samples_are_read(tmp_path: Path, kind: Format) -> None:
     assert rows
 
 
-@settings(max_examples=150, deadline=None)
-@given(**ARGUMENTS)
-def test_a_harmed_file(
-    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject
+@settings(max_examples=250, deadline=None)
+@given(
+    st.sampled_from(FORMATS),
+    st.sampled_from(LAYOUTS),
+    st.none() | st.sampled_from([*COMMON, "utf-32", "iso2022_jp", "ascii"]),
+    st.booleans(),
+    st.none() | st.binary(max_size=200),
+    st.data(),
+)
+def test_a_harmed_file_and_any_bytes(
+    folder: Path,
+    kind: Format,
+    layout: Layout,
+    encoding: str | None,
+    pack: bool,
+    content: bytes | None,
+    draw: st.DataObject,
 ) -> None:
-    rows_or_why(folder, kind, layout, harmed(draw, WHOLE[kind]), encoding, pack)
-
-
-@settings(max_examples=100, deadline=None)
-@given(content=st.binary(max_size=200), **ARGUMENTS)
-def test_any_bytes(
-    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject, content: bytes
-) -> None:
-    rows_or_why(folder, kind, layout, content, encoding, pack)
+    rows_or_why(folder, kind, layout, harmed(draw, WHOLE[kind]) if content is None else content, encoding, pack)
 
 
 # --- any JSON, any lines

@@ -20,11 +20,10 @@ from adaptbert.data.layout import CORPUS
 from adaptbert.data.read_text import MAX_LINE, encoding_problem, read_lines
 from adaptbert.data.rows import SourceFile
 from adaptbert.data.source_config import contradictions
-from adaptbert.errors import BadData, BadParams, UserError
+from adaptbert.errors import BadData, BadParams
 from adaptbert.prediction import outputs
 from adaptbert.prediction.inputs import Input, Reader
 from adaptbert.prediction.predictor import Predictor
-from tests.support import tiny
 from tests.support.reading import collect, read, texts, write
 
 LATIN = os.fsdecode(b"caf\xe9")
@@ -149,36 +148,26 @@ def test_common_aliases_are_known() -> None:
     assert [name for name in names.split() if encoding_problem(name)] == []
 
 
-# --- names of files
+# --- names of files, and of columns
 
 
 @pytest.mark.parametrize("name", [f"{LATIN}.txt", f"{LATIN}/a.txt"])
 def test_a_name_that_is_not_utf_8(tmp_path: Path, name: str) -> None:
     write(tmp_path / "texts/a.txt", "one\n")
+    write(tmp_path / "texts" / f".{LATIN}", b"\xff")  # hidden: not read, whatever its name
+    assert texts(tmp_path / "texts") == ["one"]
     write(tmp_path / "texts" / name, "two\n")
     with pytest.raises(BadData, match=r"AB-050 .*/texts/caf\\xe9\S*: the name is not UTF-8\n  rename it") as caught:
         read(tmp_path / "texts")
     str(caught.value).encode()
 
 
-def test_a_hidden_name_is_not_read_whatever_it_is(tmp_path: Path) -> None:
-    write(tmp_path / "texts/a.txt", "one\n")
-    write(tmp_path / "texts" / f".{LATIN}", b"\xff")
-    assert texts(tmp_path / "texts") == ["one"]
-
-
-def test_predict_reads_a_file_of_any_name(tmp_path: Path) -> None:
-    """The error has its name; no file has."""
-    path = write(tmp_path / f"{LATIN}.txt", "one\n")
-    source = Input(path, "single_sentence", Reader("single_sentence", {}), None, None)
-    assert [row.values for row in source.rows()] == [{"text": "one"}]
-
-
 def test_predict_and_names_that_libraries_do_not_take(tmp_path: Path) -> None:
-    """Arrow and safetensors open none."""
-    folder, file = tmp_path / LATIN, write(tmp_path / f"{LATIN}.parquet", b"PAR1")
-    tiny.pretrained(tmp_path / "plain")
-    (tmp_path / "plain").rename(folder)
+    """Text of any name is read; Arrow and safetensors open no such file."""
+    text, folder = write(tmp_path / f"{LATIN}.txt", "one\n"), tmp_path / LATIN
+    source = Input(text, "single_sentence", Reader("single_sentence", {}), None, None)
+    assert [row.values for row in source.rows()] == [{"text": "one"}]
+    file = write(tmp_path / f"{LATIN}.parquet", b"PAR1")
     uses: list[Callable[[], object]] = [
         lambda: Predictor.load(folder),
         lambda: outputs.check(file, tmp_path / "in.jsonl"),
@@ -189,26 +178,14 @@ def test_predict_and_names_that_libraries_do_not_take(tmp_path: Path) -> None:
             use()
 
 
-# --- columns of Parquet
-
-
-def twice(path: Path, name: str) -> Path:
-    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], [name, "text", name])
-    pq.write_table(table, path)
-    return path
-
-
 def test_two_columns_of_one_name(tmp_path: Path) -> None:
-    path = twice(tmp_path / "a.parquet", "text")
-    with pytest.raises(BadData, match=r"AB-056 .*a.parquet: column 'text' twice\n  rename one of the two"):
-        read(path)
-    with pytest.raises(BadData, match=r"AB-056 .*: column 'text' twice"):
-        list(Input(path, "single_sentence", Reader("single_sentence", {}), None, None).rows())
-    assert texts(twice(tmp_path / "b.parquet", "other")) == ["b"], "nobody reads these"
-
-
-def test_two_fields_of_one_name_inside_a_column(tmp_path: Path) -> None:
-    answer = pa.StructArray.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"])
-    pq.write_table(pa.table({"text": ["a"], "id": answer}), tmp_path / "a.parquet")
-    with pytest.raises(UserError):
-        read(tmp_path / "a.parquet", columns={"id": "id"})
+    """An error where they are read, by `predict` as well."""
+    for name in ("text", "other"):
+        cells = [pa.array(["a"]), pa.array(["b"]), pa.array(["c"])]
+        pq.write_table(pa.Table.from_arrays(cells, [name, "text", name]), tmp_path / f"{name}.parquet")
+    path = tmp_path / "text.parquet"
+    predicted = Input(path, "single_sentence", Reader("single_sentence", {}), None, None)
+    for reading in (lambda: read(path), lambda: list(predicted.rows())):
+        with pytest.raises(BadData, match=r"AB-056 .*text.parquet: column 'text' twice\n  rename one of the two"):
+            reading()
+    assert texts(tmp_path / "other.parquet") == ["b"]

@@ -20,7 +20,7 @@ from tests.support.reading import ANSWER, CLASS, LABELS, MANY, NUMBER, PAIR_NUMB
 
 
 def content_of(content: Any) -> bytes:
-    """Bytes and text as they are; a table as Parquet; lists of rows as JSON lines; the rest as JSON."""
+    """Bytes and text as they are; a table as Parquet; tuples of rows as JSON lines; the rest as JSON."""
     if isinstance(content, pa.Table):
         stream = io.BytesIO()
         pq.write_table(content, stream)
@@ -99,7 +99,7 @@ INSIDE = "a\u2028b\u2029c\x85d\x0be\x0cf"
 WRONG = pa.array([b"good", b"b\xffd"], pa.binary()).view(pa.string())
 OFFSETS: list[Any] = [10**30, -(10**30), 2**63]
 NO_ANSWERS: list[Any] = [
-    {"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7,
+    {"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7, "a",
 ]  # fmt: skip
 READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], list[tuple[int, int]]]] = {
     "only LF, CR and CRLF end a line": (
@@ -143,14 +143,50 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.jsonl", ({"text": "a", "label": 1}, {"text": "b", "label": None}), CLASS, {},
         [{"text": "a", "label": "1"}], [(2, 62)],
     ),
+    "names of labels are no numbers, NaN is none": (
+        "a.jsonl", '{"text": "a", "label": "007"}\n{"text": "b", "label": NaN}\n{"text": "c", "label": "NA"}\n',
+        CLASS, {}, [{"text": "a", "label": "007"}, {"text": "c", "label": "NA"}], [(2, 62)],
+    ),
+    "labels of another type": (
+        "a.jsonl", ({"text": "a", "label": 1.5}, {"text": "b", "label": [1]}), CLASS, {}, [], [(1, 65), (2, 65)],
+    ),
+    "lists as text": (
+        "a.csv", "text,labels,tokens,tags,context,question,answers\na,x;y,a,O,a,b,c\n", LABELS, {}, [], [(2, 65)],
+    ),
+    **{  # the same labels as from a list, none in an empty cell, each once
+        f"labels in one text of {suffix}": (
+            f"a.{suffix}", made([("text", "labels"), *enumerate(["y; x", "x", "", "x;;y;x", " ; "])]), LABELS,
+            {"separator": ";"},
+            [{"text": f"{n}", "labels": labels} for n, labels in enumerate((["x", "y"], ["x"], [], ["x", "y"], []))],
+            [],
+        )
+        for suffix, made in (
+            ("csv", lambda rows: "".join(f"{text},{cell}\n" for text, cell in rows)),
+            ("tsv", lambda rows: "".join(f"{text}\t{cell}\n" for text, cell in rows)),
+        )
+    },
+    **{  # of spans their types, of tags the tags as they stand
+        f"renamed {layout.outputs[0]} of {layout.target}": (
+            "a.jsonl", {layout.inputs[0]: cell, layout.outputs[0]: given}, layout,
+            {"map_labels": {"Neg": "neg"}} | ({"tag_scheme": "bio"} if layout == SPANS else {}),
+            [{layout.inputs[0]: cell, layout.outputs[0]: expected}], [],
+        )
+        for layout, cell, given, expected in (
+            (CLASS, "a", "Neg", "neg"), (LABELS, "a", ["Neg", "pos", "neg"], ["neg", "pos"]),
+            (TAGS, ["a", "b"], ["Neg", "B-Neg"], ["neg", "B-Neg"]),
+            (SPANS, ["a", "b"], ["B-Neg", "I-Neg"], ["B-neg", "I-neg"]),
+        )
+    },
     "tokens and tags": (
         "a.jsonl",
         (
             {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
             {"tokens": ["a", "b"], "tags": ["O"]},
             {"tokens": ["a", 1], "tags": ["O", "O"]},
+            {"tokens": "a", "tags": "O"},
+            {"tokens": None, "tags": []},
         ),
-        SPANS, {}, [{"tokens": ["a", "b"], "tags": ["O", "B-X"]}], [(2, 89), (3, 65)],
+        SPANS, {}, [{"tokens": ["a", "b"], "tags": ["O", "B-X"]}], [(2, 89), (3, 65), (4, 65), (5, 41)],
     ),
     "tags under another name": (
         "a.jsonl", {"tokens": ["a"], "upos": ["DET"]}, TAGS, {"columns": {"tags": "upos"}},
@@ -161,8 +197,8 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         [(3, 41), (4, 65), (5, 62), (6, 65)],
     ),
     "several labels are sorted, each once": (
-        "a.jsonl", tuple({"text": "a", "labels": labels} for labels in (["y", "x", "y"], [], None)), LABELS, {},
-        [{"text": "a", "labels": ["x", "y"]}, {"text": "a", "labels": []}], [(3, 62)],
+        "a.jsonl", tuple({"text": "a", "labels": labels} for labels in (["y", "x", "y"], [], None, 7)), LABELS, {},
+        [{"text": "a", "labels": ["x", "y"]}, {"text": "a", "labels": []}], [(3, 62), (4, 65)],
     ),
     "answers as columns": (
         "a.jsonl", {**ANSWERED, "answers": {"text": ["sat", "sat", "cat"], "answer_start": [8, 8, 4]}}, ANSWER, {},
@@ -173,8 +209,8 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         {}, SAT_CAT, [],
     ),
     "answers of another form": (
-        "a.jsonl", tuple({**ANSWERED, "answers": each} for each in NO_ANSWERS), ANSWER, {}, [],
-        [(line, 65) for line in range(1, 6)],
+        "a.jsonl", tuple({**ANSWERED, "answers": each} for each in [*NO_ANSWERS, None]), ANSWER, {}, [],
+        [*((line, 65) for line in range(1, 7)), (7, 62)],
     ),
     "offsets that Parquet cannot hold": (
         "a.jsonl", tuple({**ANSWERED, "answers": [{"text": "a", "start": start}]} for start in OFFSETS), ANSWER, {},
@@ -183,6 +219,9 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
     "CoNLL of four columns": (
         "a.conll", FOUR, SPANS, {"columns": {"group": "document"}},
         [{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, {"tokens": ["Peter"], "tags": ["B-PER"]}], [(11, 44)],
+    ),
+    "CoNLL, a sentence right after the head of a document": (
+        "a.conll", "-DOCSTART- O\nEU B-X\n", SPANS, {}, [{"tokens": ["EU"], "tags": ["B-X"]}], [],
     ),
     "another column of CoNLL": (
         "a.conll", FOUR, TAGS, {"columns": {"tags": "2"}},
@@ -337,6 +376,7 @@ with tarfile.open(fileobj=TAR, mode="w") as tar_archive:
 PACKED = gzip.compress(MANY, mtime=0)
 WRONG_SUM = PACKED[:-8] + bytes([PACKED[-8] ^ 1]) + PACKED[-7:]
 CUT = content_of(pa.table({"text": ["some text"] * 100}))[:-20]
+ROWS = content_of(pa.table({"text": [f"row {n}" for n in range(1000)]}))
 TWICE = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"])
 SMALL_MARK = {"start": 0, "end": 3, "labels": ["X"]}
 SMALL_CONTROLS = [{"text": "Ann", "label": [SMALL_MARK], "term": [SMALL_MARK], "mood": "pos", "annotator": 1}]
@@ -365,6 +405,8 @@ CORPUS_ERRORS = [
     ("a.zip", ZIP.getvalue(), 37, "unpack it first"),
     ("a.parquet", b"PAR1 cut", 38, "footer missing"),
     ("a.parquet", CUT, 38, "footer missing"),
+    ("a.parquet", ROWS[:4] + bytes(36) + ROWS[40:], 38, "damaged after row 0 ("),
+    ("a.parquet", pa.table({"text": pa.array([], pa.string())}), 18, "0 documents in the file"),
     ("a.parquet", TWICE, 56, "column 'text' twice\n  rename one of the two"),
     ("a.jsonl", b'[{"text": "a"}]', 37, "one object per line"),
     ("a.jsonl", b"{\n}", 37, "an object over several lines"),
@@ -380,9 +422,6 @@ CORPUS_ERRORS = [
     ("a.csv", b'text\n"' + (b"x" * 999 + b"\n") * (MAX_LINE // 1000 + 1), 22, "larger than"),
 ]
 SET_ERRORS: list[tuple[str, Any, Layout, dict[str, Any], int, str]] = [
-    ("a.csv", "tokens,tags\na b,O O\n", SPANS, {}, 65, "text where a list is expected"),
-    ("a.jsonl", {"text": "a", "label": 1.5}, CLASS, {}, 65, "label in column 'label' is number"),
-    ("a.jsonl", {"text": "a", "label": [1]}, CLASS, {}, 65, "label in column 'label' is list"),
     ("a.conll", "a\nb\n\n", SPANS, {}, 44, "a.conll:1: one column found"),
     ("a.conll", "a O\n", SPANS, {"columns": {"tags": "5"}}, 56, "'5' missing; found 1, 2, document, tokens, tags"),
     ("a.conll", "-DOCSTART- O\n\n\n", SPANS, {}, 17, "0 sentences"),

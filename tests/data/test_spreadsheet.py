@@ -34,48 +34,40 @@ def test_what_a_formula_is() -> None:
     assert [text for text in [*FORMULAS, *HARMLESS, *NUMBERS] if inert(text) != text] == FORMULAS
 
 
-def written(path: Path, target: str, answers: list[dict[str, Any]]) -> Counter[str]:
+def written(path: Path, target: str, *answers: dict[str, Any]) -> tuple[list[dict[str, str]], Counter[str]]:
+    """The cells of a file of predictions, and the warnings."""
     warnings: Counter[str] = Counter()
     with outputs.open_output(path, target, warnings, details=False) as write:
         for answer in answers:
             write(answer)
-    return warnings
-
-
-def cells(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(file)) if path.suffix == ".csv" else [], warnings
 
 
-def test_ids_labels_and_answers(tmp_path: Path) -> None:
-    answers = [
-        {"id": text, "label": label, "confidence": 0.5}
-        for text, label in zip(FORMULAS, reversed(FORMULAS), strict=True)
-    ]
-    warnings = written(tmp_path / "a.csv", "class", answers)
-    assert [(row["id"], row["label"]) for row in cells(tmp_path / "a.csv")] == [
-        (f"'{answer['id']}", f"'{answer['label']}") for answer in answers
-    ]
+LABELLED = [
+    {"id": text, "label": label, "confidence": 0.5} for text, label in zip(FORMULAS, FORMULAS[::-1], strict=True)
+]
+
+
+def test_predictions(tmp_path: Path) -> None:
+    """Ids, labels and answers; numbers are no formulas, nor is text in brackets."""
+    path = tmp_path / "a.csv"
+    rows, warnings = written(path, "class", *LABELLED)
+    assert [(row["id"], row["label"]) for row in rows] == [(f"'{row['id']}", f"'{row['label']}") for row in LABELLED]
     ((text, count),) = warnings.items()
     assert ("apostrophe" in text, count) == (True, 2 * len(FORMULAS))
-    assert written(tmp_path / "a.csv", "answer", [{"id": "1", "answer": "-5 %", "confidence": 0.5}]).total() == 1
-    assert cells(tmp_path / "a.csv")[0]["answer"] == "'-5 %"
-    assert not written(tmp_path / "a.csv", "class", [{"id": "-5", "label": "-1", "confidence": 0.5}])
-    row = cells(tmp_path / "a.csv")[0]
-    assert (row["id"], row["label"]) == ("-5", "-1"), "numbers are no formulas"
-
-
-def test_numbers_and_lists_stay(tmp_path: Path) -> None:
-    answers = [{"id": "1", "value": -2.5}, {"id": "2", "value": math.nan}]
-    assert not written(tmp_path / "a.csv", "number", answers)
-    assert cells(tmp_path / "a.csv")[0]["value"] == "-2.5"
-    assert not written(tmp_path / "a.csv", "labels", [{"id": "1", "labels": ["=1+1"], "confidence": 0.5}])
-    assert cells(tmp_path / "a.csv")[0]["labels"] == '["=1+1"]', "text in brackets, which is no formula"
+    for target, values, cell, count in (
+        ("answer", {"answer": "-5 %", "confidence": 0.5}, "'-5 %", 1),
+        ("class", {"label": "-1", "confidence": 0.5}, "-1", 0),
+        ("number", {"value": -2.5}, "-2.5", 0),
+        ("labels", {"labels": ["=1+1"], "confidence": 0.5}, '["=1+1"]', 0),
+    ):
+        (row,), warnings = written(path, target, {"id": "-5", **values})
+        assert (row["id"], row[next(iter(values))], warnings.total()) == ("-5", cell, count)
 
 
 def test_other_formats_are_verbatim(tmp_path: Path) -> None:
-    answers = [{"id": text, "label": text, "confidence": 0.5} for text in FORMULAS]
-    assert not written(tmp_path / "a.jsonl", "class", answers)
-    assert read(tmp_path / "a.jsonl") == answers
-    assert not written(tmp_path / "a.parquet", "class", answers)
-    assert pq.read_table(tmp_path / "a.parquet")["label"].to_pylist() == FORMULAS
+    assert not written(tmp_path / "a.jsonl", "class", *LABELLED)[1]
+    assert read(tmp_path / "a.jsonl") == LABELLED
+    assert not written(tmp_path / "a.parquet", "class", *LABELLED)[1]
+    assert pq.read_table(tmp_path / "a.parquet")["id"].to_pylist() == FORMULAS

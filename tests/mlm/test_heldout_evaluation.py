@@ -13,7 +13,8 @@ from transformers import BertForMaskedLM
 from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
 from adaptbert.mlm.heldout_evaluation import HeldOut, bits_per_char, sets_in
-from adaptbert.text.token_store import TokenizedCorpus, write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import write
 from tests.support import tiny, tiny_params
 
 

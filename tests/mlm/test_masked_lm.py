@@ -26,7 +26,8 @@ from adaptbert.mlm.masked_lm import (
 from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import checkpoint, optimizer
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.text.token_store import Documents, Flat, TokenizedCorpus, write
+from adaptbert.text.token_store import Documents, Flat, TokenizedCorpus
+from adaptbert.text.token_writer import write
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit

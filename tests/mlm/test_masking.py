@@ -14,7 +14,8 @@ from transformers import BertTokenizer
 
 from adaptbert.config.schema.mlm import Ngram
 from adaptbert.mlm.masking import CLASSES, Masker, audit_metrics, run_shares, token_classes
-from adaptbert.text.token_store import Flat, TokenizedCorpus, write
+from adaptbert.text.token_store import Flat, TokenizedCorpus
+from adaptbert.text.token_writer import write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 from tests.support import chinese, tiny, tiny_params

@@ -34,6 +34,7 @@ TAKEN = {
     "errors.Place": "where an error is, in its words",
     "errors.UserError": "ends the stage",
     "errors.raise_all": "ends the stage",
+    "errors.failures_of": "collects what ends the stage",
     "errors.nearest": "the name that a message proposes",
     "errors.shortened": "the name in a message",
     "errors.INTERNAL": "an exit code",
@@ -73,7 +74,8 @@ EDITS = {
     "adaptbert/data/read_conll.py": {"collect", "collect_task"},
     "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
-    "adaptbert/text/token_store.py": {"tokenize", "measure", *MLM},
+    "adaptbert/text/token_store.py": {"measure", *MLM},
+    "adaptbert/text/token_writer.py": {"tokenize"},
     "adaptbert/text/vocabulary_extension.py": {"tokenizer"},
     "adaptbert/text/tokenizer.py": {"tokenizer", "tokenize", "measure", *TRAINING},
     "adaptbert/training/ranks.py": TRAINING,

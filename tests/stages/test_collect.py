@@ -1,6 +1,7 @@
 """The stages collect and collect_task as DVC runs them: a process, a params.yaml, exit codes."""
 
 import json
+import logging
 import os
 import re
 import subprocess
@@ -13,32 +14,29 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.config import load as params
+from adaptbert.config.schema.sources import Task
+from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
+from stages.collect_task import collect_task
 from tests.support.messages import messages_in
 from tests.support.rules import errors
+from tests.support.tiny import folder_bytes, no_record
 
 ROOT = Path(__file__).parents[2]
 RunStage = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One MLflow store for all processes: its tables take seconds to make."""
-    return f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}"
-
-
 @pytest.fixture
-def run(tmp_path: Path, store: str) -> RunStage:
-    """Run a stage in a folder of its own, with the real params.yaml in which one section is another."""
+def run(tmp_path: Path) -> RunStage:
+    """Run `collect` in a folder of its own, with the real params.yaml in which one section is another."""
     (tmp_path / "stages").symlink_to(ROOT / "stages")
 
-    def call(stage: str, key: str, section: dict[str, Any], out: str) -> subprocess.CompletedProcess[str]:
+    def call(section: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         document = params.read(ROOT / "params.yaml")
-        named, kind = {"collect": ("corpus", "corpora"), "collect_task": ("task", "tasks")}[stage]
-        document[kind][key] = section
+        document["corpora"]["domain"] = section
         (tmp_path / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-        options = [part for name, value in {named: key, "out": out}.items() for part in (f"--{name}", value)]
-        command = [sys.executable, "-m", f"stages.{stage}", *options]
+        command = [sys.executable, "-m", "stages.collect", "--corpus", "domain", "--out", "data/raw/corpora/domain"]
+        store = f"sqlite:///{tmp_path / 'mlflow.db'}"
         environment = {**os.environ, "MLFLOW_TRACKING_URI": store, "PYTHONWARNINGS": "ignore"}
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
 
@@ -46,64 +44,53 @@ def run(tmp_path: Path, store: str) -> RunStage:
 
 
 def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
-    (tmp_path / "posts.csv").write_bytes(b"content,n\none,1\nb\xe9d,2\nthree,3\n")
-    section = {"path": "posts.csv", "columns": {"text": "content"}}
-    done = run("collect", "domain", section, out="data/raw/corpora/domain")
+    """A bad file stops with one line, and leaves the output of the run before."""
+    posts, out = tmp_path / "posts.csv", tmp_path / "data/raw/corpora/domain"
+    posts.write_bytes(b"content,n\none,1\nb\xe9d,2\nthree,3\n")
+    done = run({"path": "posts.csv", "columns": {"text": "content"}})
     assert done.returncode == 0, done.stderr
     assert "domain: 2 documents, 8 characters" in done.stdout
-    out = tmp_path / "data/raw/corpora/domain"
     assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "text.parquet", "unreadable.parquet"]
     assert pq.read_table(out / "text.parquet")["text"].to_pylist() == ["one", "three"]
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    manifest = read_json(out / "manifest.json")
     assert (manifest["demonstration"], manifest["rows_in"]) == (False, 3)
     assert str(tmp_path) not in json.dumps(manifest)
-
-
-def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_path: Path) -> None:
-    (tmp_path / "posts.csv").write_text("Text,n\none,1\n", encoding="utf-8")
-    before = tmp_path / "data/raw/corpora/domain"
-    before.mkdir(parents=True)
-    (before / "text.parquet").write_bytes(b"of the run before")
-    section = {"path": "posts.csv"}
-    done = run("collect", "domain", section, out="data/raw/corpora/domain")
+    before = folder_bytes(tmp_path / "data")
+    posts.write_text("Text,n\none,1\n", encoding="utf-8")
+    done = run({"path": "posts.csv"})
     assert done.returncode == 65
-    lines = [line for line in messages_in(done.stderr) if line.startswith("error:")]
-    assert lines == [
+    assert [line for line in messages_in(done.stderr) if line.startswith("error:")] == [
         "error: AB-056 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?)\n  "
         "rename it or map it in corpora.domain.columns"
     ]
     assert "Traceback" not in done.stderr
-    assert [path.name for path in (tmp_path / "data/raw/corpora").iterdir()] == ["domain"]
-    assert (before / "text.parquet").read_bytes() == b"of the run before"
+    assert folder_bytes(tmp_path / "data") == before
 
 
-def test_a_labelled_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> None:
+def test_a_labelled_set_of_one_file_is_cut_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.INFO)
     rows = [{"text": f"@{number}", "label": number % 2, "author": f"a{number // 3}"} for number in range(90)]
-    lines = [*map(json.dumps, rows), '{"text": "cut']
-    (tmp_path / "all.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "all.jsonl").write_text("\n".join([*map(json.dumps, rows), '{"text": "cut']), encoding="utf-8")
     paths = dict.fromkeys(("train", "dev", "test"), "all.jsonl")
-    section = {
-        "type": "text-classification", **paths, "labels": ["0", "1"], "replace": [["@", "text "]],
-        "split": {"dev": 0.2, "test": 0.3}, "columns": {"group": "author"},
-    }  # fmt: skip
-    done = run("collect_task", "section", section, out="data/raw/tasks/section")
-    assert done.returncode == 0, done.stderr
-    assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in done.stdout
-    out = tmp_path / "data/raw/tasks/section"
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["split"] == {"dev": 0.2, "test": 0.3, "by_hash_of": "author"}
-    assert (manifest["shape"], manifest["labels"], manifest["replace"]) == (
-        "single_sentence",
-        ["0", "1"],
-        [["@", "text "]],
-    )
+    named = {"labels": ["zero", "1"], "replace": [["@", "text "]], "map_labels": {"0": "zero"}}
+    split = {"dev": 0.2, "test": 0.3}
+    section = {"type": "text-classification", **paths, **named, "split": split, "columns": {"group": "author"}}
+    out = tmp_path / "section"
+    collect_task(Task.model_validate(section), task="section", out=out, run=no_record())
+    assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in caplog.messages
+    manifest = read_json(out / "manifest.json")
+    about = {"shape": "single_sentence", "target": "class", **named, "split": {**split, "by_hash_of": "author"}}
+    assert {key: manifest[key] for key in about} == about
     assert (sum(manifest["rows"].values()), sum(manifest["rows_in"].values())) == (90, 91)
     read = {split: pq.read_table(out / f"{split}.parquet").to_pylist() for split in paths}
     authors = [{(row["line"] - 1) // 3 for row in rows_of_split} for rows_of_split in read.values()]
     assert sum(map(len, authors)) == len(set().union(*authors)) == 30
     first = read["test"][0]
     number = first["line"] - 1
-    assert first == {"id": f"train-{number + 1}", "text": f"text {number}", "label": str(number % 2),
+    assert first == {"id": f"train-{number + 1}", "text": f"text {number}", "label": ["zero", "1"][number % 2],
                      "file": "all.jsonl", "line": number + 1}  # fmt: skip
     groups = {row["id"]: f"a{(row['line'] - 1) // 3}" for row in read["test"]}
     assert labelled_set.test_groups(out) == groups, "the comparison draws the test rows of an author together"
@@ -143,10 +130,9 @@ SPANS = {"type": "token-classification", "tag_scheme": "bio"}
     ],
 )  # fmt: skip
 def test_params_that_contradict_each_other(key: str, values: dict[str, Any], words: str) -> None:
+    pattern = words.replace(" .*", f" params.yaml: {key}.x.*", 1)
     messages = errors(**{f"{key}.x": values})
-    assert any(re.match(words.replace(" .*", f" params.yaml: {key}.x.*", 1), line, re.DOTALL) for line in messages), (
-        messages
-    )
+    assert any(re.match(pattern, line, re.DOTALL) for line in messages), messages
 
 
 @pytest.mark.parametrize("scheme", ["bio", None])

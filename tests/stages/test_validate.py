@@ -65,33 +65,28 @@ def run(folder: Path, record: Any, tasks: Sequence[str] = ("place", "mood")) -> 
 
 
 def test_row_counts_of_every_set(tmp_path: Path) -> None:
+    """Equal inputs give equal bytes."""
     collected(tmp_path / "raw")
     recorder = Recorder()
     run(tmp_path, recorder)
     report = read_json(tmp_path / "metrics/validate.json")
     assert list(report["corpora"]) == ["domain", "general"]
-    domain, general = report["corpora"]["domain"], report["corpora"]["general"]
-    assert (domain["rows_in"], domain["kept"], domain["rejected"]) == (
-        6,
-        3,
-        {"duplicate": 1, "empty": 1, "unreadable": 1},
-    )
-    assert (general["rows_in"], general["kept"], general["rejected"]) == (4, 2, {"dev_or_test_text": 2})
+    counts = {name: (of["rows_in"], of["kept"], of["rejected"]) for name, of in report["corpora"].items()}
+    assert counts["domain"] == (6, 3, {"duplicate": 1, "empty": 1, "unreadable": 1})
+    assert counts["general"] == (4, 2, {"dev_or_test_text": 2})
     assert {name: splits["train"]["kept"] for name, splits in report["tasks"].items()} == {"mood": 2, "place": 1}
     assert recorder.metrics["corpora/domain/rejected/duplicate"] == 1
     assert recorder.artifacts == [tmp_path / "metrics/validate.json"]
-    assert list(folder_bytes(tmp_path / "validated")) == [
-        "corpora/domain.parquet",
-        "corpora/general.parquet",
-        *(f"tasks/{task}/{name}" for task in ("mood", "place")
-          for name in ("dev.parquet", "task.json", "test.parquet", "train.parquet")),
-    ]  # fmt: skip
-    assert list(folder_bytes(tmp_path / "rejected")) == [
-        "corpora/domain.parquet",
-        "corpora/general.parquet",
-        "tasks/mood.parquet",
-        "tasks/place.parquet",
-    ]
+    corpora = [f"corpora/{name}.parquet" for name in ("domain", "general")]
+    of_task = ("dev.parquet", "task.json", "test.parquet", "train.parquet")
+    tasks = [f"tasks/{task}/{name}" for task in ("mood", "place") for name in of_task]
+    assert list(folder_bytes(tmp_path / "validated")) == [*corpora, *tasks]
+    assert list(folder_bytes(tmp_path / "rejected")) == [*corpora, "tasks/mood.parquet", "tasks/place.parquet"]
+    first = folder_bytes(tmp_path)
+    for name in ("validated", "rejected", "metrics"):
+        shutil.rmtree(tmp_path / name)
+    run(tmp_path, Recorder())
+    assert folder_bytes(tmp_path) == first
 
 
 def test_a_recipe_without_tasks(tmp_path: Path) -> None:
@@ -102,26 +97,12 @@ def test_a_recipe_without_tasks(tmp_path: Path) -> None:
     assert (tmp_path / "validated/tasks").is_dir()
 
 
-def test_equal_inputs_give_equal_bytes(tmp_path: Path) -> None:
-    collected(tmp_path / "raw")
-    run(tmp_path, Recorder())
-    first = folder_bytes(tmp_path)
-    for name in ("validated", "rejected", "metrics"):
-        shutil.rmtree(tmp_path / name)
-    run(tmp_path, Recorder())
-    assert folder_bytes(tmp_path) == first
-
-
 def test_all_faults_of_all_sets_and_nothing_written(tmp_path: Path) -> None:
     collected(tmp_path / "raw")
     raw.corpus(tmp_path / "raw/corpora/domain", ["only one"])
     raw.task(tmp_path / "raw/tasks/mood", {"train": [("a", "pos")], "dev": [("b", "pos")], "test": [("c", "odd")]})
     with pytest.raises(Several) as several:
         run(tmp_path, Recorder())
-    assert [(error.code, Path(error.place.file).name) for error in several.value.failures] == [
-        (60, "mood"),
-        (19, "mood"),
-        (1, "text.parquet"),
-        (19, "text.parquet"),
-    ]
+    found = [(error.code, Path(error.place.file).name) for error in several.value.failures]
+    assert found == [(60, "mood"), (19, "mood"), (1, "text.parquet"), (19, "text.parquet")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw"]

@@ -20,7 +20,8 @@ from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.runtime.mlflow import Run
-from adaptbert.text.token_store import TokenizedCorpus, write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.resume import Work
 

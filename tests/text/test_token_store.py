@@ -1,27 +1,20 @@
 """What is written is what a loop over single tokens makes of a text, whatever batches, workers and files; memory does
 not grow with the text; replay has its share of it; who is held out stays so."""
 
-import gzip
 import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 
-from adaptbert.config.schema.sources import Corpus
-from adaptbert.data.collect import collect_corpus
-from adaptbert.data.parquet import texts as texts_of
 from adaptbert.errors import BadData
-from adaptbert.text import token_store
-from adaptbert.text.token_store import Cutter, TokenizedCorpus, is_heldout, write
+from adaptbert.text import token_writer
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import Cutter, is_heldout, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 from tests.support import tiny
@@ -30,8 +23,8 @@ from tests.support.imports import ROOT
 # ---- documents
 
 
-def plainly(text: str, pieces: Tokenizer, max_length: int) -> list[dict[str, Any]]:
-    """One text, token by token."""
+def plainly(text: str, pieces: Tokenizer, max_length: int) -> list[tuple[list[int], list[bool], int]]:
+    """Ids, word starts and characters of the documents of a text, token by token."""
     encoding = pieces.encode([text])[0]
     ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets
     begins = [number == 0 or words[number] != words[number - 1] for number in range(len(ids))]
@@ -41,13 +34,9 @@ def plainly(text: str, pieces: Tokenizer, max_length: int) -> list[dict[str, Any
         if end < len(ids):
             between = [cut for cut in range(start + room // 2 + 1, end + 1) if begins[cut]]
             end = between[-1] if between else end
-        documents.append(
-            {
-                "ids": [pieces.cls, *ids[start:end], pieces.sep],
-                "word_starts": [True, *begins[start:end], True],
-                "characters": offsets[end - 1][1] - offsets[start][0],
-            }
-        )
+        inner = ids[start:end]
+        characters = offsets[end - 1][1] - offsets[start][0]
+        documents.append(([pieces.cls, *inner, pieces.sep], [True, *begins[start:end], True], characters))
         start = end
     return documents
 
@@ -80,10 +69,10 @@ def test_documents_are_those_of_the_plain_way(max_length: int, lowercase: bool) 
         expected = [document for text in batch for document in plainly(text, tokenizer, max_length)]
         cut = cutter(batch)
         assert cut.ids.dtype == np.uint16
-        assert cut.ids.tolist() == [token for document in expected for token in document["ids"]]
-        assert cut.word_starts.tolist() == [start for document in expected for start in document["word_starts"]]
-        assert cut.lengths.tolist() == [len(document["ids"]) for document in expected]
-        assert cut.characters.tolist() == [document["characters"] for document in expected]
+        assert cut.ids.tolist() == [token for ids, *_ in expected for token in ids]
+        assert cut.word_starts.tolist() == [start for _, starts, _ in expected for start in starts]
+        assert cut.lengths.tolist() == [len(ids) for ids, *_ in expected]
+        assert cut.characters.tolist() == [characters for *_, characters in expected]
         assert cut.unknown == cut.ids.tolist().count(tokenizer.unknown)
     assert max_length == 64 or len(expected) > 150, "some are cut"
 
@@ -122,7 +111,7 @@ def test_any_number_of_workers_and_any_batches_give_the_same_bytes(
     expected = tiny.folder_bytes(tmp_path / "plain")
     for limit, value in (("BATCH_TEXTS", 7), ("BATCH_TEXTS", 1), ("BATCH_CHARACTERS", 900)):
         with monkeypatch.context() as batches:
-            batches.setattr(token_store, limit, value)
+            batches.setattr(token_writer, limit, value)
             for workers in (0, 1, 3):
                 write(tmp_path / "again" / "text", rows, tiny.tokenizer(), 24, workers)
                 assert tiny.folder_bytes(tmp_path / "again") == expected
@@ -133,58 +122,20 @@ def test_another_id_or_text_is_another_digest(tmp_path: Path) -> None:
     assert len({write(tmp_path / "text", rows, tiny.tokenizer(), 32)["digest"] for rows in texts}) == 3
 
 
-def one_file(folder: Path, rows: list[dict[str, str]]) -> Path:
-    (folder / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return folder / "all.jsonl"
-
-
-def files_of_many_kinds(folder: Path, rows: list[dict[str, str]]) -> Path:
-    (folder / "parts").mkdir()
-    with gzip.open(folder / "parts/1.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows[:7])
-    pq.write_table(pa.Table.from_pylist(rows[7:90]), folder / "parts/2.parquet", row_group_size=10)
-    one_file(folder / "parts", rows[90:]).rename(folder / "parts/3.jsonl")
-    return folder / "parts"
-
-
-def a_file_each(folder: Path, rows: list[dict[str, str]]) -> Path:
-    (folder / "single").mkdir()
-    for number, row in enumerate(rows):
-        one_file(folder / "single", [row]).rename(folder / f"single/{number:03}.jsonl")
-    return folder / "single"
-
-
-def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Where rows have ids of their own; else they are named after their file, and ids decide who is held out."""
-    rows = [{"id": text_id, "text": text} for text_id, text in tiny.rows("general", 120)]
-    layouts: list[Callable[[Path, list[dict[str, str]]], Path]] = [one_file, files_of_many_kinds, a_file_each]
-    contents = []
-    for layout in layouts:
-        corpus = Corpus(path=str(layout(tmp_path, rows)), columns={"id": "id"})
-        raw = tmp_path / f"raw-{layout.__name__}"
-        raw.mkdir()
-        collect_corpus(corpus, raw)
-        write(tmp_path / "tokenized" / "general", texts_of(raw / "text.parquet"), tiny.tokenizer(), 32)
-        contents.append(tiny.folder_bytes(tmp_path / "tokenized"))
-    assert contents[0] == contents[1] == contents[2]
-
-
 # ---- held out, and replayed
 
 
-@pytest.mark.parametrize("fraction", [0.0, 0.02, 0.5])
-def test_the_held_out_share(fraction: float) -> None:
-    held = [number for number in range(50_000) if is_heldout(f"text-{number}", fraction)]
-    low, high = binom.ppf([1e-6, 1 - 1e-6], 50_000, fraction)
-    assert low <= len(held) <= high
-
-
-def test_who_is_held_out_does_not_depend_on_the_rest() -> None:
-    """Chosen by the id alone; a larger share holds out the same texts and more."""
-    ids = [f"text-{number}" for number in range(2_000)]
-    small, large = ({text for text in ids if is_heldout(text, fraction)} for fraction in (0.02, 0.1))
-    assert small < large
-    assert sorted(small)[:3] == ["text-1020", "text-1048", "text-1066"], "on every machine and in every version"
+def test_who_is_held_out() -> None:
+    """A share of the texts, chosen by the id alone; a larger share holds out the same texts and more."""
+    ids = [f"text-{number}" for number in range(50_000)]
+    fractions = (0.0, 0.02, 0.1, 0.5)
+    held = [{text_id for text_id in ids if is_heldout(text_id, fraction)} for fraction in fractions]
+    for fraction, some in zip(fractions, held, strict=True):
+        low, high = binom.ppf([1e-6, 1 - 1e-6], len(ids), fraction)
+        assert low <= len(some) <= high
+    assert held[0] < held[1] < held[2] < held[3]
+    first = sorted(text_id for text_id in held[1] if len(text_id) == len("text-1020"))[:3]
+    assert first == ["text-1020", "text-1048", "text-1066"], "on every machine and in every version"
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
@@ -223,7 +174,7 @@ def test_corpora_of_different_tokenizers_are_not_mixed(tmp_path: Path) -> None:
 WRITING = """
 import random, resource, sys
 from pathlib import Path
-from adaptbert.text.token_store import write
+from adaptbert.text.token_writer import write
 from tests.support import tiny
 
 def rows(count):
@@ -255,18 +206,9 @@ print(2 * corpus.tokens // limit, tokens // 8192)
 def printed(folder: Path, code: str, *arguments: str) -> list[int]:
     """The numbers that a program of its own prints."""
     (folder / "program.py").write_text(code, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(folder / "program.py"), *arguments],
-        env={
-            "PYTHONPATH": str(ROOT),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "TOKENIZERS_PARALLELISM": "false",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    command = [sys.executable, str(folder / "program.py"), *arguments]
+    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT), **alone}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return [int(number) for number in done.stdout.split()]
 

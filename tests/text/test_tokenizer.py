@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, BertTokenizer
 
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.errors import BadData
@@ -30,12 +30,16 @@ def train(lowercase: bool = True, size: int = 220) -> Tokenizer:
     return Tokenizer.train(lambda: texts, Vocabulary(vocabulary_size=size, lowercase=lowercase, min_frequency=1))
 
 
-def test_the_vocabulary_has_the_specials_first_and_at_most_the_configured_size() -> None:
-    trained = train(size=200)
+def test_the_vocabulary() -> None:
+    """The specials first, at most the configured size; the same whether letters are large or small."""
+    trained, cased = train(size=200), train(lowercase=False)
     assert trained.tokens[:5] == SPECIALS
     assert (trained.pad, trained.unknown, trained.cls, trained.sep, trained.mask) == (0, 1, 2, 3, 4)
     assert trained.size <= 200
     assert len(trained.replacements) == trained.size - 5
+    for upper in ("SHAPE", "ISTANBUL"):  # independent of the locale
+        assert trained.encode([upper])[0].ids == trained.encode([upper.lower()])[0].ids
+        assert cased.encode([upper])[0].ids != cased.encode([upper.lower()])[0].ids
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -60,7 +64,7 @@ from pathlib import Path
 from adaptbert.text.tokenizer import Tokenizer
 opened = Tokenizer.load(Path(sys.argv[1])).hugging_face
 assert "torch" not in sys.modules
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, BertTokenizer
 auto = AutoTokenizer.from_pretrained(sys.argv[1])
 assert type(opened) is type(auto)
 assert opened.backend_tokenizer.to_str() == auto.backend_tokenizer.to_str()
@@ -85,31 +89,14 @@ def test_special_tokens_in_a_text_are_text(tmp_path: Path, source: str) -> None:
         assert set(words.word_ids) == {0, 1, 2}
 
 
-def test_lower_casing() -> None:
-    lower, cased = train(True), train(False)
-    assert lower.encode(["SHAPE"])[0].ids == lower.encode(["shape"])[0].ids
-    assert cased.encode(["SHAPE"])[0].ids != cased.encode(["shape"])[0].ids
-    assert lower.encode(["ISTANBUL"])[0].ids == lower.encode(["istanbul"])[0].ids, "independent of the locale"
-
-
-def test_the_fingerprint_changes_with_the_vocabulary_and_with_the_case_rule(tmp_path: Path) -> None:
+def test_the_fingerprint_is_that_of_the_vocabulary_and_the_case_rule() -> None:
     trained = train()
-    trained.save(tmp_path / "same")
     vocabulary = {token: number for number, token in enumerate(trained.tokens)}
-    swapped = dict(vocabulary)
-    swapped[trained.tokens[10]], swapped[trained.tokens[11]] = 11, 10
-
-    from transformers import BertTokenizer
-
-    others = {
-        "smaller": train(size=180),
-        "swapped": Tokenizer(BertTokenizer(vocab=swapped, do_lower_case=True)),
-        "cased": Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=False)),
-    }
-    prints = [trained.fingerprint, *(other.fingerprint for other in others.values())]
-    assert len(set(prints)) == len(prints), dict(zip(["made", *others], prints, strict=True))
-    assert Tokenizer.load(tmp_path / "same").fingerprint == trained.fingerprint
-    assert Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=True)).fingerprint == trained.fingerprint
+    swapped = vocabulary | {trained.tokens[10]: 11, trained.tokens[11]: 10}
+    made = [(vocabulary, True), (swapped, True), (vocabulary, False)]
+    same, *others = (Tokenizer(BertTokenizer(vocab=tokens, do_lower_case=lower)) for tokens, lower in made)
+    assert same.fingerprint == trained.fingerprint
+    assert len({each.fingerprint for each in (trained, train(size=180), *others)}) == 4
 
 
 OTHER_KIND = """{"version": "1.0", "model": {"type": "BPE", "vocab": {"<unk>": 0, "a": 1}, "merges": []}, \

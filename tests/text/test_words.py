@@ -9,7 +9,8 @@ import rjieba
 
 from adaptbert.config.schema.text import Segmentation
 from adaptbert.errors import BadData, Several
-from adaptbert.text.token_store import TokenizedCorpus, write
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Entry, Segmenter, read_dictionary
 from tests.support import chinese

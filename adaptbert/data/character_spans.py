@@ -1,0 +1,123 @@
+"""Labels of a text that mark its characters -> the values of a row: for spans, words with BIO tags.
+
+Words do not depend on the spans, so that training, evaluation and prediction see the same words. Hidden characters are
+removed first, as validation does: a soft hyphen separates no words. Words are runs of letters and digits; every other
+visible character, and every character of Chinese or Japanese, is a word. Marks belong to the character before them,
+white space to no word. A row with a span that begins or ends inside a word is rejected, not adjusted. White space and
+hidden characters at the ends of a span are ignored.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+from unicodedata import category
+
+from adaptbert.codes import Code
+from adaptbert.data import scripts
+from adaptbert.data.cleaning import clean, moved_back
+from adaptbert.data.layout import Layout
+from adaptbert.data.rows import BadRow, Row, SourceFile
+from adaptbert.data.tag_schemes import tags
+
+_JOINERS = "\u200c\u200d"
+_ALONE = re.compile(f"[{scripts.KANA}{scripts.CHINESE}]")
+
+
+class CharacterSpan(NamedTuple):
+    """A marked part of a text: text[first:end], in Unicode code points."""
+
+    first: int
+    end: int
+    kind: str
+
+
+def annotated(file: SourceFile, row: Row, marks: Any, span: Callable[[str, Any], CharacterSpan]) -> Row:
+    """The row with what its text is marked with: its label or labels; or for spans its words and their tags.
+
+    Args:
+        marks: labels, or a list of spans.
+        span: reads one; raises BadRow.
+    """
+    layout = file.layout
+    output = file.columns[layout.output.column]
+    try:
+        if not layout.is_tagged:
+            return row._replace(values={**row.values, output: _labels(marks, layout)})
+        tokens = file.columns["tokens"]
+        text = row.values.get(tokens)
+        if not isinstance(text, str) or not isinstance(marks, list):
+            raise BadRow(Code.COLUMNS, "no text, or no list of spans")
+        words_of_text, tags_of_words = tagged(text, [span(text, mark) for mark in marks])
+        return row._replace(values={**row.values, tokens: words_of_text, output: tags_of_words})
+    except BadRow as bad:
+        return row._replace(problem=bad.problem)
+
+
+def _labels(marks: Any, layout: Layout) -> Any:
+    """A list for several labels, else the only label."""
+    if layout.output.cell == "texts" or not isinstance(marks, list):
+        return marks
+    if len(marks) > 1:
+        raise BadRow(Code.BAD_LABEL, f"{len(marks)} labels where the target '{layout.target}' takes one")
+    return marks[0] if marks else None
+
+
+def tagged(text: str, spans: Iterable[CharacterSpan]) -> tuple[list[str], list[str]]:
+    """The words of the text and their BIO tags; the same span twice counts once.
+
+    Raises:
+        BadRow: a span lies outside of the text, or cuts a word; or two overlap.
+    """
+    ordered = sorted(set(spans))
+    if any(not 0 <= span.first < span.end <= len(text) for span in ordered):
+        raise BadRow(Code.OFFSETS, "a span lies outside its text, or is empty")
+    if any(before.end > after.first for before, after in pairwise(ordered)):
+        raise BadRow(Code.OFFSETS, "spans overlap: flat tagging cannot hold them", "keep one of the two")
+    tokens, places = words(text)
+    word_spans = []
+    for span in ordered:
+        inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
+        if not inside:
+            raise BadRow(Code.OFFSETS, "a span holds no word")
+        if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
+            raise BadRow(Code.OFFSETS, "a span begins or ends inside a word")
+        word_spans.append((inside[0], inside[-1] + 1, span.kind))
+    return tokens, tags(word_spans, len(tokens), "bio")
+
+
+def words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words of the cleaned text, and the range (first, last + 1) of each in the original text."""
+    cleaned = clean(text)[0]
+    ranges = _runs(cleaned)
+    return [cleaned[first:end] for first, end in ranges], moved_back(text, ranges)
+
+
+def _runs(text: str) -> list[tuple[int, int]]:
+    """First and last + 1 character of each word of a clean text."""
+    runs: list[tuple[int, int]] = []
+    before: _Kind = "nothing"
+    for place, character in enumerate(text):
+        kind = _kind(character)
+        continues = kind == before == "word" or (kind == "mark" and before != "nothing")
+        if continues:
+            runs[-1] = (runs[-1][0], place + 1)
+        elif kind != "nothing":
+            runs.append((place, place + 1))
+        before = before if continues else kind
+    return runs
+
+
+_Kind = Literal["nothing", "word", "mark", "alone"]
+"""White space; a letter or digit; accents, vowel signs and the joiners of emoji; a word by itself."""
+
+
+@cache
+def _kind(character: str) -> _Kind:
+    group = category(character)[0]
+    if character.isspace():
+        return "nothing"
+    if group == "M" or character in _JOINERS:
+        return "mark"
+    return "word" if group in "LN" and not _ALONE.match(character) else "alone"
