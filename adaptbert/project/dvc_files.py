@@ -12,7 +12,6 @@ import fcntl
 import json
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from adaptbert.codes import Code
-from adaptbert.core.files import atomic_write
 from adaptbert.core.processes import has_ended
+from adaptbert.project.editing import committed, write
 from adaptbert.runtime.locks import ROOT, Busy
 
 LOCK = Path("dvc.lock")
@@ -70,30 +69,22 @@ def _mend_lock() -> Iterator[str]:
     content = LOCK.read_bytes()
     if is_whole(LOCK):
         if not (BACKUP.is_file() and BACKUP.read_bytes() == content):
-            _replace(BACKUP, content)
+            write(BACKUP, content)
         return
     if _NOT_OF_A_KILL.search(content.decode(errors="replace")):
         return
     damaged = ROOT / f"dvc.lock.damaged-{sha256(content).hexdigest()[:8]}"  # beside earlier ones
-    _replace(damaged, content)
+    write(damaged, content)
     if BACKUP.is_file() and is_whole(BACKUP):
-        _replace(LOCK, BACKUP.read_bytes())
+        write(LOCK, BACKUP.read_bytes())
         done = "that of the last check is back"
-    elif committed := _committed():
-        _replace(LOCK, committed)
+    elif before := committed(LOCK):
+        write(LOCK, before)
         done = "that of git's last commit is back"
     else:
         LOCK.unlink()
         done = "it is written anew"
     yield f"{LOCK} is damaged or cut short: {done}; DVC takes what else it can from its run cache (it was {damaged})"
-
-
-def _committed() -> bytes:
-    """dvc.lock as git's last commit has it; empty without git, or where it is not committed."""
-    try:
-        return subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return b""
 
 
 def is_whole(path: Path) -> bool:
@@ -146,7 +137,7 @@ def _mend_marks() -> Iterator[str]:
             yield f"{path} cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
             return
         if alive != {"write": write, "read": read}:
-            _replace(path, json.dumps(alive).encode())
+            write(path, json.dumps(alive).encode())
 
 
 def _remove_temporaries() -> Iterator[str]:
@@ -170,8 +161,3 @@ def _held(lock: Path) -> Iterator[bool]:
             yield False
         else:
             yield True
-
-
-def _replace(target: Path, content: bytes) -> None:
-    with atomic_write(target) as part:
-        part.write_bytes(content)
