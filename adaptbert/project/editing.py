@@ -79,7 +79,7 @@ def added(
         BadParams: the file would say something else, as with an anchor that stands for several places.
     """
     yaml, before = _round_trip(), file.read_bytes()
-    content = mapping = yaml.load(before.decode("utf-8-sig"))
+    content = mapping = yaml.load(before.decode("utf-8-sig").replace("\r\n", "\n"))
     for key in keys[:-1]:
         mapping = mapping[key]
     _append(mapping, keys[-1], _laid_out(values))
@@ -120,11 +120,14 @@ def _dumped(yaml: "YAML", content: Any) -> str:
 def _laid_out(values: Any, *, is_entry: bool = True) -> Any:
     """An entry with a line for each of its values, which have one line each."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
+    from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
     if isinstance(values, Mapping):
         laid_out: Any = CommentedMap({key: _laid_out(value, is_entry=False) for key, value in values.items()})
     elif isinstance(values, list):
-        laid_out = CommentedSeq(values)
+        laid_out = CommentedSeq([_laid_out(value, is_entry=False) for value in values])
+    elif isinstance(values, str) and values.startswith("?"):  # ruamel writes it without quotes, and reads it as a key
+        return SingleQuotedScalarString(values)
     else:
         return values
     if not is_entry or not values:
