@@ -20,7 +20,7 @@ from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import has_ended
-from adaptbert.project.editing import committed, write
+from adaptbert.project import editing
 from adaptbert.runtime.locks import ROOT, Busy
 
 LOCK = Path("dvc.lock")
@@ -69,17 +69,17 @@ def _mend_lock() -> Iterator[str]:
     content = LOCK.read_bytes()
     if is_whole(LOCK):
         if not (BACKUP.is_file() and BACKUP.read_bytes() == content):
-            write(BACKUP, content)
+            editing.write(BACKUP, content)
         return
     if _NOT_OF_A_KILL.search(content.decode(errors="replace")):
         return
     damaged = ROOT / f"dvc.lock.damaged-{sha256(content).hexdigest()[:8]}"  # beside earlier ones
-    write(damaged, content)
+    editing.write(damaged, content)
     if BACKUP.is_file() and is_whole(BACKUP):
-        write(LOCK, BACKUP.read_bytes())
+        editing.write(LOCK, BACKUP.read_bytes())
         done = "that of the last check is back"
-    elif before := committed(LOCK):
-        write(LOCK, before)
+    elif before := editing.committed(LOCK):
+        editing.write(LOCK, before)
         done = "that of git's last commit is back"
     else:
         LOCK.unlink()
@@ -137,7 +137,7 @@ def _mend_marks() -> Iterator[str]:
             yield f"{path} cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
             return
         if alive != {"write": write, "read": read}:
-            write(path, json.dumps(alive).encode())
+            editing.write(path, json.dumps(alive).encode())
 
 
 def _remove_temporaries() -> Iterator[str]:

@@ -15,7 +15,7 @@ import pytest
 from adaptbert.core.processes import cores
 from flows.devices import cuda_ids
 from tests.support.project import alive, free_port, stopped_at_the_end, wait_until
-from tests.support.toy_flow import TOY_STAGE_ENTRY, Toy, served
+from tests.support.toy_flow import Toy, entry, pipeline, served
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_runs_without_a_server(toy: Toy) -> None:
     if not cuda_ids():
         begins = [toy.moment(stage, "begin") for stage in ("left", "right")]
         assert max(begins) < min(toy.moment(stage, "end") for stage in ("left", "right")), "side by side"
-    assert (toy.root / "left.threads").read_text() == str(max(1, cores() // 2))
+    assert toy.mark("left", "threads") == str(max(1, cores() // 2))
 
 
 @pytest.mark.slow
@@ -192,11 +192,11 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
         flow_run = re.search(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", submitted)
         assert flow_run is not None, submitted
         wait_until(lambda: toy.began("start"), 60)
-        pid = int((toy.root / "start.pid").read_text())
+        pid = int(toy.mark("start", "pid"))
         assert alive(pid)
         assert toy.run("prefect", "flow-run", "cancel", flow_run[0]).returncode == 0
         wait_until(lambda: not alive(pid), 30)
-        assert not (toy.root / "start.end").exists()
+        assert not (toy.marks / "start.end").exists()
 
 
 FOUR = ("a", "b", "c", "d")
@@ -210,22 +210,14 @@ class cuda:
 
 def test_stages_side_by_side_have_devices_of_their_own(tmp_path: Path) -> None:
     """Four stages on four slots; torch is made to say that there are four devices."""
-    stages = [
-        *((name, "toy.py", "true") for name in FOUR),
-        ("together", ", ".join(f"{name}.txt" for name in FOUR), "false"),
-    ]
-    entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind="outs", out=f"{name}.txt", gpu=gpu, option="cache: false")
-        for name, deps, gpu in stages
-    )
-    with served(tmp_path / "toy", tmp_path / "home") as toy:
-        (toy.root / "dvc.yaml").write_text("vars:\n  - toy.yaml\nstages:" + "".join(entries))
+    graph = pipeline(*(entry(name, gpu=True) for name in FOUR), entry("together", *(f"{name}.txt" for name in FOUR)))
+    with served(tmp_path / "toy", tmp_path / "home", graph) as toy:
         (toy.root / "torch.py").write_text(PRETENDED_TORCH)
         toy.order(**dict.fromkeys(FOUR, (2.0, 0)), together=(0.1, 0))
         assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "4").returncode == 0
         done = toy.run("flows.recipe", "--until", "together", "--jobs", "4")
         assert done.returncode == 0, done.stdout
-        assert {(toy.root / f"{stage}.devices").read_text() for stage in FOUR} == {"0", "1", "2", "3"}
+        assert {toy.mark(name, "devices") for name in FOUR} == {"0", "1", "2", "3"}
 
 
 # Signals to a flow that somebody started in a terminal: what runs ends, nothing new starts, no slot stays taken.
@@ -244,7 +236,7 @@ def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy, stage: str) -> Non
     alone = toy.without_server()
     with stopped_at_the_end(alone.start("flows.recipe")) as flow:
         wait_until(lambda: toy.began(stage), 60)
-        pid = int((toy.root / f"{stage}.pid").read_text())
+        pid = int(toy.mark(stage, "pid"))
         os.killpg(flow.pid, signal.SIGINT)
         assert flow.wait(60) == 75
     printed = alone.log_file("flows.recipe").read_text()
@@ -287,7 +279,7 @@ def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy) -> None:
     wait_until(lambda: not any(process.is_running() for process in others), 30)
     assert AGAIN in log.read_text()
     assert "Traceback" not in log.read_text()
-    assert not (toy.root / "left.end").exists()
+    assert not (toy.marks / "left.end").exists()
 
 
 def has_child(pid: int, *words: str) -> bool:

@@ -1,6 +1,5 @@
 """adaptbert plan and check, as a user calls them: params.yaml, plan.json, and the files that are named."""
 
-import json
 from pathlib import Path
 
 from adaptbert.config import load as params
@@ -73,22 +72,6 @@ def test_check_prints_the_notices(project: Path) -> None:
     assert (done.exit_code, printed, len(printed)) == (0, expected, 4)
     assert "climb cannot have a verdict, because general pre-training is done once for each base" in printed[-1]
     assert last.endswith("the rows that were read of the files that it names are valid")
-
-
-def test_check_looks_for_the_files(project: Path) -> None:
-    """All of them, with the key; DVC would name the first one it misses."""
-    document = params.read(project / "params.yaml")
-    document["corpora"]["domain"] = {"path": "~/posts"}
-    document["corpora"]["general"] = {"path": "sets/my text.csv"}
-    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    done = run("check")
-    assert (done.exit_code, [line.partition("\n")[0] for line in messages_in(done.stderr)]) == (
-        65,
-        [
-            "error: AB-050 params.yaml: corpora.general.path: sets/my text.csv: no such file",
-            "AB-050 params.yaml: corpora.domain.path: ~/posts: ~ is not expanded",
-        ],
-    )
 
 
 def test_each_base_may_have_a_dictionary_of_its_own(project: Path) -> None:

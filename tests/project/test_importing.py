@@ -14,7 +14,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.project.importing import name_of
 from adaptbert.text.tokenizer import Tokenizer
@@ -131,9 +130,8 @@ def test_a_checkpoint_of_this_project_keeps_its_card() -> None:
 
 def test_an_archive_of_2019() -> None:
     """HFL's: bert_config.json, in which no kind of model is named."""
-    config = {name: value for name, value in read_json(Path(CONFIG)).items() if name != "model_type"}
-    Path(CONFIG).unlink()
-    Path("source/bert_config.json").write_text(json.dumps({**config, "architectures": None}))
+    config(model_type=None, architectures=None)()
+    Path(CONFIG).rename("source/bert_config.json")
     brought("source")
     assert public.same_encoder()
 
@@ -156,43 +154,82 @@ def test_what_stands_beside_the_tensors_is_no_hindrance(legacy: bool) -> None:
     assert "in the weights but not used: epoch, words\n" in brought("source")
 
 
-# ---- weights that are refused
+# ---- what is refused
+
+Act = Callable[[], object]
 
 
-def with_(**tensors: Any) -> State:
-    """The weights of a BERT, some of them others."""
-    return {**whole(), **tensors}
+def weights(*, only: Any = None, **tensors: Any) -> Act:
+    """A pickle of a BERT of which some tensors are others; or of something else."""
+    return lambda: save({**whole(), **tensors} if only is None else only)
 
 
-def of_type(*types: torch.dtype) -> State:
+def of_type(*types: torch.dtype) -> Act:
     """All weights in a type, the query in the last one."""
-    return {name: value.to(types[-1] if name == QUERY else types[0]) for name, value in whole().items()}
+    return weights(**{name: value.to(types[-1] if name == QUERY else types[0]) for name, value in whole().items()})
 
 
-NONE_OF_THIS_BERT: list[tuple[Any, str]] = [
-    (with_(**{QUERY: torch.ones(32, 31)}), f"{DISAGREE}{QUERY}\n"),
-    (with_(**{QUERY: torch.ones(1).expand(10**9, 32)}), f"{DISAGREE}{QUERY}\n"),
-    (with_(**{QUERY: torch.ones(10, 10).to_sparse()}), f"AB-132 {BIN}: {QUERY} is no plain tensor of floating-point"),
-    (with_(**{QUERY: torch.ones(32, 32).int()}), f"AB-132 {BIN}: {QUERY} holds int32: the weights are quantized\n"),
-    (with_(**{QUERY: torch.full((32, 32), torch.nan)}), f"AB-124 {BIN}: {QUERY} holds NaN or Inf\n"),
-    (with_(**{"bert.adapter.weight": torch.ones(3)}), f"{DISAGREE}bert.adapter.weight\n"),
-    (with_(**{"cls.predictions.bias": torch.ones(151)}), f"{DISAGREE}cls.predictions."),
-    (with_(**{"bert.pooler.dense.weight": torch.ones(32, 31)}), f"{DISAGREE}bert.pooler.dense.weight\n"),
-    (with_(args=Namespace(lr=1)), f"AB-119 {BIN}: the pickle holds more than tensors, it names argparse.Namespace"),
-    (public.without(QUERY)(whole()), f"{DISAGREE}{QUERY}\n"),
-    ({public.DECODER: whole()[public.DECODER]}, f"{DISAGREE}bert.embeddings."),
-    (of_type(torch.float8_e4m3fn, torch.float8_e5m2), f"AB-132 {BIN}: bert.embeddings.word_embeddings.weight holds f"),
-    (of_type(torch.int8), f"AB-132 {BIN}: bert.embeddings.word_embeddings.weight holds int8: the weights are quant"),
-    ({"model": {}, "epoch": 3}, f"AB-132 {BIN}: holds no tensors by name; found a dict\n  take the file of the model"),
-    ({"state_dict": {"a": torch.ones(2)}}, f"AB-132 {BIN}: holds no tensors by name; found a dict with state_dict in"),
-    ([torch.ones(2)], f"AB-132 {BIN}: holds no tensors by name; found a list\n"),
+def config(**changes: Any) -> Act:
+    """Other values in config.json; None: a key that is not there."""
+    values = {name: value for name, value in {**CONFIG_OF_A_BERT, **changes}.items() if value is not None}
+    return lambda: Path(CONFIG).write_text(json.dumps(values))
+
+
+def gone(name: str, beside: str = "") -> Act:
+    """A file is missing, and another one there."""
+    return lambda: (Path(name).unlink(), Path("source", beside).touch())
+
+
+CONFIG_OF_A_BERT = public.MODEL.config.to_dict()
+OTHER = "which is another architecture than BERT\n  take a BERT; by their config.json, MacBERT and the Chinese RoBERTa"
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 409\n"
+NOT_READ = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
+PART = "model-00001-of-00003.safetensors"
+POINTER = "a pointer of Git LFS, not the weights themselves\n  run `git lfs pull`"
+REFUSED: list[tuple[Act, str]] = [
+    # weights of another model
+    (weights(**{QUERY: torch.ones(32, 31)}), f"{DISAGREE}{QUERY}\n"),
+    (weights(**{QUERY: torch.ones(1).expand(10**9, 32)}), f"{DISAGREE}{QUERY}\n"),
+    (weights(**{QUERY: torch.ones(10, 10).to_sparse()}), f"AB-132 {BIN}: {QUERY} is no plain tensor of floating-point"),
+    (weights(**{QUERY: torch.ones(32, 32).int()}), f"AB-132 {BIN}: {QUERY} holds int32: the weights are quantized\n"),
+    (weights(**{QUERY: torch.full((32, 32), torch.nan)}), f"AB-124 {BIN}: {QUERY} holds NaN or Inf\n"),
+    (weights(**{"bert.adapter.weight": torch.ones(3)}), f"{DISAGREE}bert.adapter.weight\n"),
+    (weights(**{"cls.predictions.bias": torch.ones(151)}), f"{DISAGREE}cls.predictions."),
+    (weights(**{"bert.pooler.dense.weight": torch.ones(32, 31)}), f"{DISAGREE}bert.pooler.dense.weight\n"),
+    (weights(only=public.without(QUERY)(whole())), f"{DISAGREE}{QUERY}\n"),
+    (weights(only={public.DECODER: whole()[public.DECODER]}), f"{DISAGREE}bert.embeddings."),
+    (of_type(torch.float8_e4m3fn, torch.float8_e5m2), f"AB-132 {BIN}: bert.embeddings.word_embeddings.weight holds "),
+    (of_type(torch.int8), f"AB-132 {BIN}: bert.embeddings.word_embeddings.weight holds int8: the weights are quan"),
+    # files that hold something else
+    (weights(args=Namespace(lr=1)), f"AB-119 {BIN}: the pickle holds more than tensors, it names argparse.Namespace"),
+    (weights(only={"model": {}, "epoch": 3}), f"AB-132 {BIN}: holds no tensors by name; found a dict\n  take the fi"),
+    (weights(only={"state_dict": {"a": torch.ones(2)}}), f"AB-132 {BIN}: holds no tensors by name; found a dict with"),
+    (weights(only=[torch.ones(2)]), f"AB-132 {BIN}: holds no tensors by name; found a list\n"),
+    (lambda: Path(BIN).write_text(LFS), f"AB-124 {BIN}: {POINTER}"),
+    (lambda: SAFE.write_text(LFS), f"AB-124 {SAFE}: {POINTER}"),
+    # another config
+    (config(hidden_size=64), f"{DISAGREE}bert.embeddings.LayerNorm.bias, "),
+    (config(vocab_size=149), "AB-129 source: tokenizer 150 tokens, embeddings 149\n"),
+    (config(hidden_size="32"), "AB-124 source/config.json: hidden_size: "),
+    (config(hidden_act="gelo"), "AB-124 source: config.json cannot be used: KeyError: "),
+    (lambda: Path(CONFIG).write_text("{"), "AB-124 source/config.json: not a JSON object\n"),
+    (config(model_type="roberta"), f"AB-132 source/config.json: a model of the kind roberta, {OTHER}"),
+    (config(model_type=None, architectures=["RobertaForMaskedLM"]), f"AB-132 {CONFIG}: a model of the kind Rob"),
+    # files that are missing, or something else
+    (gone(CONFIG), "AB-128 source: no config.json: not a Hugging Face folder\n  there are pytorch_model.bin, vocab.t"),
+    (gone(VOCABULARY), "AB-128 source: no tokenizer: neither tokenizer.json nor vocab.txt\n  there are config.json"),
+    (gone(BIN, "tf_model.h5"), f"AB-124 source: no weights of torch: {NOT_READ}\n  there are config.json, tf_model."),
+    (gone(BIN, PART), f"AB-124 source: weights in several parts ({PART}) are not read\n  load the model, write it as"),
+    *((lambda name=name: (Path(name).unlink(), Path(name).mkdir()), f"AB-050 {name}: not a file\n  copy the whole ")
+      for name in (BIN, CONFIG, VOCABULARY)),
+    (lambda: (Path(BIN).unlink(), Path(BIN).symlink_to("nowhere")), f"AB-050 {BIN}: not a file\n"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "words"), NONE_OF_THIS_BERT, ids=range(len(NONE_OF_THIS_BERT)))
-def test_a_file_that_is_none_of_this_bert(content: Any, words: str) -> None:
-    save(content)
-    assert refused().startswith(words)
+@pytest.mark.parametrize(("change", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_no_bert_is_refused(change: Act, words: str) -> None:
+    change()
+    assert refused("./source").startswith(words)
 
 
 def test_safetensors_are_held_as_pickles_are() -> None:
@@ -242,14 +279,6 @@ def test_a_pickle_that_is_cut(share: float, legacy: bool) -> None:
     assert message.startswith(f"AB-124 {BIN}: cannot be read: ")
     assert message.endswith("\n  copy the whole checkpoint again")
     assert "weights_only" not in message
-
-
-@pytest.mark.parametrize("name", [BIN, str(SAFE)])
-def test_a_pointer_of_git_lfs(name: str) -> None:
-    Path(name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 409\n")
-    assert refused().startswith(
-        f"AB-124 {name}: a pointer of Git LFS, not the weights themselves\n  run `git lfs pull`"
-    )
 
 
 # ---- what it is pointed at
@@ -320,65 +349,6 @@ def test_a_model_of_the_hub(source: Path) -> None:
     assert not Path("ran").exists()
 
 
-OTHER = "which is another architecture than BERT\n  take a BERT; by their config.json, MacBERT and the Chinese RoBERTa"
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"hidden_size": 64}, "AB-132 source: weights and config.json disagree: bert.embeddings.LayerNorm.bias, "),
-        ({"vocab_size": 149}, "AB-129 source: tokenizer 150 tokens, embeddings 149\n"),
-        ({"hidden_size": "32"}, "AB-124 source/config.json: hidden_size: "),
-        ({"hidden_act": "gelo"}, "AB-124 source: config.json cannot be used: KeyError: "),
-        ("{", "AB-124 source/config.json: not a JSON object\n"),
-        ({"model_type": "roberta"}, f"AB-132 source/config.json: a model of the kind roberta, {OTHER}"),
-        (
-            {"model_type": None, "architectures": ["RobertaForMaskedLM"]},
-            f"AB-132 source/config.json: a model of the kind RobertaForMaskedLM, {OTHER}",
-        ),
-    ],
-)
-def test_a_config_of_another_model(changes: dict[str, Any] | str, words: str) -> None:
-    config = {**read_json(Path(CONFIG)), **(changes if isinstance(changes, dict) else {})}
-    text = json.dumps({name: value for name, value in config.items() if value is not None})
-    Path(CONFIG).write_text(text if isinstance(changes, dict) else changes)
-    assert refused("./source").startswith(words)
-
-
-@pytest.mark.parametrize(
-    ("missing", "beside", "words"),
-    [
-        (CONFIG, None, "AB-128 source: no config.json: not a Hugging Face folder\n  there are pytorch_model.bin, v"),
-        (VOCABULARY, None, "AB-128 source: no tokenizer: neither tokenizer.json nor vocab.txt\n  there are config.js"),
-        (
-            BIN, "tf_model.h5",
-            "AB-124 source: no weights of torch: neither model.safetensors nor pytorch_model.bin (those of TensorFlow "
-            "or Flax are not read)\n  there are config.json, tf_model.h5, vocab.txt",
-        ),
-        (
-            BIN, "model-00001-of-00003.safetensors",
-            "AB-124 source: weights in several parts (model-00001-of-00003.safetensors) are not read\n"
-            '  load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100G',
-        ),
-    ],
-)  # fmt: skip
-def test_a_file_that_is_missing(missing: str, beside: str | None, words: str) -> None:
-    Path(missing).unlink()
-    if beside:
-        Path("source", beside).touch()
-    assert refused().startswith(words)
-
-
-@pytest.mark.parametrize("name", [BIN, CONFIG, VOCABULARY])
-def test_something_else_in_place_of_a_file(name: str) -> None:
-    Path(name).unlink()
-    Path(name).mkdir()
-    assert refused() == f"AB-050 {name}: not a file\n  copy the whole checkpoint again"
-    Path(name).rmdir()
-    Path(name).symlink_to("nowhere")
-    assert refused().startswith(f"AB-050 {name}: not a file\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -397,8 +367,7 @@ def test_names_and_options(arguments: list[str], code: int, words: str) -> None:
 
 def test_not_in_a_project() -> None:
     Path("params.yaml").unlink()
-    words = ": no params.yaml: not the folder of the project\n  change to the folder of the project"
-    assert refused(code=78).endswith(words)
+    assert ": no params.yaml: not the folder of the project\n  change to the folder of" in refused(code=78)
 
 
 # ---- the tokenizer: lower-casing as its source says
