@@ -39,8 +39,6 @@ def use(
     from adaptbert.project import own_data, presets
 
     with user_errors():
-        if data is not None:
-            own_data.check_folder(data)
         if preset is not None:
             for line in presets.use(preset, data, force=force):
                 print(line, flush=True)

@@ -56,21 +56,17 @@ class CopySummary:
         return summary
 
 
-def check_folder(folder: Path) -> None:
-    """Raise BadData where it is not a folder."""
+def bring_folder(folder: Path, *, force: bool) -> CopySummary:
+    """Copy the data files at the top of `folder` into data/own, see `bring`.
+
+    Raises:
+        BadData: no such folder; a file cannot be read or would overwrite another one, or there is none.
+    """
     if folder.is_file():
         remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
         raise BadData(Code.FILE, f"--data {folder}", "is a file, not a folder", remedy)
     if not folder.is_dir():
         raise BadData(Code.FILE, f"--data {folder}", "no such folder", "give the folder that holds your files")
-
-
-def bring_folder(folder: Path, *, force: bool) -> CopySummary:
-    """Copy the data files at the top of `folder` into data/own, see `bring`.
-
-    Raises:
-        BadData: a file cannot be read or would overwrite another one, or there is none.
-    """
     files, left_out, failures = list[Path](), list[str](), list[UserError]()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.suffix == ".dvc":

@@ -117,11 +117,10 @@ def test_cells_on_machines_of_a_cluster(far: Far) -> None:
         assert again.returncode == 0, again.stdout
         assert "4 of 4 stages are up to date" in again.stdout
         far.order(left=(0.2, 65))
-        failed = far.run("flows.recipe", "--until", "left", "--cluster", "ray", timeout=300)
-    assert failed.returncode == 65, failed.stdout
-    assert "left: exited with 65" in failed.stdout
-    assert "error: the reason" in failed.stdout
-    assert "Retry" not in failed.stdout
+        failed = far.flow("--until", "left", "--cluster", "ray", code=65, timeout=300)
+    assert "left: exited with 65" in failed
+    assert "error: the reason" in failed
+    assert "Retry" not in failed
 
 
 @pytest.mark.slow
@@ -170,9 +169,7 @@ def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> Non
         assert ran.returncode == 0, ran.stdout
         judge(far, ran.stdout)
         far.order(left=(0.2, 65))
-        failed = far.run("flows.recipe", "--until", "left", "--cluster", "prefect", timeout=300)
-    assert failed.returncode == 65, failed.stdout
-    assert "error: the reason" in failed.stdout
+        assert "error: the reason" in far.flow("--until", "left", "--cluster", "prefect", code=65, timeout=300)
 
 
 def prefect_lines() -> list[str]:

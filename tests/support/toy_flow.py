@@ -99,6 +99,12 @@ class Toy(Project):
             for mark in self.marks.glob(f"*.{kind}"):
                 mark.unlink()
 
+    def flow(self, *arguments: str, code: int = 0, timeout: float = 120) -> str:
+        """What the flow printed; it must end with this code, and never with a traceback."""
+        ran = self.run("flows.recipe", *arguments, timeout=timeout)
+        assert (ran.returncode, "Traceback" in ran.stdout) == (code, False), ran.stdout
+        return ran.stdout
+
     @property
     def marks(self) -> Path:
         """Where stages leave their marks."""
