@@ -113,7 +113,7 @@ def locked(path: Path, locks: ExitStack) -> bool:
     """Lock a file for as long as `locks` is open; False if somebody else has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        locks.enter_context(FileLock(path, timeout=0))
+        locks.enter_context(FileLock(path, timeout=0, thread_local=False))  # a generator may end in another thread
     except Timeout:
         return False
     return True

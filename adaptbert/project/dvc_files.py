@@ -114,29 +114,29 @@ def is_whole(path: Path) -> bool:
 
 def _mend_marks() -> Iterator[str]:
     """.dvc/tmp/rwlock: {"write": {path: mark}, "read": {path: [mark, ...]}}, a mark being {"pid": ..., "cmd": ...}."""
+    from dvc.rwlock import SCHEMA
+    from voluptuous import Invalid
+
     path = STATE / "rwlock"
     with _held(STATE / "rwlock.lock") as is_ours:
         if not is_ours or not path.is_file():
             return
         moment = path.stat().st_mtime
         try:
-            marks = json.loads(path.read_text(encoding="utf-8"))
-            if marks.keys() - {"write", "read"}:
-                raise ValueError("not of DVC's form")
-            write, read = marks.get("write", {}), marks.get("read", {})
+            marks = SCHEMA(json.loads(path.read_text(encoding="utf-8")))
             alive = {
-                "write": {where: mark for where, mark in write.items() if not has_ended(mark["pid"], moment)},
+                "write": {where: mark for where, mark in marks["write"].items() if not has_ended(mark["pid"], moment)},
                 "read": {
                     where: left
-                    for where, each in read.items()
+                    for where, each in marks["read"].items()
                     if (left := [mark for mark in each if not has_ended(mark["pid"], moment)])
                 },
             }
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        except (ValueError, Invalid, RecursionError, OverflowError):
             path.unlink()
             yield f"{path} cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
             return
-        if alive != {"write": write, "read": read}:
+        if alive != marks:
             editing.write(path, json.dumps(alive).encode())
 
 
