@@ -4,9 +4,9 @@
     python -m benchmarks.gpu_check --out DIR --minutes 9  # as many parts as fit; the same command goes on from there
     python -m benchmarks.gpu_check --out DIR --smoke      # every part, tiny, on a processor
 
-Each part is a process of its own with a time limit, and writes DIR/<part>.json at once; a part whose file is there is
-not run again, and a part that fails stops no other. DIR/summary.md has the figures beside the goals. The exit code is 1
-if something is not right; what is slow is no failure.
+Each part is a process of its own with a time limit, and writes DIR/<part>.json with each figure; a finished part is not
+run again, and a part that fails stops no other. DIR/summary.md has the figures beside the goals. The exit code is 1 if
+something is not right; what is slow is no failure.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from benchmarks.gpu_runs import FULL, SMOKE
 from benchmarks.machine import machine
 
 FAILED = "failed"
+UNFINISHED = "unfinished"
 
 
 def main() -> None:
@@ -29,26 +31,37 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--minutes", type=float, default=60.0, help="no part begins that may end later")
+    parser.add_argument("--rounds", type=int, help="of contenders in turn; fewer where a device is lent for minutes")
     parser.add_argument("--smoke", action="store_true", help="every part tiny, also without a device")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.part:
-        values = PARTS[arguments.part].work(SMOKE if arguments.smoke else FULL)
+        scale = SMOKE if arguments.smoke else FULL
+        if arguments.rounds:
+            scale = replace(scale, budget=replace(scale.budget, rounds=arguments.rounds))
+        for values in PARTS[arguments.part].work(scale):
+            keep(arguments.out, arguments.part, values | {UNFINISHED: True})
         keep(arguments.out, arguments.part, values)
         return
+    options = ["--smoke"] * arguments.smoke
+    if arguments.rounds:
+        options += ["--rounds", str(arguments.rounds)]
     over = time.monotonic() + 60 * arguments.minutes
     for name in arguments.only:
-        if not (arguments.out / f"{name}.json").is_file() and time.monotonic() + 60 * PARTS[name].minutes <= over:
-            run(name, arguments.out, arguments.smoke)
+        if (
+            UNFINISHED in (read(arguments.out, name) or {UNFINISHED: True})
+            and time.monotonic() + 60 * PARTS[name].minutes <= over
+        ):
+            run(name, arguments.out, options)
     (arguments.out / "summary.md").write_text(summary(arguments.out), encoding="utf-8")
     print(f"written: {arguments.out / 'summary.md'}")
     sys.exit(int(any(wrong(read(arguments.out, name)) for name in RIGHT)))
 
 
-def run(name: str, out: Path, smoke: bool) -> None:
+def run(name: str, out: Path, options: list[str]) -> None:
     """One part; what it prints is shown, and kept where it fails."""
-    command = [sys.executable, "-m", "benchmarks.gpu_check", "--out", str(out), "--part", name, *["--smoke"] * smoke]
+    command = [sys.executable, "-m", "benchmarks.gpu_check", "--out", str(out), "--part", name, *options]
     began = time.monotonic()
     try:
         done = subprocess.run(
@@ -59,7 +72,7 @@ def run(name: str, out: Path, smoke: bool) -> None:
         failed, printed = True, f"{error.output or ''}\nit took more than {2 * PARTS[name].minutes:g} minutes"
     print(f"{name}: {'failed' if failed else 'done'} after {time.monotonic() - began:.0f} s", flush=True)
     if failed:
-        keep(out, name, {FAILED: printed.splitlines()[-20:]})
+        keep(out, name, {**(read(out, name) or {}), FAILED: printed.splitlines()[-20:]})
 
 
 def keep(out: Path, name: str, values: dict[str, Any]) -> None:
@@ -91,8 +104,7 @@ def summary(out: Path) -> str:
         if name == next(iter(PARTS)):
             lines += [", ".join(f"{key} {value}" for key, value in values["machine"].items()), ""]
         if FAILED in values:
-            lines += ["**Failed.**", "", "```", *values[FAILED], "```", ""]
-            continue
+            lines += ["**Failed.**", "", "```", *values.pop(FAILED), "```", ""]
         lines += [f"- {key}: {value}" for key, value in values.items() if key not in ("machine", "goals")]
         lines += [f"- goal: {goal}" for goal in part.goals] + [""]
     return "\n".join(lines)

@@ -103,14 +103,13 @@ class PlanGraph(Project):
 def plan_graph(folder: Path, document: Mapping[str, Any]) -> PlanGraph:
     """A repository of git and DVC with this params.yaml, in which nothing has run."""
     graph = params.read(ROOT / "dvc.yaml")
-    graph["stages"]["plan"]["deps"].remove("adaptbert")
+    graph["stages"]["plan"]["deps"] = ["params.yaml", "plan.json"]
     for values in graph["stages"].values():
         values.get("do", values)["cmd"] = "exec python -S stand_in.py"
     del graph["plots"]
     home = folder / ".home"
     home.mkdir(parents=True)
-    for name in (".dvcignore", "constraints.txt"):
-        shutil.copy(ROOT / name, folder)
+    shutil.copy(ROOT / ".dvcignore", folder)
     (folder / "dvc.yaml").write_text(json.dumps(graph), encoding="utf-8")
     (folder / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
     (folder / ".gitignore").write_text(".home\n", encoding="utf-8")
