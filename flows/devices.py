@@ -4,7 +4,6 @@ A device is taken by locking a file in the user's cache folder, so that flows of
 also of several projects; the lock ends with the process of the flow.
 """
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
@@ -112,11 +112,8 @@ def cache_folder() -> Path:
 def locked(path: Path, locks: ExitStack) -> bool:
     """Lock a file for as long as `locks` is open; False if somebody else has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.open("a")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
+        locks.enter_context(FileLock(path, timeout=0, thread_local=False))  # a generator may end in another thread
+    except Timeout:
         return False
-    locks.enter_context(file)
     return True

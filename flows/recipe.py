@@ -110,17 +110,14 @@ class Graph:
             BadParams: no stage has this name.
         """
         names = {stage: stage.partition("@")[0] for stage in self.upstream}
-        pending = [stage for stage, name in names.items() if until in (stage, name)]
-        if not pending:
+        reached = {stage for stage, name in names.items() if until in (stage, name)}
+        if not reached:
             known = f"known: {', '.join(dict.fromkeys(names.values()))}"
             near = nearest(until, list(dict.fromkeys([*names.values(), *names])))
             raise BadParams(Code.UNKNOWN_KEY, "until", f"no stage '{until}'{near}", known)
-        reached: set[str] = set()
-        while pending:
-            stage = pending.pop()
-            if stage not in reached:
-                reached.add(stage)
-                pending.extend(self.upstream[stage])
+        for stage in reversed([*TopologicalSorter(self.upstream).static_order()]):
+            if stage in reached:
+                reached.update(self.upstream[stage])
         return {stage: before for stage, before in self.upstream.items() if stage in reached}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adaptbert.commands.errors import user_errors
-from adaptbert.errors import UserError, raise_all
+from adaptbert.errors import raise_all
 
 if TYPE_CHECKING:
     from adaptbert.config.plan import Plan
@@ -110,7 +110,8 @@ def check() -> None:
         stale = plan_file.errors(recipe, plan_file.stages())
         missing = named_files.check(recipe)
         seen = preflight.check(recipe, {path for path, _ in missing})
-        for notice in [*rules.notices(recipe), *map(_in_a_line, stale), *seen.notices]:
+        of_the_plan = [" ".join(str(error).split()) for error in stale]
+        for notice in [*rules.notices(recipe), *of_the_plan, *seen.notices]:
             print(f"notice: {notice}")
         for key in seen.unopened:
             print(f"not checked, because it would take long: {key}")
@@ -119,7 +120,3 @@ def check() -> None:
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"
     print(f"{recipe.file}: {len(load.flatten(recipe.written))} values, all valid; {files}")
-
-
-def _in_a_line(error: UserError) -> str:
-    return " ".join(str(error).split())

@@ -21,7 +21,7 @@ from adaptbert.data.formats import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR, BadData, BadParams
 
 if TYPE_CHECKING:
-    from adaptbert.prediction.inputs import RequestRow
+    from adaptbert.data.rows import Row
 
 BROKEN_PIPE = 128 + 13
 """Exit code of a program that SIGPIPE ends."""
@@ -134,7 +134,7 @@ class _Faults:
     def __init__(self, shown: str, *, strict: bool) -> None:
         self._shown, self._strict, self.count, self._undecodable = shown, strict, 0, 0
 
-    def passing(self, rows: Iterator["RequestRow"]) -> Iterator["RequestRow"]:
+    def passing(self, rows: Iterator["Row"]) -> Iterator["Row"]:
         """The same rows, unchanged."""
         for row in rows:
             if row.problem is not None:

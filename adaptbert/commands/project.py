@@ -1,6 +1,5 @@
 """`adaptbert use`, `download`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, get_args
@@ -40,48 +39,16 @@ def use(
     from adaptbert.project import own_data, presets
 
     with user_errors():
-        if data is not None:
-            own_data.check_folder(data)
         if preset is not None:
-            _use_preset(preset, data, force=force)
-        elif data is None:
+            for line in presets.use(preset, data, force=force):
+                print(line, flush=True)
+        elif data is not None:
+            print(f"{own_data.bring_folder(data, force=force)}\nparams.yaml is unchanged")
+        else:
             problem = "neither a preset nor --data was named"
             raise BadParams(Code.UNKNOWN_KEY, presets.FOLDER, problem, f"known presets: {', '.join(presets.names())}")
-        else:
-            summary = own_data.bring(data, force=force)
-            own_data.record(summary.files)
-            print(f"{summary}\nparams.yaml is unchanged")
     correct = "" if data is None else "correct the names of files and columns in params.yaml, and "
     print(f"now {correct}run: adaptbert check")
-
-
-def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
-    from adaptbert.config import plan_file
-    from adaptbert.config.plan import PLAN
-    from adaptbert.config.recipe import PARAMS
-    from adaptbert.config.schema.sources import maker
-    from adaptbert.project import editing, named_files, own_data, presets
-    from adaptbert.runtime.stage import checked
-
-    text = presets.text(name, data)
-    if not force:
-        presets.check_replaceable(PARAMS, data)
-    summary = None if data is None else own_data.bring(data, force=force)
-    files = summary.files if summary is not None else []
-    with editing.replaced(PARAMS, text):
-        recipe = checked()
-        with editing.replaced(PLAN, plan_file.text(plan_file.plan(recipe))):
-            if files:
-                own_data.record(files)
-    print(f"{PARAMS} is now the preset '{name}', and {PLAN} has its checkpoints and cells")
-    if summary is not None:
-        print(summary)
-    if any(maker(path) for _, path in named_files.paths(recipe)):
-        subprocess.run([sys.executable, "-m", "examples.docstrings"])  # else its files are still missing
-    for _, error in named_files.check(recipe):
-        print(f"still missing: {error}")
-    if unnamed := named_files.unnamed(recipe, files):
-        print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")
 
 
 def download(

@@ -7,7 +7,6 @@ answers keep their offsets in the original text.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import BufferedReader
 from itertools import accumulate
 from math import isnan
@@ -25,31 +24,11 @@ from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import OTHER_ENCODING, check_name, check_regular, encoding_problem
-from adaptbert.data.rows import BadRow, Problem, Row, SourceFile, unchanged
+from adaptbert.data.rows import BadRow, Row, SourceFile, unchanged
 from adaptbert.data.schema import EMPTY, NO_TOKENS, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, Reason
 from adaptbert.errors import BadData, BadParams, closest, raise_all
 
 STDIN = Path("-")
-
-
-@dataclass(frozen=True, slots=True)
-class RequestRow:
-    """A row to predict on.
-
-    Attributes:
-        id: its own, with integers written without a point; or the number of its line.
-        line: where it begins, from 1.
-        values: the inputs of the task type; empty where there is a problem.
-        text: the original text, to which `places` refer.
-        places: for tagging, the offsets (begin, end) of each word, in Unicode code points.
-    """
-
-    id: str
-    line: int
-    values: Mapping[str, Any]
-    problem: Problem | None = None
-    text: str = ""
-    places: Sequence[tuple[int, int]] = ()
 
 
 class Reader:
@@ -100,30 +79,30 @@ class Reader:
         if self._id is None and "id" in columns:
             self._id = "id"
 
-    def read(self, record: Mapping[str, Any], line: int, place: str) -> RequestRow:
-        """One row.
+    def read(self, row: Row, place: str) -> Row:
+        """A row of a file, as the model reads it.
 
         Args:
             place: for messages.
 
+        Returns:
+            The row with its own id, in which integers are written without a point; else with the number of its line.
+            Its values are the inputs of the task type and, for rows with words or a context, the text to which offsets
+            refer: `original`. `places` are those of each word to tag, (begin, end) in Unicode code points.
+
         Raises:
             BadData: a whole column is unusable.
         """
-        identity = str(line)
+        identity = str(row.line)
         try:
-            identity = self._identity(record) or identity
-            row = self._fields.read(Row(identity, "", line, record), place)
-            if row.problem is not None:
-                raise BadRow(*row.problem)
-            if self._is_tagged:
-                tokens, text, places = _words(row.values)
-                return RequestRow(identity, line, {"tokens": tokens}, text=text, places=places)
-            cleaned = {name: clean(text)[0] for name, text in row.values.items()}
-            if not all(cleaned.values()):
-                raise _refused(PAIR_MISSING if "text_b" in cleaned else EMPTY)
-            return RequestRow(identity, line, cleaned, text=row.values.get("context", ""))
+            identity = self._identity(row.values) or identity
+            read = self._fields.read(row, place)
+            if read.problem is not None:
+                raise BadRow(*read.problem)
+            values = _words(read.values) if self._is_tagged else _texts(read.values)
+            return row._replace(id=identity, values=values)
         except BadRow as bad:
-            return RequestRow(identity, line, {}, bad.problem)
+            return row._replace(id=identity, values={}, problem=bad.problem)
 
     def _identity(self, record: Mapping[str, Any]) -> str:
         """The id; empty where the row has none. Integers with gaps come from Parquet as floats: 7.0 becomes 7."""
@@ -137,14 +116,21 @@ class Reader:
         return whole(str(value), str(self._id))
 
 
-def _words(values: Mapping[str, Any]) -> tuple[list[str], str, Sequence[tuple[int, int]]]:
-    """The words of `text`; or `tokens`, which a space joins to a text. With the text, and where each word is in it."""
+def _texts(values: Mapping[str, Any]) -> dict[str, Any]:
+    cleaned = {name: clean(text)[0] for name, text in values.items()}
+    if not all(cleaned.values()):
+        raise _refused(PAIR_MISSING if "text_b" in cleaned else EMPTY)
+    return {**cleaned, "original": values.get("context", "")}
+
+
+def _words(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The words of `text`; or `tokens`, which a space joins to a text."""
     if "tokens" not in values:
         text = values["text"]
         tokens, places = words(text)
         if not tokens:
             raise _refused(EMPTY)
-        return tokens, text, places
+        return {"tokens": tokens, "original": text, "places": places}
     raw: list[str] = values["tokens"]
     if not raw:
         raise _refused(NO_TOKENS)
@@ -154,7 +140,8 @@ def _words(values: Mapping[str, Any]) -> tuple[list[str], str, Sequence[tuple[in
     if not all(tokens):
         raise _refused(TOKEN_INVISIBLE)
     begins = accumulate((len(token) + 1 for token in raw), initial=0)
-    return tokens, " ".join(raw), [(begin, begin + len(token)) for begin, token in zip(begins, raw, strict=False)]
+    places = [(begin, begin + len(token)) for begin, token in zip(begins, raw, strict=False)]
+    return {"tokens": tokens, "original": " ".join(raw), "places": places}
 
 
 def _refused(reason: Reason) -> BadRow:
@@ -189,7 +176,7 @@ class Input:
         if encoding is not None and (problem := encoding_problem(encoding)):
             raise BadParams(Code.CONTRADICTION, "--encoding", problem, OTHER_ENCODING)
 
-    def rows(self) -> Iterator[RequestRow]:
+    def rows(self) -> Iterator[Row]:
         """Every row, including those that cannot be answered.
 
         Raises:
@@ -209,10 +196,8 @@ class Input:
         with unchanged(file):
             for row in spec.read(file):
                 # A wrong answer is no problem here: prediction reads no answers.
-                if row.problem and row.problem.code != Code.OFFSETS:
-                    yield RequestRow(str(row.line), row.line, {}, row.problem)
-                else:
-                    yield self._reader.read(row.values, row.line, f"{self.shown}:{row.line}")
+                problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
+                yield self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
 
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))

@@ -20,13 +20,14 @@ from adaptbert.data.cleaning import moved_back
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_text import check_name
+from adaptbert.data.rows import Row
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
 from adaptbert.model.evaluation import fastest_device
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.precision import chosen
-from adaptbert.prediction.inputs import Reader, RequestRow
+from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.heads import from_card
 
@@ -133,12 +134,12 @@ class Predictor:
         """
         reader = self.reader({})
 
-        def read() -> Iterator[RequestRow]:
+        def read() -> Iterator[Row]:
             for line, row in enumerate(_each(rows), 1):
                 place = f"rows[{line - 1}]"
                 record = self._record(row, place)
                 reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
-                yield reader.read(record, line, place)
+                yield reader.read(Row(id="", file="", line=line, values=record), place)
 
         yield from self.answered(read(), probabilities=probabilities, top=top)
 
@@ -161,9 +162,7 @@ class Predictor:
         """
         return Reader(self.task_type, columns, self._task.replace)
 
-    def answered(
-        self, rows: Iterable[RequestRow], *, probabilities: bool = False, top: int | None = None
-    ) -> Iterator[Answer]:
+    def answered(self, rows: Iterable[Row], *, probabilities: bool = False, top: int | None = None) -> Iterator[Answer]:
         """Like `answers`, for rows that a reader has converted."""
         self.check_top(top)
         for batch in self._batches(rows):
@@ -183,11 +182,11 @@ class Predictor:
             problem = f"the target '{self.target}' has no classes"
             raise BadParams(Code.CONTRADICTION, "top", problem, "leave it out")
 
-    def _batches(self, rows: Iterable[RequestRow]) -> Iterator[list[RequestRow]]:
+    def _batches(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
         from adaptbert.tasks.module import PREDICT_ROWS
 
         size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
-        waiting: list[RequestRow] = []
+        waiting: list[Row] = []
         good = yielded = 0
         for row in rows:
             waiting.append(row)
@@ -198,7 +197,7 @@ class Predictor:
                 waiting, yielded = [], good
         yield waiting
 
-    def _predicted(self, rows: list[RequestRow], *, probabilities: bool, top: int | None) -> list[Answer]:
+    def _predicted(self, rows: list[Row], *, probabilities: bool, top: int | None) -> list[Answer]:
         from adaptbert.tasks.module import logits
 
         inputs, output, shape = [row.values for row in rows], TARGETS[self.target], self._shape
@@ -226,20 +225,20 @@ def _each(rows: Any) -> Iterable[Any]:
     return rows.to_dict("records") if hasattr(rows, "columns") else rows  # type: ignore[no-any-return]
 
 
-def entities(tags: list[str], row: RequestRow) -> list[dict[str, Any]]:
+def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:
     """Type, offsets and text of each entity, from BIO tags."""
     marked = []
     for first, last, kind in tag_schemes.spans(tags, "bio"):
-        start, end = row.places[first][0], row.places[last - 1][1]
-        marked.append({"type": kind, "start": start, "end": end, "text": row.text[start:end]})
+        start, end = row.values["places"][first][0], row.values["places"][last - 1][1]
+        marked.append({"type": kind, "start": start, "end": end, "text": row.values["original"][start:end]})
     return marked
 
 
-def _shown(details: dict[str, Any], row: RequestRow, top: int | None) -> dict[str, Any]:
+def _shown(details: dict[str, Any], row: Row, top: int | None) -> dict[str, Any]:
     """Offsets in the original text, and the probabilities of the `top` classes."""
     shown = dict(details)
     if shown.get("end"):
-        ((shown["start"], shown["end"]),) = moved_back(row.text, [(shown["start"], shown["end"])])
+        ((shown["start"], shown["end"]),) = moved_back(row.values["original"], [(shown["start"], shown["end"])])
     if top is not None:
         every = shown["probabilities"]
         shown["probabilities"] = [_best(word, top) for word in every] if isinstance(every, list) else _best(every, top)

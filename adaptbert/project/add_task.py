@@ -1,14 +1,12 @@
 """`adaptbert add-task`: files -> a block in `tasks`, and plan.json."""
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.config import plan_file
-from adaptbert.config.plan import PLAN
 from adaptbert.config.recipe import KINDS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.config.schema.sources import Task
@@ -36,22 +34,20 @@ class NewTask:
     """A task that can be written.
 
     Attributes:
-        name: of the task.
         read: what params.yaml was when it was read.
-        text: the new one.
-        recipe: what it says.
-        cells: how many it has.
+        content: the new one.
+        recipe: what that says.
         to_copy: the user's files that are not in the project -> their places there.
         shown: what was concluded, and the block.
+        done: the line for the user when it is written.
     """
 
-    name: str
     read: bytes
-    text: str
+    content: bytes
     recipe: Recipe
-    cells: int
     to_copy: Mapping[Path, Path]
     shown: str
+    done: str
 
     def write(self) -> list[str]:
         """Copy the files that are not in the project, and write params.yaml and plan.json: all of it, or nothing.
@@ -64,27 +60,16 @@ class NewTask:
         """
         self._check_unchanged()
         new = [path for path in self.to_copy.values() if not path.exists()]
-        lines = [str(own_data.bring_files(self.to_copy))] if self.to_copy else []
         try:
-            if self.to_copy:
-                own_data.record([*self.to_copy.values()])
-                self._check_unchanged()
-            self._write_text()
+            lines = [str(own_data.bring(self.to_copy))] if self.to_copy else []
+            self._check_unchanged()
+            editing.write_recipe(self.recipe, self.content)
         except BaseException:
             for path in new:
                 path.unlink(missing_ok=True)
                 Path(f"{path}.dvc").unlink(missing_ok=True)
             raise
-        return [*lines, f"task {self.name} is in {self.recipe.file}, and its cells ({self.cells}) in plan.json"]
-
-    def _write_text(self) -> None:
-        """A kill between the two files leaves an older plan.json, which the first stage refuses with the remedy."""
-        text = self.text.replace("\n", "\r\n") if b"\r\n" in self.read else self.text
-        if self.read.startswith(BOM_UTF8):
-            text = f"{BOM_UTF8.decode()}{text}"
-        plan = plan_file.text(plan_file.plan(self.recipe))
-        with editing.replaced(self.recipe.file, text):
-            editing.write(PLAN, plan.encode())
+        return [*lines, self.done]
 
     def _check_unchanged(self) -> None:
         if self.recipe.file.read_bytes() != self.read:
@@ -138,8 +123,9 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
         *(f"notice: {notice}" for notice in first_rows.notices),
         *([] if cells else [f"no arm is for this task: add {name} to `tasks` of an arm"]),
     ]
-    text = editing.added(("tasks", name), block, new.written, file, _BY_HAND)
-    return NewTask(name, read, text, new, cells, to_copy, printable("\n".join(shown)))
+    content = editing.added(("tasks", name), block, new.written, file, _BY_HAND)
+    done = f"task {name} is in {file}, and its cells ({cells}) in plan.json"
+    return NewTask(read, content, new, to_copy, printable("\n".join(shown)), done)
 
 
 def splits_of(words: Sequence[str]) -> dict[str, Path]:

@@ -12,7 +12,6 @@ import fcntl
 import json
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from adaptbert.codes import Code
-from adaptbert.core.files import atomic_write
 from adaptbert.core.processes import has_ended
+from adaptbert.project import editing
 from adaptbert.runtime.locks import ROOT, Busy
 
 LOCK = Path("dvc.lock")
@@ -70,30 +69,22 @@ def _mend_lock() -> Iterator[str]:
     content = LOCK.read_bytes()
     if is_whole(LOCK):
         if not (BACKUP.is_file() and BACKUP.read_bytes() == content):
-            _replace(BACKUP, content)
+            editing.write(BACKUP, content)
         return
     if _NOT_OF_A_KILL.search(content.decode(errors="replace")):
         return
     damaged = ROOT / f"dvc.lock.damaged-{sha256(content).hexdigest()[:8]}"  # beside earlier ones
-    _replace(damaged, content)
+    editing.write(damaged, content)
     if BACKUP.is_file() and is_whole(BACKUP):
-        _replace(LOCK, BACKUP.read_bytes())
+        editing.write(LOCK, BACKUP.read_bytes())
         done = "that of the last check is back"
-    elif committed := _committed():
-        _replace(LOCK, committed)
+    elif before := editing.committed(LOCK):
+        editing.write(LOCK, before)
         done = "that of git's last commit is back"
     else:
         LOCK.unlink()
         done = "it is written anew"
     yield f"{LOCK} is damaged or cut short: {done}; DVC takes what else it can from its run cache (it was {damaged})"
-
-
-def _committed() -> bytes:
-    """dvc.lock as git's last commit has it; empty without git, or where it is not committed."""
-    try:
-        return subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return b""
 
 
 def is_whole(path: Path) -> bool:
@@ -123,30 +114,30 @@ def is_whole(path: Path) -> bool:
 
 def _mend_marks() -> Iterator[str]:
     """.dvc/tmp/rwlock: {"write": {path: mark}, "read": {path: [mark, ...]}}, a mark being {"pid": ..., "cmd": ...}."""
+    from dvc.rwlock import SCHEMA
+    from voluptuous import Invalid
+
     path = STATE / "rwlock"
     with _held(STATE / "rwlock.lock") as is_ours:
         if not is_ours or not path.is_file():
             return
         moment = path.stat().st_mtime
         try:
-            marks = json.loads(path.read_text(encoding="utf-8"))
-            if marks.keys() - {"write", "read"}:
-                raise ValueError("not of DVC's form")
-            write, read = marks.get("write", {}), marks.get("read", {})
+            marks = SCHEMA(json.loads(path.read_text(encoding="utf-8")))
             alive = {
-                "write": {where: mark for where, mark in write.items() if not has_ended(mark["pid"], moment)},
+                "write": {where: mark for where, mark in marks["write"].items() if not has_ended(mark["pid"], moment)},
                 "read": {
                     where: left
-                    for where, each in read.items()
+                    for where, each in marks["read"].items()
                     if (left := [mark for mark in each if not has_ended(mark["pid"], moment)])
                 },
             }
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        except (ValueError, Invalid, RecursionError, OverflowError):
             path.unlink()
             yield f"{path} cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
             return
-        if alive != {"write": write, "read": read}:
-            _replace(path, json.dumps(alive).encode())
+        if alive != marks:
+            editing.write(path, json.dumps(alive).encode())
 
 
 def _remove_temporaries() -> Iterator[str]:
@@ -170,8 +161,3 @@ def _held(lock: Path) -> Iterator[bool]:
             yield False
         else:
             yield True
-
-
-def _replace(target: Path, content: bytes) -> None:
-    with atomic_write(target) as part:
-        part.write_bytes(content)

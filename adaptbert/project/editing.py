@@ -2,16 +2,19 @@
 which keeps comments and the order of keys; a file is written through a link, and with its mode."""
 
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from codecs import BOM_UTF8
+from collections.abc import Mapping
 from io import StringIO
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
-from adaptbert.config import load
+from adaptbert.config import load, plan_file
+from adaptbert.config.plan import PLAN
+from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams
 
@@ -33,36 +36,50 @@ def write(target: Path, content: bytes) -> None:
             shutil.copymode(file, part)
 
 
-@contextmanager
-def replaced(target: Path, content: str) -> Iterator[None]:
-    """Write `content` to the file; restore the previous content where the block fails."""
-    before = target.read_bytes() if target.is_file() else None
-    write(target, content.encode())
+def committed(file: Path) -> bytes | None:
+    """The content that git's last commit has; None without git, or where the file is not committed."""
     try:
-        yield
+        return subprocess.run(["git", "show", f"HEAD:./{file}"], capture_output=True, check=True, timeout=30).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def write_recipe(recipe: Recipe, content: bytes) -> None:
+    """Write params.yaml, and the plan.json that belongs to it: both, or neither.
+
+    A kill between the two files leaves an older plan.json, which the first stage refuses with the remedy.
+
+    Args:
+        recipe: what the content says.
+    """
+    plan = plan_file.text(plan_file.plan(recipe)).encode()
+    before = recipe.file.read_bytes() if recipe.file.is_file() else None
+    write(recipe.file, content)
+    try:
+        write(PLAN, plan)
     except BaseException:
         if before is None:
-            Path(realpath(target)).unlink()
+            Path(realpath(recipe.file)).unlink()
         else:
-            write(target, before)
+            write(recipe.file, before)
         raise
 
 
 def added(
     keys: tuple[str, ...], values: Mapping[str, Any], document: Mapping[str, Any], file: Path, remedy: str
-) -> str:
-    """The text of the file with a further entry, at the end of its mapping.
+) -> bytes:
+    """The content of the file with a further entry, at the end of its mapping.
 
     Args:
         keys: of the entry, from the outermost on.
-        document: what the text should say then.
+        document: what the file should say then.
         remedy: what the user can do where the file cannot be changed so.
 
     Raises:
-        BadParams: the text would say something else, as with an anchor that stands for several places.
+        BadParams: the file would say something else, as with an anchor that stands for several places.
     """
-    yaml = _round_trip()
-    content = mapping = yaml.load(file.read_bytes().decode("utf-8-sig"))
+    yaml, before = _round_trip(), file.read_bytes()
+    content = mapping = yaml.load(before.decode("utf-8-sig").replace("\r\n", "\n"))
     for key in keys[:-1]:
         mapping = mapping[key]
     _append(mapping, keys[-1], _laid_out(values))
@@ -74,7 +91,8 @@ def added(
     if means != document:
         problem = "written in a way that this command cannot change (anchors)"
         raise BadParams(Code.NOT_EDITABLE, file, problem, remedy)
-    return text
+    mark = BOM_UTF8 if before.startswith(BOM_UTF8) else b""
+    return mark + (text.replace("\n", "\r\n") if b"\r\n" in before else text).encode()
 
 
 def shown(section: str, name: str, values: Mapping[str, Any]) -> str:
@@ -102,11 +120,14 @@ def _dumped(yaml: "YAML", content: Any) -> str:
 def _laid_out(values: Any, *, is_entry: bool = True) -> Any:
     """An entry with a line for each of its values, which have one line each."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
+    from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
     if isinstance(values, Mapping):
         laid_out: Any = CommentedMap({key: _laid_out(value, is_entry=False) for key, value in values.items()})
     elif isinstance(values, list):
-        laid_out = CommentedSeq(values)
+        laid_out = CommentedSeq([_laid_out(value, is_entry=False) for value in values])
+    elif isinstance(values, str) and values.startswith("?"):  # ruamel writes it without quotes, and reads it as a key
+        return SingleQuotedScalarString(values)
     else:
         return values
     if not is_entry or not values:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.statistics.intervals import Interval
+from adaptbert.statistics.intervals import Difference, Interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,17 +39,11 @@ def read_comparison(path: str | Path = COMPARISON) -> "pd.DataFrame":
         for arm in task.arms:
             runs = [(run.replicate, run.seed, run.score) for run in arm.runs]
             of_runs = {"dev": arm.dev, "replicates": len(arm.by_replicate), "seeds": len(arm.scores), "runs": runs}
-            rows.append({**place, "arm": arm.name, "metric": task.metric, **_score(arm.interval), **of_runs})
+            rows.append({**place, "arm": arm.name, "metric": task.metric, **_ends("score", arm.interval), **of_runs})
         for name, interval in task.baselines.items():
             no_runs: dict[str, Any] = {"dev": None, "replicates": 0, "seeds": 0, "runs": []}
-            rows.append({**place, "arm": name, "metric": task.metric, **_score(interval), **no_runs})
+            rows.append({**place, "arm": name, "metric": task.metric, **_ends("score", interval), **no_runs})
     return pd.DataFrame(rows)
-
-
-def _score(interval: Interval | None) -> dict[str, float | None]:
-    if interval is None:
-        return {"score": None, "low": None, "high": None}
-    return {"score": interval.mean, "low": interval.low, "high": interval.high}
 
 
 def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
@@ -71,26 +65,19 @@ def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
     rows = []
     for task in Comparison.read(Path(path)).tasks:
         for step in task.steps:
-            difference = step.difference
-            interval = (
-                (difference.mean, difference.low, difference.high, difference.p)
-                if difference is not None
-                else (None,) * 4
-            )
-            rows.append(
-                {
-                    "task": task.task,
-                    "base": task.base,
-                    "question": step.name,
-                    "arm": step.arm,
-                    "other": step.other,
-                    **dict(zip(("difference", "low", "high", "p"), interval, strict=True)),
-                    "p_holm": step.p_holm,
-                    "primary": step.primary,
-                    "verdict": step.verdict,
-                }
-            )
+            asked = {"task": task.task, "base": task.base, "question": step.name, "arm": step.arm, "other": step.other}
+            ends = _ends("difference", step.difference)
+            p = None if step.difference is None else step.difference.p
+            judged = {"p": p, "p_holm": step.p_holm, "primary": step.primary, "verdict": step.verdict}
+            rows.append({**asked, **ends, **judged})
     return pd.DataFrame(rows)
+
+
+def _ends(name: str, interval: Interval | Difference | None) -> dict[str, float | None]:
+    """A mean under this name, and the ends of its interval."""
+    if interval is None:
+        return {name: None, "low": None, "high": None}
+    return {name: interval.mean, "low": interval.low, "high": interval.high}
 
 
 def run(*stages: str, folder: str | Path = ".") -> None:

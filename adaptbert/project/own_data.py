@@ -4,7 +4,6 @@ A folder anywhere -> data/own/<file>, and data/own/<file>.dvc, which is committe
 file, so that DVC reports a missing one, instead of a changed folder.
 """
 
-import errno
 import filecmp
 import hashlib
 import os
@@ -12,16 +11,16 @@ import shutil
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
-from adaptbert.core.files import atomic_write
+from adaptbert.core.files import FullDisk, atomic_write
 from adaptbert.data.formats import SUFFIXES, format_of
 from adaptbert.data.read_text import check_regular
-from adaptbert.errors import IO_ERROR, BadData, UserError, raise_all
+from adaptbert.errors import BadData, UserError, failures_of, raise_all
 from adaptbert.report.language import bytes_of
 from adaptbert.runtime.locks import Busy, stage_lock
 
@@ -33,29 +32,19 @@ BLOCK = 4 << 20
 _SHOWN = 10
 
 
-class NotWritten(UserError):
-    """A copy cannot be written: no space, or no permission."""
-
-    exit_code = IO_ERROR
-
-
-class Unrecorded(UserError):
-    """DVC could not record the files."""
-
-
 @dataclass(frozen=True)
 class CopySummary:
     """What `bring` did.
 
     Attributes:
-        files: in data/own, by name.
+        files: in data/own.
         copied: how many of them were copied; the others were up to date.
-        left_out: other names in the folder; folders end with a slash.
+        left_out: other names in the folder that they come from; folders end with a slash.
     """
 
     files: list[Path]
     copied: int
-    left_out: list[str]
+    left_out: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         size = bytes_of(sum(path.stat().st_size for path in self.files))
@@ -67,27 +56,17 @@ class CopySummary:
         return summary
 
 
-def check_folder(folder: Path) -> None:
-    """Raise BadData where it is not a folder."""
+def bring_folder(folder: Path, *, force: bool) -> CopySummary:
+    """Copy the data files at the top of `folder` into data/own, see `bring`.
+
+    Raises:
+        BadData: no such folder; a file cannot be read or would overwrite another one, or there is none.
+    """
     if folder.is_file():
         remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
         raise BadData(Code.FILE, f"--data {folder}", "is a file, not a folder", remedy)
     if not folder.is_dir():
         raise BadData(Code.FILE, f"--data {folder}", "no such folder", "give the folder that holds your files")
-
-
-def bring(folder: Path, *, force: bool) -> CopySummary:
-    """Copy the data files at the top of `folder` into data/own: all, or none where one of them fails.
-
-    Equal files stay; a file with other bytes is replaced if its old bytes are in DVC's cache.
-
-    Args:
-        force: replace also files that are not in the cache.
-
-    Raises:
-        BadData: a file cannot be read or would overwrite another one, or there is none.
-        NotWritten: there is no room, or data/own cannot be written.
-    """
     files, left_out, failures = list[Path](), list[str](), list[UserError]()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.suffix == ".dvc":
@@ -98,25 +77,45 @@ def bring(folder: Path, *, force: bool) -> CopySummary:
             problem = "a name that is not UTF-8, or has control characters"
             failures.append(BadData(Code.FILE, path.parent / ascii(path.name), problem, "rename it"))
         else:
-            try:
-                check_regular(path, str(path))
-                files.append(path)
-            except BadData as error:
-                failures.append(error)
+            failures += failures_of(check_regular, path, str(path))
+            files.append(path)
     raise_all(failures)
     if not files:
         known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
         problem = f"no data file among {len(left_out)} names"
         raise BadData(Code.FILE, folder, problem, f"put {known} files into it")
-    copied = _bring({source: OWN / source.name for source in files}, force=force)
-    return CopySummary([OWN / source.name for source in files], copied, left_out)
+    summary = bring({source: OWN / source.name for source in files}, force=force)
+    return replace(summary, left_out=left_out)
 
 
-def bring_files(places: Mapping[Path, Path]) -> CopySummary:
-    """The same for single files, each with its place (`free_place`)."""
-    for file in places:
-        check_regular(file, str(file))
-    return CopySummary([*places.values()], _bring(places, force=False), [])
+def bring(places: Mapping[Path, Path], *, force: bool = False) -> CopySummary:
+    """Copy files to their places in data/own and record them: all, or none where one of them fails.
+
+    Equal files stay; a file with other bytes is replaced if its old bytes are in DVC's cache.
+
+    Args:
+        force: replace also files that are not in the cache.
+
+    Raises:
+        BadData: a file cannot be read or would overwrite another one, or DVC refuses.
+        FullDisk: there is no room.
+        Busy: another DVC process is at work; what is copied stays.
+    """
+    if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
+        problem = "is, or lies behind, a link, and DVC records no files behind a link"
+        raise BadData(Code.FILE, OWN, problem, "remove the link (the files stay where they are)")
+    with stage_lock("data-own"), open_repository() as repo:
+        OWN.mkdir(parents=True, exist_ok=True)
+        for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others
+            left.unlink()
+        cache = Path(repo.cache.local.path)
+        copies = {source: target for source, target in places.items() if not _is_copy(source, target)}
+        if not force:
+            raise_all([_collision(target) for target in copies.values() if not _may_be_replaced(target, cache)])
+        _check_room(copies, cache)
+        _copy_all(copies)
+    record([*places.values()])
+    return CopySummary([*places.values()], len(copies))
 
 
 def free_place(source: Path, task: str, taken: Collection[Path]) -> Path:
@@ -144,63 +143,41 @@ def record(files: Sequence[Path]) -> None:
     """`dvc add`: copies the files into DVC's cache and writes a .dvc file for each; idempotent.
 
     Raises:
-        Busy: another DVC process is at work.
-        Unrecorded: DVC refuses.
+        UserError: see `open_repository`.
     """
-    with _dvc() as repo:
+    with open_repository() as repo:
         # Else DVC would write each file once more, to link it to its cache with a copy.
         repo.add([path.as_posix() for path in files], relink=False)
 
 
 @contextmanager
 def open_repository() -> Iterator["Repo"]:
-    """The repository of the current folder; raises DvcException where it cannot be read.
+    """The repository of the current folder.
 
     Without git (an unpacked archive) DVC needs `core.no_scm`, in this process as in the Makefile.
+
+    Raises:
+        Busy: another DVC process is at work.
+        BadData: DVC refuses.
     """
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
     from dvc.repo import Repo
 
     here = Path.cwd()
     has_git = any((folder / ".git").exists() for folder in (here, *here.parents))
-    with warnings.catch_warnings():
-        # DVC asks pygtrie by a name that pygtrie will drop; a user cannot change that.
-        warnings.filterwarnings("ignore", message=".*_NoneStep", category=DeprecationWarning)
-        with Repo(config=None if has_git else {"core": {"no_scm": True}}) as repo:
-            yield repo
-
-
-@contextmanager
-def _dvc() -> Iterator["Repo"]:
-    from dvc.exceptions import DvcException
-    from dvc.lock import LockError
-
     try:
-        with open_repository() as repo:
-            yield repo
+        with warnings.catch_warnings():
+            # DVC asks pygtrie by a name that pygtrie will drop; a user cannot change that.
+            warnings.filterwarnings("ignore", message=".*_NoneStep", category=DeprecationWarning)
+            with Repo(config=None if has_git else {"core": {"no_scm": True}}) as repo:
+                yield repo
     except LockError:
         raise Busy(Code.LOCKED, OWN, "another DVC process is at work here", "wait for it, and run again") from None
     except DvcException as error:
         problem = f"DVC cannot record files here: {' '.join(str(error).split())}"
         remedy = "mend that and run the same command again; what is copied is not copied twice"
-        raise Unrecorded(Code.DVC, OWN, problem, remedy) from None
-
-
-def _bring(places: Mapping[Path, Path], *, force: bool) -> int:
-    """Copy each file to its place, where it is not up to date; how many were."""
-    if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
-        problem = "is, or lies behind, a link, and DVC records no files behind a link"
-        raise BadData(Code.FILE, OWN, problem, "remove the link (the files stay where they are)")
-    with stage_lock("data-own"), _dvc() as repo:
-        OWN.mkdir(parents=True, exist_ok=True)
-        for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others
-            left.unlink()
-        cache = Path(repo.cache.local.path)
-        copies = {source: target for source, target in places.items() if not _is_copy(source, target)}
-        if not force:
-            raise_all([_collision(target) for target in copies.values() if not _may_be_replaced(target, cache)])
-        _check_room(copies, cache)
-        _copy_all(copies)
-    return len(copies)
+        raise BadData(Code.DVC, OWN, problem, remedy) from None
 
 
 def _is_copy(source: Path, target: Path) -> bool:
@@ -234,7 +211,7 @@ def _check_room(copies: Collection[Path], cache: Path) -> None:
         free = shutil.disk_usage(place).free
         if size > free:
             remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
-            raise NotWritten(Code.DISK_FULL, place, f"{size:,} bytes needed, {free:,} free", remedy)
+            raise FullDisk(Code.DISK_FULL, place, f"{size:,} bytes needed, {free:,} free", remedy)
 
 
 def _copy_all(copies: Mapping[Path, Path]) -> None:
@@ -259,20 +236,13 @@ def copy(source: Path, target: Path, advance: Callable[[int], object]) -> None:
 
     Raises:
         BadData: `source` cannot be read, or changed meanwhile.
-        NotWritten: `target` cannot be written.
     """
     with _readable(source):
         before = source.stat()
-    try:
-        with target.open("wb") as file:
-            for block in _blocks(source):
-                file.write(block)
-                advance(len(block))
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        remedy = "make room and run again" if full else "make it writable and run again"
-        problem = f"{source.name} cannot be copied here: {error.strerror}"
-        raise NotWritten(Code.DISK_FULL, target.parent, problem, remedy) from None
+    with target.open("wb") as file:
+        for block in _blocks(source):
+            file.write(block)
+            advance(len(block))
     with _readable(source):
         after = source.stat()
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):

@@ -1,11 +1,18 @@
 """Ready params.yaml files; one for the user's own text names its files below data/own, where own_data brings them."""
 
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 
 from adaptbert.codes import Code
+from adaptbert.config import load
+from adaptbert.config.plan import PLAN
+from adaptbert.config.recipe import PARAMS, Recipe
+from adaptbert.config.schema.sources import maker
 from adaptbert.errors import BadParams, nearest
+from adaptbert.project import editing, named_files, own_data, rules
 
 FOLDER = Path("presets")
 
@@ -15,6 +22,38 @@ def names() -> list[str]:
     if not FOLDER.is_dir():
         raise BadParams(Code.PARAMS_FILE, FOLDER, "no such folder", "run adaptbert in the folder of the project")
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def use(name: str, data: Path | None, *, force: bool) -> Iterator[str]:
+    """Bring the user's files, and write params.yaml and plan.json: nothing of it where one of them fails.
+
+    Args:
+        data: folder of the user's files.
+        force: overwrite what exists nowhere else.
+
+    Yields:
+        What the user is told.
+
+    Raises:
+        BadParams: no such preset, or params.yaml would be lost.
+        UserError: the files cannot be brought, see `own_data.bring_folder`.
+    """
+    preset = text(name, data)
+    if not force:
+        check_replaceable(PARAMS, data)
+    recipe = Recipe(load.document(preset, PARAMS))
+    rules.check(recipe)
+    brought = own_data.bring_folder(data, force=force) if data is not None else None
+    editing.write_recipe(recipe, preset.encode())
+    yield f"{PARAMS} is now the preset '{name}', and {PLAN} has its checkpoints and cells"
+    if brought is not None:
+        yield str(brought)
+    if any(maker(path) for _, path in named_files.paths(recipe)):
+        subprocess.run([sys.executable, "-m", "examples.docstrings"])  # else its files are still missing
+    for _, error in named_files.check(recipe):
+        yield f"still missing: {error}"
+    if brought is not None and (unnamed := named_files.unnamed(recipe, brought.files)):
+        yield f"not named in {PARAMS}: {', '.join(map(str, unnamed))}"
 
 
 def text(name: str, data: Path | None) -> str:
@@ -41,9 +80,8 @@ def check_replaceable(target: Path, data: Path | None = None) -> None:
     """
     if not target.is_file():
         return
-    here = target.read_text(encoding="utf-8", errors="replace")
-    presets = [(FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in names()]
-    if here not in presets and here != _committed(target):
+    here = target.read_bytes()
+    if here not in [path.read_bytes() for path in FOLDER.glob("*.yaml")] and here != editing.committed(target):
         problem = "holds changes that are neither committed nor a preset"
         files = "" if data is None else f"; to keep it and bring the files alone: {_bring_alone(data)}"
         raise BadParams(Code.CONTRADICTION, target, problem, f"commit it (git commit {target}), or say --force{files}")
@@ -51,12 +89,3 @@ def check_replaceable(target: Path, data: Path | None = None) -> None:
 
 def _bring_alone(data: Path) -> str:
     return f"adaptbert use --data {quote(str(data))}"
-
-
-def _committed(target: Path) -> str | None:
-    """The file as the last commit has it; None without git or a commit."""
-    try:
-        shown = subprocess.run(["git", "show", f"HEAD:./{target}"], capture_output=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None

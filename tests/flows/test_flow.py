@@ -15,7 +15,7 @@ import pytest
 from adaptbert.core.processes import cores
 from flows.devices import cuda_ids
 from tests.support.project import alive, free_port, stopped_at_the_end, wait_until
-from tests.support.toy_flow import TOY_STAGE_ENTRY, Toy, served
+from tests.support.toy_flow import Toy, entry, pipeline, served
 
 
 @pytest.fixture(scope="module")
@@ -57,31 +57,27 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
 def test_what_is_up_to_date_costs_one_question(toy: Toy) -> None:
     """Of all stages DVC is asked once; then the changed ones run, and those that need them."""
     toy.order()
-    assert toy.run("flows.recipe").returncode == 0
-    again = toy.run("flows.recipe")
-    assert "4 of 4 stages are up to date" in again.stdout
-    assert "Task run" not in again.stdout
+    toy.flow()
+    again = toy.flow()
+    assert "4 of 4 stages are up to date" in again
+    assert "Task run" not in again
     toy.order(left=(0.2, 0))
-    changed = toy.run("flows.recipe")
-    assert "2 of 4 stages are up to date" in changed.stdout
+    assert "2 of 4 stages are up to date" in toy.flow()
     assert {stage for stage in ("start", "left", "right", "compare") if toy.began(stage)} == {"left", "compare"}
     (toy.root / "right.txt").unlink()
-    lost = toy.run("flows.recipe", "--until", "right")
-    assert "1 of 2 stages are up to date" in lost.stdout
+    assert "1 of 2 stages are up to date" in toy.flow("--until", "right")
     assert toy.began("right")
 
 
 def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:
     """No stage starts after a failure, not even one that only waits for its slot; nothing is tried again."""
     toy.order(left=(0.2, 65), right=(0.2, 65))
-    ran = toy.run("flows.recipe", "--jobs", "4")
-    assert ran.returncode == 65, ran.stdout
-    assert "exited with 65" in ran.stdout
-    assert "error: the reason" in ran.stdout
-    assert "Traceback" not in ran.stdout
+    printed = toy.flow("--jobs", "4", code=65)
+    assert "exited with 65" in printed
+    assert "error: the reason" in printed
     assert toy.began("left") != toy.began("right"), "the second waited for the limit `gpu`"
     assert not toy.began("compare")
-    assert "Retry" not in ran.stdout
+    assert "Retry" not in printed
 
 
 @pytest.mark.slow
@@ -89,9 +85,8 @@ def test_a_failure_does_not_cut_off_what_runs(toy: Toy) -> None:
     """With two slots, a neighbour goes on to its end, and its result is kept."""
     assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "2").returncode == 0
     toy.order(left=(3, 70), right=(6, 0))  # far more than lies between their starts
-    ran = toy.run("flows.recipe", "--jobs", "2")
+    toy.flow("--jobs", "2", code=70)
     assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "1").returncode == 0
-    assert ran.returncode == 70, ran.stdout
     assert (toy.root / "right.txt").read_text() == "right6"
     assert toy.moment("right", "begin") < toy.moment("left", "end"), "side by side"
     assert not toy.began("compare")
@@ -104,10 +99,9 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
     foreign = toy.start("dvc", "repro", "--single-item", "left")
     with stopped_at_the_end(foreign):
         wait_until(lambda: toy.began("left"), 30)
-        ran = toy.run("flows.recipe", "--until", "left")
-        assert ran.returncode == 0, ran.stdout
-        assert ran.stdout.count("waits for a lock of DVC\n") == 1
-        assert [word for word in ("ERROR", "is busy", "DvcLocked", "Retry") if word in ran.stdout] == []
+        printed = toy.flow("--until", "left")
+        assert printed.count("waits for a lock of DVC\n") == 1
+        assert [word for word in ("ERROR", "is busy", "DvcLocked", "Retry") if word in printed] == []
         assert foreign.wait(30) == 0
     assert not toy.began("right")
 
@@ -136,10 +130,7 @@ def test_what_is_wrong_is_one_message_before_anything_starts(
     """Also params that no stage asked for reads: the flow looks before it reads the graph."""
     toy.order()
     with toy.edited(file, old, new):
-        ran = toy.run("flows.recipe", *arguments)
-    assert ran.returncode == 78, ran.stdout
-    assert message in ran.stdout
-    assert "Traceback" not in ran.stdout
+        assert message in toy.flow(*arguments, code=78)
     assert not toy.began("start")
 
 
@@ -148,8 +139,8 @@ def test_the_plan_is_made_first(toy: Toy) -> None:
     plan = toy.root / "plan.json"
     before = plan.read_text()
     with toy.edited("params.yaml", "replicates: 2", "replicates: 3"):
-        ran = toy.run("flows.recipe", *UNTIL_START)
-        assert (ran.returncode, '"general-small-3"' in plan.read_text()) == (0, True), ran.stdout
+        toy.flow(*UNTIL_START)
+        assert '"general-small-3"' in plan.read_text()
     plan.write_text(before)
 
 
@@ -158,13 +149,12 @@ def test_runs_without_a_server(toy: Toy) -> None:
     """`python -m flows.recipe` brings a server of its own; without CUDA, stages that train share the cores."""
     toy.order(left=(3, 0), right=(3, 0))
     alone = toy.without_server()
-    ran = alone.run("flows.recipe", "--jobs", "2")
-    assert ran.returncode == 0, ran.stdout
+    alone.flow("--jobs", "2")
     assert (toy.root / "right.txt").read_text() == "right3"
     if not cuda_ids():
         begins = [toy.moment(stage, "begin") for stage in ("left", "right")]
         assert max(begins) < min(toy.moment(stage, "end") for stage in ("left", "right")), "side by side"
-    assert (toy.root / "left.threads").read_text() == str(max(1, cores() // 2))
+    assert toy.mark("left", "threads") == str(max(1, cores() // 2))
 
 
 @pytest.mark.slow
@@ -192,11 +182,11 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
         flow_run = re.search(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", submitted)
         assert flow_run is not None, submitted
         wait_until(lambda: toy.began("start"), 60)
-        pid = int((toy.root / "start.pid").read_text())
+        pid = int(toy.mark("start", "pid"))
         assert alive(pid)
         assert toy.run("prefect", "flow-run", "cancel", flow_run[0]).returncode == 0
         wait_until(lambda: not alive(pid), 30)
-        assert not (toy.root / "start.end").exists()
+        assert not (toy.marks / "start.end").exists()
 
 
 FOUR = ("a", "b", "c", "d")
@@ -210,22 +200,13 @@ class cuda:
 
 def test_stages_side_by_side_have_devices_of_their_own(tmp_path: Path) -> None:
     """Four stages on four slots; torch is made to say that there are four devices."""
-    stages = [
-        *((name, "toy.py", "true") for name in FOUR),
-        ("together", ", ".join(f"{name}.txt" for name in FOUR), "false"),
-    ]
-    entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind="outs", out=f"{name}.txt", gpu=gpu, option="cache: false")
-        for name, deps, gpu in stages
-    )
-    with served(tmp_path / "toy", tmp_path / "home") as toy:
-        (toy.root / "dvc.yaml").write_text("vars:\n  - toy.yaml\nstages:" + "".join(entries))
+    graph = pipeline(*(entry(name, gpu=True) for name in FOUR), entry("together", *(f"{name}.txt" for name in FOUR)))
+    with served(tmp_path / "toy", tmp_path / "home", graph) as toy:
         (toy.root / "torch.py").write_text(PRETENDED_TORCH)
         toy.order(**dict.fromkeys(FOUR, (2.0, 0)), together=(0.1, 0))
         assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "4").returncode == 0
-        done = toy.run("flows.recipe", "--until", "together", "--jobs", "4")
-        assert done.returncode == 0, done.stdout
-        assert {(toy.root / f"{stage}.devices").read_text() for stage in FOUR} == {"0", "1", "2", "3"}
+        toy.flow("--until", "together", "--jobs", "4")
+        assert {toy.mark(name, "devices") for name in FOUR} == {"0", "1", "2", "3"}
 
 
 # Signals to a flow that somebody started in a terminal: what runs ends, nothing new starts, no slot stays taken.
@@ -244,7 +225,7 @@ def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy, stage: str) -> Non
     alone = toy.without_server()
     with stopped_at_the_end(alone.start("flows.recipe")) as flow:
         wait_until(lambda: toy.began(stage), 60)
-        pid = int((toy.root / f"{stage}.pid").read_text())
+        pid = int(toy.mark(stage, "pid"))
         os.killpg(flow.pid, signal.SIGINT)
         assert flow.wait(60) == 75
     printed = alone.log_file("flows.recipe").read_text()
@@ -252,8 +233,7 @@ def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy, stage: str) -> Non
     assert "Traceback" not in printed, printed
     assert not alive(pid)
     toy.order()
-    again = alone.run("flows.recipe", timeout=120)
-    assert again.returncode == 0, again.stdout
+    alone.flow()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -287,7 +267,7 @@ def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy) -> None:
     wait_until(lambda: not any(process.is_running() for process in others), 30)
     assert AGAIN in log.read_text()
     assert "Traceback" not in log.read_text()
-    assert not (toy.root / "left.end").exists()
+    assert not (toy.marks / "left.end").exists()
 
 
 def has_child(pid: int, *words: str) -> bool:

@@ -17,38 +17,17 @@ from flows.machines import Machines, shared
 from tests.support.machines import cluster_of
 from tests.support.markdown import blocks, shown
 from tests.support.project import Project, environment, stopped_at_the_end, wait_until
-from tests.support.toy_flow import TOY_STAGE_ENTRY, Toy, write_project
+from tests.support.toy_flow import Toy, entry, pipeline, write_project
 
 PAGE = "docs/how-to/cluster.md"
-STAGE = """
-import os, sys, time
-from pathlib import Path
-name, seconds, code, out = sys.argv[1:]
-marks = Path(os.environ["MARKS"])
-number = len(list(marks.glob(f"{name}.*")))
-(marks / f"{name}.{number}").write_text(f"{os.getcwd()} {os.getpid()}")
-print("begin", name, flush=True)
-time.sleep(float(seconds))
-if code != "0":
-    print("error: the reason", file=sys.stderr)
-    sys.exit(int(code))
-Path(out).write_text(name + Path("start.txt").read_text() if name != "start" else "text")
-"""
 
 
 class Far(Toy):
     """A toy pipeline in a repository with two remotes: a bare one of git, a folder of DVC."""
 
-    @property
-    def marks(self) -> Path:
-        return Path(self.env["MARKS"])
-
     def ran(self) -> dict[str, list[str]]:
         """Stage -> the folder of each run."""
-        folders: dict[str, list[str]] = {}
-        for mark in sorted(self.marks.iterdir()):
-            folders.setdefault(mark.name.partition(".")[0], []).append(mark.read_text().partition(" ")[0])
-        return folders
+        return {mark.stem: mark.read_text().splitlines() for mark in sorted(self.marks.glob("*.folders"))}
 
     def git(self, *words: str) -> str:
         command = ["git", *words]
@@ -62,22 +41,16 @@ class Far(Toy):
             self.git("add", "-A")
             self.git("commit", "--quiet", "--allow-empty", "-m", "orders")
             self.git("push", "--quiet")
-        for mark in self.marks.iterdir():
-            mark.unlink()
 
 
 @pytest.fixture
 def far(tmp_path: Path) -> Far:
     """`start` and `compare` keep their output and so run here; `left` and `right` may run elsewhere."""
     root, home = tmp_path / "project", tmp_path / "home"
-    here, away = {"gpu": "false", "option": "persist: true"}, {"gpu": "true", "option": "persist: false"}
-    stages = [("start", "", here), ("left", ", start.txt", away), ("right", ", start.txt", away)]
-    stages.append(("compare", ", left.txt, right.txt, start.txt", here))
-    entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=f"toy.py{deps}", kind="outs", out=f"{name}.txt", **where)
-        for name, deps, where in stages
-    )
-    write_project(root, STAGE, "vars:\n  - toy.yaml\nstages:" + "".join(entries))
+    here, away = "persist: true", "persist: false"
+    cells = [entry(name, "start.txt", gpu=True, option=away) for name in ("left", "right")]
+    compare = entry("compare", "left.txt", "right.txt", "start.txt", option=here)
+    write_project(root, pipeline(entry("start", option=here), *cells, compare))
     (tmp_path / "marks").mkdir()
     home.mkdir()
     env = environment(home) | {"MARKS": str(tmp_path / "marks"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -124,7 +97,7 @@ def judge(far: Far, printed: str, runs: int = 1) -> None:
     clones = {*ran["left"], *ran["right"]}
     assert len(clones) >= 2, "side by side, each in a clone of its own"
     assert all(clone.startswith(far.env["XDG_CACHE_HOME"]) for clone in clones)
-    assert (far.root / "left.txt").read_text() == "lefttext"
+    assert (far.root / "left.txt").read_text().startswith("left")
     for stage in ("left", "right"):
         assert f"begin {stage}" in printed, "its lines reach the log of the flow"
         assert f"Stage '{stage}' is cached - skipping run" in printed
@@ -144,11 +117,10 @@ def test_cells_on_machines_of_a_cluster(far: Far) -> None:
         assert again.returncode == 0, again.stdout
         assert "4 of 4 stages are up to date" in again.stdout
         far.order(left=(0.2, 65))
-        failed = far.run("flows.recipe", "--until", "left", "--cluster", "ray", timeout=300)
-    assert failed.returncode == 65, failed.stdout
-    assert "left: exited with 65" in failed.stdout
-    assert "error: the reason" in failed.stdout
-    assert "Retry" not in failed.stdout
+        failed = far.flow("--until", "left", "--cluster", "ray", code=65, timeout=300)
+    assert "left: exited with 65" in failed
+    assert "error: the reason" in failed
+    assert "Retry" not in failed
 
 
 @pytest.mark.slow
@@ -158,8 +130,7 @@ def test_the_cell_of_a_lost_machine_runs_on_another_one(far: Far) -> None:
         far.order(left=(20, 0), right=(3, 0))
         with stopped_at_the_end(far.start(*command("ray"))) as flow:
             wait_until(lambda: far.ran().keys() >= {"left", "right"}, 120)
-            pid = int((far.marks / "left.0").read_text().split()[1])
-            machines.remove_node(machine_of(pid, machines), allow_graceful=False)
+            machines.remove_node(machine_of(int(far.mark("left", "pid")), machines), allow_graceful=False)
             wait_until(lambda: flow.poll() is not None, 240)
         printed = far.log_file(*command("ray")).read_text()
     assert flow.returncode == 0, printed
@@ -198,9 +169,7 @@ def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> Non
         assert ran.returncode == 0, ran.stdout
         judge(far, ran.stdout)
         far.order(left=(0.2, 65))
-        failed = far.run("flows.recipe", "--until", "left", "--cluster", "prefect", timeout=300)
-    assert failed.returncode == 65, failed.stdout
-    assert "error: the reason" in failed.stdout
+        assert "error: the reason" in far.flow("--until", "left", "--cluster", "prefect", code=65, timeout=300)
 
 
 def prefect_lines() -> list[str]:

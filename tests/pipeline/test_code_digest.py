@@ -60,17 +60,14 @@ MLM = {"pretrain", "domain_transfer", "task_transfer"}
 TRAINING = {*MLM, "finetune"}
 EDITS = {
     "adaptbert/errors.py": set(),
-    "adaptbert/cli.py": set(),
     "adaptbert/commands/project.py": set(),
     "adaptbert/runtime/stage.py": set(),
-    "adaptbert/runtime/mlflow.py": set(),
     "adaptbert/project/presets.py": set(),
     "adaptbert/config/recipe.py": set(),
     "adaptbert/prediction/predictor.py": set(),
     "adaptbert/core/files.py": set(stages()),
     "adaptbert/statistics/spread.py": {"compare"},
     "adaptbert/report/page.css": {"compare"},
-    "adaptbert/report/page.html.j2": {"compare"},
     "adaptbert/data/read_conll.py": {"collect", "collect_task"},
     "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
@@ -80,7 +77,6 @@ EDITS = {
     "adaptbert/text/tokenizer.py": {"tokenizer", "tokenize", "measure", *TRAINING},
     "adaptbert/training/ranks.py": TRAINING,
     "adaptbert/mlm/masking.py": {"measure", *MLM},
-    "adaptbert/mlm/sentence_pairs.py": {"measure", *MLM},
     "adaptbert/model/encoder.py": {"measure", *TRAINING},
     "adaptbert/tasks/crf.py": {"finetune"},
     "adaptbert/comparison/inspection.py": {"compare"},

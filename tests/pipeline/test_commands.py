@@ -9,9 +9,9 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.config.plan import PLAN, read
-from tests.support.imports import is_code
 from tests.support.messages import messages_in
 from tests.support.project import ROOT, environment, write_params
+from tests.support.small_graph import write_graph
 
 ORDERS = ("$(touch {})", "x;touch {}", "`touch {}`", "x\ntouch {}\n", "x' ; touch {} '")
 """What a shell would obey; `{}` is a file that must not appear."""
@@ -24,22 +24,18 @@ def ran(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """dvc.yaml without the code that stages depend on, in a repository of DVC's without git."""
+    """dvc.yaml and the real stages, in a repository of DVC's without git."""
     monkeypatch.chdir(tmp_path)
+    for name in ("adaptbert", "stages"):
+        (tmp_path / name).symlink_to(ROOT / name)
     graph = params.read(ROOT / "dvc.yaml")
-    for values in graph["stages"].values():
-        stage = values.get("do", values)
-        stage["deps"] = [dep for dep in stage["deps"] if not is_code(dep)]
-    (tmp_path / "dvc.yaml").write_text(json.dumps(graph), encoding="utf-8")
-    (tmp_path / ".dvc").mkdir()
-    (tmp_path / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
+    graph["stages"]["plan"]["deps"] = ["params.yaml", "plan.json"]
+    write_graph(json.dumps(graph))
     return tmp_path
 
 
 def test_any_file_name_is_collected(project: Path) -> None:
     """By the real stages: blanks, quotes, what a shell would obey, a leading dash."""
-    for name in ("adaptbert", "stages"):
-        (project / name).symlink_to(ROOT / name)
     document = params.read(ROOT / "presets/smoke.yaml")
     names = ["-x.txt", 'it\'s "quoted" $(touch TOUCHED).txt']
     corpora = dict(zip(("general", "domain"), names, strict=True))
@@ -65,9 +61,7 @@ def test_any_file_name_is_collected(project: Path) -> None:
 
 @pytest.fixture
 def precious(project: Path) -> list[Path]:
-    """The smoke recipe with the real stages, and files that a name could lead to."""
-    for name in ("adaptbert", "stages"):
-        (project / name).symlink_to(ROOT / name)
+    """The smoke recipe, and files that a name could lead to."""
     write_params(project, params.read(ROOT / "presets/smoke.yaml"))
     outside = project.parent / f"{project.name}-outside"
     paths = [project / "notes/page", *(outside / str(i) / "page" for i in range(4))]

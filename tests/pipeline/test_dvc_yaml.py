@@ -14,7 +14,7 @@ from dvc.repo import Repo
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
 from adaptbert.runtime.stage import Stage
-from tests.support.imports import ROOT, is_code
+from tests.support.imports import ROOT
 
 # Of params.yaml: all others are compared through plan.json.
 COMPARED = ("pretrain", "domain_transfer", "task_transfer", "finetune", "compare")
@@ -83,15 +83,10 @@ def related(path: str, others: set[str]) -> bool:
     )
 
 
-def all_deps(stage: Any) -> set[str]:
-    return {dep.def_path for dep in stage.deps if type(dep).__name__ == "Dependency"}
-
-
-def paths(stage: Any) -> tuple[set[str], set[str], set[str]]:
-    """Code deps, data deps, and outs with metrics and plots."""
-    deps = all_deps(stage) - {PLANNED}
-    code = {path for path in deps if is_code(path)}
-    return code, deps - code, {out.def_path for out in stage.outs}
+def paths(stage: Any) -> tuple[set[str], set[str]]:
+    """Deps on data, and outs with metrics and plots."""
+    deps = {dep.def_path for dep in stage.deps if type(dep).__name__ == "Dependency"}
+    return deps - {PLANNED, "adaptbert", "stages"}, {out.def_path for out in stage.outs}
 
 
 def test_stages_files_and_functions_have_the_same_names() -> None:
@@ -117,7 +112,7 @@ def test_options_are_the_arguments_of_the_function(stage: Any) -> None:
 def test_paths_in_the_command_are_declared_and_used(stage: Any) -> None:
     hints = stage_object(stage.addressing.partition("@")[0]).hints()
     in_command = {value for name, value in arguments(stage).items() if hints[name] is Path}
-    _, data, outs = paths(stage)
+    data, outs = paths(stage)
     assert {path for path in in_command if not related(path, data | outs)} == set(), "in the command, not declared"
     needed = (data | outs) - NOT_ARGUMENTS - of_the_user(stage)
     assert {path for path in needed if not related(path, in_command)} == set(), "declared, not used"
@@ -155,10 +150,10 @@ def test_the_first_stage_is_the_first() -> None:
 def test_a_source_that_is_missing_costs_no_output() -> None:
     """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. A recipe stops at
     the first stage that reads what no stage makes; without plan.json DVC does not even begin."""
-    made = {path for stage in resolved().values() for path in paths(stage)[2]}
+    made = {path for stage in resolved().values() for path in paths(stage)[1]}
     read: set[str] = set()
     for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
-        outside = {path for path in paths(stage)[1] - NOT_ARGUMENTS - {"plan.json"} if not related(path, made)}
+        outside = {path for path in paths(stage)[0] - NOT_ARGUMENTS - {"plan.json"} if not related(path, made)}
         if not outside <= read:
             assert [out.def_path for out in stage.outs if not out.persist] == [], address
         read |= outside

@@ -37,16 +37,11 @@ def add(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["add-task", "--yes", *arguments])
 
 
-def added(*arguments: str) -> dict[str, str]:
-    """The block of the task `rooms`."""
-    done = add(*arguments, "--name", "rooms")
+def added(*arguments: str, name: str = "rooms") -> tuple[dict[str, str], str]:
+    """The block of the task, and what the command said."""
+    done = add(*arguments, "--name", name)
     assert done.exit_code == 0, done.output
-    section: dict[str, str] = params.read(PARAMS)["tasks"]["rooms"]
-    return section
-
-
-def own_files() -> list[Path]:
-    return [path for path in OWN.glob("*") if path.is_file()]
+    return params.read(PARAMS)["tasks"][name], done.output
 
 
 def state(project: Path) -> dict[Path, bytes]:
@@ -97,20 +92,20 @@ def test_the_place_of_a_file_is_in_the_project(path: str, place: Path, project: 
     Path("data/inside.jsonl").write_text(rows(100))
     Path("data/linked").symlink_to(outside)
     Path("data/link.jsonl").symlink_to(outside / "a.jsonl")
-    section = added(path)
+    section, _ = added(path)
     assert {section[split] for split in ("train", "dev", "test")} == {str(place)}, "split where it lies"
     assert section["split"] == {"dev": 0.1, "test": 0.2}
-    assert (place.is_symlink(), place.read_text(), bool(own_files())) == (False, rows(100), place.parent == OWN)
+    assert (place.is_symlink(), place.read_text(), OWN.exists()) == (False, rows(100), place.parent == OWN)
 
 
 def test_a_link_that_dvc_has_put_there_is_its_file(project: Path) -> None:
     """As with `cache.type symlink`."""
     (project / ".dvc/cached").write_text(rows(100))
-    OWN.mkdir(exist_ok=True)
+    OWN.mkdir()
     (OWN / "a.jsonl").symlink_to(project / ".dvc/cached")
     (OWN / "a.jsonl.dvc").touch()
-    assert added(str(OWN / "a.jsonl"))["train"] == str(OWN / "a.jsonl")
-    assert (OWN / "a.jsonl").is_symlink()
+    section, _ = added(str(OWN / "a.jsonl"))
+    assert (section["train"], (OWN / "a.jsonl").is_symlink()) == (str(OWN / "a.jsonl"), True)
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["there", "recorded only"])
@@ -119,19 +114,15 @@ def test_sets_whose_files_have_one_name(missing: bool, project: Path) -> None:
     contents = {}
     for task, begin in (("one", 100), ("two", 300)):
         (project.parent / task).mkdir()
-        for split, first in (("train", 0), ("dev", 100)):
-            path = project.parent / task / f"{split}.jsonl"
+        paths = {split: project.parent / task / f"{split}.jsonl" for split in ("train", "dev")}
+        for first, (split, path) in zip((0, 100), paths.items(), strict=True):
             contents[task, split] = rows(30, begin + first)
             path.write_text(contents[task, split])
             os.utime(path, (1e9, 1e9))
-        done = add(*(str(project.parent / task / f"{split}.jsonl") for split in ("train", "dev")), "--name", task)
-        assert done.exit_code == 0, done.output
-        if missing:
-            for path in OWN.glob("*.jsonl"):
-                path.unlink()
-    assert f"{project.parent}/two/dev.jsonl is copied as data/own/two.dev.jsonl: its name is taken" in (
-        done.output.partition("for params.yaml")[0].splitlines()
-    )
+        _, said = added(*map(str, paths.values()), name=task)
+        for path in OWN.glob("*.jsonl") if missing else ():
+            path.unlink()
+    assert f"\n{project.parent}/two/dev.jsonl is copied as data/own/two.dev.jsonl: its name is taken\n" in said
     with open_repository() as repo:
         repo.checkout()
     for (task, split), content in contents.items():
@@ -139,7 +130,7 @@ def test_sets_whose_files_have_one_name(missing: bool, project: Path) -> None:
 
 
 def others_in_data_own(path: Path) -> None:
-    OWN.mkdir(exist_ok=True)
+    OWN.mkdir()
     for name in (path.name, f"reviews.{path.name}"):
         (OWN / name).write_text("mine")
 
@@ -178,27 +169,11 @@ def test_nothing_is_written_where_an_option_or_a_file_does_not_fit(
     assert state(project) == before
 
 
-def test_a_failure_at_the_end_leaves_nothing(
-    project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = state(project)
-    monkeypatch.setattr(plan_file, "text", fail)
-    assert add(*reviews).exit_code != 0
-    monkeypatch.undo()
-    after = state(project)
-    assert {path: after[path] for path in before} == before
-    assert [path for path in after.keys() - before.keys() if path.suffix in (".jsonl", ".dvc")] == []
-
-
 def test_a_project_whose_arms_all_name_their_tasks(project: Path, reviews: list[str]) -> None:
     arms = "arms: {general: {tasks: [section]}, domain: {domain_transfer: domain, tasks: [mention]}}"
     PARAMS.write_text(re.sub(r"^arms: .*$", arms, PARAMS.read_text(), flags=re.MULTILINE))
-    done = add(*reviews)
-    assert "no arm is for this task: add reviews to `tasks` of an arm\n" in done.output
-    assert done.exit_code == 0, done.output
+    _, said = added(*reviews, name="reviews")
+    assert "no arm is for this task: add reviews to `tasks` of an arm\n" in said
 
 
 @pytest.mark.parametrize(
@@ -215,18 +190,33 @@ def test_nothing_is_written_unasked(
     assert state(project) == before
 
 
-@pytest.mark.parametrize("moment", ["at the prompt", "while files are copied"])
-def test_an_edit_meanwhile_is_kept(
+@pytest.mark.parametrize("moment", ["at the prompt", "while files are copied", "at the end"])
+def test_what_fails_leaves_all_as_it_was(
     moment: str, project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = prepare(reviews, None, Said(), PARAMS)
+    """An edit meanwhile is kept, and an interruption behind the copies leaves none."""
+    task, bring = prepare(reviews, None, Said(), PARAMS), own_data.bring
     edited = PARAMS.read_text().replace("seed: ", "# mine\nseed: ", 1)
+
+    def brought(places: dict[Path, Path]) -> object:
+        done = bring(places)
+        PARAMS.write_text(edited)
+        return done
+
     if moment == "at the prompt":
         PARAMS.write_text(edited)
+    elif moment == "while files are copied":
+        monkeypatch.setattr(own_data, "bring", brought)
     else:
-        monkeypatch.setattr(own_data, "record", lambda _: PARAMS.write_text(edited))
-    plan = planning.PLAN.read_bytes()
-    with pytest.raises(BadParams, match=r"AB-217 params\.yaml: was changed while .*; nothing was written\n  run the"):
+        monkeypatch.setattr(plan_file, "text", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    before = state(project)
+    refusal = "AB-217 params.yaml: was changed while this command was at work; nothing was written\n  run the command"
+    with pytest.raises(KeyboardInterrupt if moment == "at the end" else BadParams) as stopped:
         task.write()
-    assert (PARAMS.read_text(), planning.PLAN.read_bytes()) == (edited, plan)
-    assert own_files() == []
+    assert moment == "at the end" or str(stopped.value).startswith(refusal)
+    after = state(project)
+    if moment == "while files are copied":
+        assert after[project / PARAMS] == edited.encode()
+        del after[project / PARAMS], before[project / PARAMS]
+    assert after.keys() - before.keys() <= {OWN.absolute() / ".gitignore"}
+    assert {path: after[path] for path in before} == before

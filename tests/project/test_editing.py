@@ -1,7 +1,5 @@
 """An entry is added where it belongs, and all other lines stay; files are written where they lie."""
 
-from codecs import BOM_UTF8
-from contextlib import suppress
 from copy import deepcopy
 from difflib import ndiff
 from pathlib import Path
@@ -12,11 +10,13 @@ from hypothesis import strategies as st
 
 from adaptbert.config import load
 from adaptbert.config.plan import PLAN
+from adaptbert.core.files import Blocked
 from adaptbert.errors import BadParams
 from adaptbert.project import editing
 from tests.project.conftest import rows
 from tests.support.commands import run
 from tests.support.imports import ROOT
+from tests.support.rules import recipe
 
 PARAMS = Path("params.yaml")
 FILES = [ROOT / "params.yaml", *sorted((ROOT / "presets").glob("*.yaml"))]
@@ -45,13 +45,13 @@ h: 'x'
 def added(folder: Path, text: str, keys: tuple[str, ...]) -> str:
     """The text with an entry, which says no more than that."""
     file = folder / "params.yaml"
-    file.write_text(text, encoding="utf-8")
-    document = load.document(text, file)
+    file.write_bytes(text.encode())
+    document = load.document(text.removeprefix("\ufeff"), file)
     here = document
     for key in keys[:-1]:
         here = here[key]
     here[keys[-1]] = deepcopy(VALUES)
-    return editing.added(keys, VALUES, document, file, "by hand")
+    return editing.added(keys, VALUES, document, file, "by hand").decode()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -84,7 +84,25 @@ def test_comments_stay_where_they_are(keys: tuple[str, ...], behind: str, tmp_pa
         assert comment + key in after
 
 
-ODD = ["on", "1e3", "a: b", "#x", "- x", "", " x", "@x", "~", "1_000", "{", "\n", "2021-99-99", "0x_", "‘x’", "\\"]
+ODD = [
+    "on",
+    "?a",
+    "1e3",
+    "a: b",
+    "#x",
+    "- x",
+    "",
+    " x",
+    "@x",
+    "~",
+    "1_000",
+    "{",
+    "\n",
+    "2021-99-99",
+    "0x_",
+    "‘x’",
+    "\\",
+]
 
 
 @given(st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9))
@@ -119,22 +137,22 @@ def test_links_and_permissions_stay(command: str, project: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in real.values()} == {0o600}
 
 
-def test_a_byte_order_mark_stays(project: Path) -> None:
-    Path("data/rooms.jsonl").write_text(rows(100))
-    PARAMS.write_bytes(BOM_UTF8 + PARAMS.read_bytes())
-    done = run("add-task", "data/rooms.jsonl", "--yes")
-    assert done.exit_code == 0, done.output
-    assert PARAMS.read_bytes().startswith(BOM_UTF8 + b"#")
+@pytest.mark.parametrize(("mark", "end"), [("\ufeff", "\n"), ("", "\r\n"), ("\ufeff", "\r\n")])
+def test_a_byte_order_mark_and_ends_of_lines_stay(mark: str, end: str, tmp_path: Path) -> None:
+    text = mark + COMMENTED.replace("\n", end)
+    assert added(tmp_path, text, ("new",)) == mark + added(tmp_path, COMMENTED, ("new",)).replace("\n", end)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path) -> None:
-    path, real = tmp_path / "link", tmp_path / "real"
-    path.symlink_to(real)
+def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder in the place of plan.json."""
+    monkeypatch.chdir(tmp_path)
+    PLAN.mkdir()
+    real = tmp_path / "real"
+    PARAMS.symlink_to(real)
     if is_there:
         real.write_text("old")
-    with suppress(KeyError), editing.replaced(path, "new"):
-        assert real.read_text() == "new"
-        raise KeyError
-    assert path.is_symlink()
+    with pytest.raises(Blocked):
+        editing.write_recipe(recipe(), b"new")
+    assert PARAMS.is_symlink()
     assert (real.read_text() if real.exists() else None) == ("old" if is_there else None)

@@ -105,28 +105,24 @@ def test_a_file_that_is_offered_is_like_it(name: str, beside: str, meant: bool) 
 
 
 @pytest.mark.parametrize(
-    ("name", "problem", "remedy"),
+    ("key", "name", "problem", "remedy"),
     [
-        ("~/posts", "~ is not expanded", "write the path out"),
-        ("x" * 300, "cannot be read: File name too long", "check the path and its permissions"),
+        ("corpora.general.path", "~/posts", "~ is not expanded", "write the path out"),
+        ("corpora.general.path", "x" * 300, "cannot be read: File name too long", "check the path and its permissions"),
         (
+            "corpora.general.path",
             "tracked/a/b.txt",
             "no such file",
-            "get it from the remote: dvc pull tracked; or from this clone's cache: dvc",
+            "get it from the remote: dvc pull tracked; or from",
         ),
+        ("tasks.section.dev", "data/demo/x.jsonl", "no such file", "make it: python -m examples.docstrings demo"),
     ],
 )
-def test_the_remedy_of_a_path(name: str, problem: str, remedy: str) -> None:
+def test_the_remedy_of_a_path(key: str, name: str, problem: str, remedy: str) -> None:
     Path("tracked.dvc").touch()
-    (error,) = at("corpora.general.path", **{"corpora.general.path": name})
+    (error,) = at(key, **{key: name})
     assert error.problem.endswith(problem)
     assert error.remedy.startswith(remedy)
-
-
-def test_a_missing_file_of_the_demonstration_names_the_script() -> None:
-    (error,) = at("tasks.section.dev")
-    assert error.problem == "data/demo/section.dev.jsonl: no such file"
-    assert error.remedy == "make it: python -m examples.docstrings demo"
 
 
 def test_a_checkpoint_is_looked_for() -> None:

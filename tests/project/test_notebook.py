@@ -36,44 +36,42 @@ adaptbert.nothing
     assert done.stderr.endswith("AttributeError: module 'adaptbert' has no attribute 'nothing'\n"), done.stderr
 
 
+ENDS = {"mean": "score", "low": "low", "high": "high"}
+"""Names of an interval in the file -> in the table of scores."""
+
+
 def test_the_comparison_is_a_table(tmp_path: Path) -> None:
     """Every number of the file, under the name that it has there."""
     written = read_json(COMPARISON)
     section = written["tasks"][0]
-    later = {**section["arms"][0], "name": "later", "runs": [], "interval": None}
-    section["arms"].append(later)
+    arms = section["arms"].copy()
+    section["arms"].append({**arms[0], "name": "later", "runs": [], "interval": None})
     write_json(tmp_path / "comparison.json", written)
     scores = adaptbert.read_comparison(tmp_path / "comparison.json")
     assert len(scores) == sum(len(task["arms"]) + len(task["baselines"]) for task in written["tasks"])
-    rows: list[dict[str, Any]] = scores[scores["task"] == "section"].set_index("arm").to_dict("index")
-    for arm in section["arms"][:-1]:
+    scores = scores[scores["task"] == "section"]
+    rows: dict[Any, Any] = scores.set_index("arm").to_dict("index")
+    for arm in arms:
         row = rows[arm["name"]]
         assert (row["base"], row["metric"]) == ("small", "f1_macro")
-        assert [row[key] for key in ("score", "low", "high")] == [
-            arm["interval"][key] for key in ("mean", "low", "high")
-        ]
+        assert {name: row[name] for name in ENDS.values()} == {ENDS[end]: arm["interval"][end] for end in ENDS}
         assert row["runs"] == [(run["replicate"], run["seed"], run["score"]) for run in arm["runs"]]
         assert row["score"] == pytest.approx(sum(score for _, _, score in row["runs"]) / len(row["runs"]))
     assert (rows["domain"]["replicates"], rows["domain"]["seeds"]) == (2, 3)
     assert rows["majority"]["score"] == section["baselines"]["majority"]["mean"]
     assert (rows["majority"]["seeds"], rows["later"]["runs"]) == (0, [])
-    assert scores["score"].isna().sum() == 1, "of the arm that was not trained yet"
-    assert (
-        section["chosen"] == scores[scores["task"] == "section"].sort_values("dev").dropna(subset="dev")["arm"].iloc[-1]
-    )
+    assert [*scores[scores["score"].isna()]["arm"]] == ["later"]
+    assert section["chosen"] == scores.sort_values("dev").dropna(subset="dev")["arm"].iloc[-1]
 
 
 def test_the_differences_are_a_table() -> None:
-    written = read_json(COMPARISON)["tasks"]
-    steps = [(task["task"], task["base"], step) for task in written for step in task["steps"]]
+    written = [(task, step) for task in read_json(COMPARISON)["tasks"] for step in task["steps"]]
     differences = adaptbert.read_differences(COMPARISON).to_dict("records")
-    for row, (task, base, step) in zip(differences, steps, strict=True):
-        assert (row["task"], row["base"], row["question"]) == (task, base, step["name"])
+    for row, (task, step) in zip(differences, written, strict=True):
+        assert (row["task"], row["base"], row["question"]) == (task["task"], task["base"], step["name"])
         assert (row["arm"], row["other"], row["verdict"]) == (step["arm"], step["other"], step["verdict"])
-        difference = step["difference"]
-        assert [row[key] for key in ("difference", "low", "high", "p")] == [
-            difference[key] for key in ("mean", "low", "high", "p")
-        ]
+        ends = [row[name] for name in ("difference", "low", "high", "p")]
+        assert ends == [step["difference"][name] for name in ("mean", "low", "high", "p")]
         assert (row["p_holm"] == step["p_holm"]) if row["primary"] else row["p_holm"] != row["p_holm"]
 
 

@@ -1,7 +1,6 @@
 """The file that the guide shows as all that a user writes: it is planned and checked as it stands, and the whole recipe
 runs with it. The base is a small one in models/init."""
 
-import csv
 import gzip
 import json
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from adaptbert.config.plan import read
-from tests.support import followed_page, tiny, tiny_tasks
+from tests.support import followed_page, tiny
 from tests.support.commands import run
 from tests.support.project import Project, clone
 
@@ -43,11 +42,7 @@ def own_files(folder: Path) -> None:
         with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as packed:
             packed.write("\n".join(rows) + "\n")
     for seed, (split, count) in enumerate((("train", 60), ("dev", 24), ("test", 24)), 1):
-        with (folder / f"mood.{split}.csv").open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(["content", "emotion"])
-            labelled = tiny_tasks.labelled("domain", "single_sentence", count, seed)
-            table.writerows([row["text"], row["label"]] for row in labelled)
+        followed_page.labelled(folder / f"mood.{split}.csv", ("content", "emotion"), count, seed)
 
 
 @pytest.mark.parametrize("base", [BASE, "models/init/bert"])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.conftest import rows
 from tests.support.imports import ROOT
 
 PARAMS, PLAN = Path("params.yaml"), Path("plan.json")
@@ -35,22 +36,13 @@ def run(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["plan"],
-        ["use", "smoke", "--force"],
-        ["add-task", "data/all.jsonl", "--yes"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_a_folder_that_may_not_be_written(command: list[str], project: Path) -> None:
-    rows = "".join(f'{{"text": "We waited in room {n}.", "label": "{"ab"[n % 2]}"}}\n' for n in range(100))
-    Path("data/all.jsonl").write_text(rows)
+@pytest.mark.parametrize("command", ["use smoke --force", "add-task data/all.jsonl --yes"])
+def test_a_folder_that_may_not_be_written(command: str, project: Path) -> None:
+    Path("data/all.jsonl").write_text(rows(100))
     before = PARAMS.read_bytes(), PLAN.read_bytes()
     project.chmod(0o555)
     problem = f"error: AB-184 {project}: you have no permission to write into this folder"
-    assert run(*command) == (74, problem + REMEDY)
+    assert run(*command.split()) == (74, problem + REMEDY)
     assert (PARAMS.read_bytes(), PLAN.read_bytes()) == before
 
 

@@ -26,7 +26,7 @@ from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.project import write_params
-from tests.support.small_graph import dvc
+from tests.support.small_graph import dvc, write_graph
 
 TOKENS = 20 * 2048
 """Of a rung: 40,000 tokens in steps of 2,048."""
@@ -64,9 +64,7 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
     """
     (root / "stages").symlink_to(ROOT / "stages")
     write_params(root, values)
-    (root / "dvc.yaml").write_text(GRAPH, encoding="utf-8")
-    (root / ".dvc").mkdir()
-    (root / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n", encoding="utf-8")
+    write_graph(GRAPH)
     for stage in SECTIONS:
         (root / "metrics" / stage).mkdir(parents=True)
     tokenized = root / "data/tokenized/small"
@@ -82,8 +80,9 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_of_dvc_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    monkeypatch.chdir(tmp_path)
 
 
 def train(*entries: str) -> None:
@@ -93,10 +92,17 @@ def train(*entries: str) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def project(tmp_path: Path) -> Path:
     tokenized_project(tmp_path, document())
     return tmp_path
+
+
+@pytest.fixture
+def start(project: Path) -> Checkpoint:
+    """That after general pre-training, which is up to date in the project."""
+    tiny.pretrained(project / "models/pretrain/small")
+    train("pretrain@small")
+    return Checkpoint.load(project / "models/pretrain/small")
 
 
 def all_prices() -> list[Price]:
@@ -107,10 +113,9 @@ def priced() -> dict[tuple[str, str], Price]:
     return {(each.step, each.text): each for each in all_prices()}
 
 
+@pytest.mark.usefixtures("start")
 def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> None:
     """The price of a rung is that of its budget; what is up to date has none, and has one again after a change."""
-    tiny.pretrained(project / "models/pretrain/small")
-    train("pretrain@small")
     before = {folder: tiny.folder_bytes(project / folder) for folder in ("models", "data", "metrics")}
     first = priced()
     assert {folder: tiny.folder_bytes(project / folder) for folder in before} == before
@@ -176,7 +181,6 @@ def test_inputs_that_are_not_there_yet(project: Path, gone: str, problem: str, s
 
 def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And none is timed before the inputs of all are there."""
-    monkeypatch.chdir(tmp_path)
     one = document()["bases"]["small"]
     tokenized_project(tmp_path, document() | {"bases": {"small": one, "other": one}})
     with monkeypatch.context() as patched:
@@ -192,13 +196,11 @@ def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("text", ["domain", "general"])
-def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path) -> None:
+def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path, start: Checkpoint) -> None:
     """Special tokens are not masked: 15 % of the other tokens are."""
-    tiny.pretrained(project / "models/pretrain/small")
-    train("pretrain@small")
     entry = next(each for each in planning.read().domain_transfer.values() if each.corpus == text)
     values = recipes.read().values("domain_transfer", entry.names())
-    start, corpora = Checkpoint.load(project / "models/pretrain/small"), Path("data/tokenized/small/corpora")
+    corpora = Path("data/tokenized/small/corpora")
     corpus = TokenizedCorpus.load(corpora / text)
     if text == "domain":
         corpus = corpus.mixed_with(TokenizedCorpus.load(corpora / "general"), values.replay_fraction, 1)
@@ -210,11 +212,9 @@ def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path) -> No
     assert due.tflop / due.trainings == pytest.approx(masked / 1e12, rel=0.002)
 
 
-def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) -> None:
+def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path, start: Checkpoint) -> None:
     """What is counted without training against what the trainer of a cell counts."""
-    tiny.pretrained(project / "models/pretrain/small")
-    train("pretrain@small")
-    start, folder = Checkpoint.load(project / "models/pretrain/small"), project / "data/validated/tasks/mention"
+    folder = project / "data/validated/tasks/mention"
     cell = next(cell for cell in planning.read().finetune.values() if cell.task == "mention")
     values = recipes.read().values("finetune", cell.names())
     request = TaskRun("mention", "mention", "", start, values, folder).of(values.seeds[0])

@@ -141,23 +141,20 @@ def test_what_is_shown(tmp_path: Path) -> None:
 
 
 ONE, INTS = {"type": "text-classification"}, labelled([1, 2, 3] * 9)
-UNCLEAR = [
-    (INTS, {}, "classes, or numbers?", "choose: --type text-classification, or --type regression"),
-    (PARTED, {}, "or one label?", "choose: --type multi-label --separator ';', or --type text-classification"),
+PAIR_LABELS, UNIQUE = {"type": "text-pair-classification"}, labelled([*map(chr, range(65, 125))])
+CHOOSE = "choose: --type"
+UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
+    (INTS, {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
+    (PARTED, {}, "or one label?", f"{CHOOSE} multi-label --separator ';', or --type text-classification"),
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
     (
         labelled(range(60)),
-        {"type": "text-pair-classification"},
+        PAIR_LABELS,
         "which columns are text_a and text_b and label?",
-        "name",
+        "name them: --columns text_a=C",
     ),
-    (
-        labelled([*map(chr, range(65, 125))]),
-        {},
-        "is it the label?",
-        "name another: --columns label=COLUMN; if it is, say",
-    ),
-    (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", "choose: --type regression"),
+    (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN; if it is, say --type text-classification"),
+    (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", f"{CHOOSE} regression"),
     (
         labelled([[[0, 3, "P"]]] * 9),
         {},
@@ -168,7 +165,7 @@ UNCLEAR = [
         tagged("PER", "O", "O"),
         {},
         "such as PER beside O: spans, or tags?",
-        "choose: --tag-scheme io, or --tag-scheme none",
+        "choose: --tag-scheme io, or --tag-scheme n",
     ),
     (
         tagged(1, 0, 0),
@@ -192,7 +189,7 @@ UNCLEAR = [
         BOTH,
         {},
         "may be those of several tasks",
-        "choose: --columns text_a=text_a --columns text_b=text_b, or --columns te",
+        "choose: --columns text_a=text_a --columns text_b=text_b, or --columns ",
     ),
     ("a b\n", {"format": "txt"}, "text without labels, one document a line", "known: txt, csv, "),
 ]

@@ -94,11 +94,14 @@ def texts(folder: Path) -> None:
     for kind in tiny.WORDS:
         corpus(folder / f"{kind}.txt", kind, 200)
     for seed, (split, count) in enumerate((("train", 60), ("dev", 24), ("test", 24)), 1):
-        with (folder / f"{split}.csv").open("w", encoding="utf-8", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(["text", "label"])
-            labelled = tiny_tasks.labelled("domain", "single_sentence", count, seed)
-            rows.writerows([row["text"], row["label"]] for row in labelled)
+        labelled(folder / f"{split}.csv", ("text", "label"), count, seed)
+
+
+def labelled(path: Path, columns: tuple[str, str], count: int, seed: int) -> None:
+    """A table of texts and their classes."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = tiny_tasks.labelled("domain", "single_sentence", count, seed)
+        csv.writer(file).writerows([columns, *((row["text"], row["label"]) for row in rows)])
 
 
 def corpus(path: Path, kind: str, count: int, seed: int = 0) -> None:

@@ -78,8 +78,3 @@ def reached(module: str, *, but: Iterable[str] = ()) -> set[str]:
         done.add(name)
         waiting += ours(name)
     return done
-
-
-def is_code(path: str) -> bool:
-    """Whether a dependency in dvc.yaml is a file or folder of ours rather than data."""
-    return path.partition("/")[0] in PACKAGES

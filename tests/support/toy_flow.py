@@ -14,26 +14,36 @@ from pathlib import Path
 from tests.support import demonstration
 from tests.support.project import ROOT, Project, environment
 
-TOY_STAGE = """
+STAGE = """
 import os, signal, sys, time
 from pathlib import Path
 from adaptbert.runtime.signals import die_with_parent
 die_with_parent(signal.SIGINT)  # as every stage
-name, seconds, code, out = sys.argv[1:]
-print("begin", name)
-Path(f"{name}.pid").write_text(str(os.getpid()))
-Path(f"{name}.begin").write_text(str(time.time()))
-Path(f"{name}.threads").write_text(os.environ["OMP_NUM_THREADS"])
-Path(f"{name}.devices").write_text(os.environ.get("CUDA_VISIBLE_DEVICES", "all"))
+name, seconds, code, out, *read = sys.argv[1:]
+
+
+def mark(kind, text, mode="w"):
+    with Path(os.environ.get("MARKS", "."), f"{name}.{kind}").open(mode) as file:
+        file.write(str(text))
+
+
+for path in read:
+    Path(path).read_text()
+print("begin", name, flush=True)
+mark("pid", os.getpid())
+mark("begin", time.time())
+mark("threads", os.environ["OMP_NUM_THREADS"])
+mark("devices", os.environ.get("CUDA_VISIBLE_DEVICES", "all"))
+mark("folders", os.getcwd() + "\\n", "a")
 try:
     time.sleep(float(seconds))
 except KeyboardInterrupt:
     sys.exit(75)
-Path(f"{name}.end").write_text(str(time.time()))
+mark("end", time.time())
 if code != "0":
     print("error: the reason", file=sys.stderr)
     sys.exit(int(code))
-if name == "compare":
+if out == "metrics/comparison.json":
     Path(out).write_text("{}")
     Path("reports").mkdir(exist_ok=True)
     Path("reports/index.md").write_text("# Which steps helped?\\n\\n[Report with figures](index.html)\\n")
@@ -41,29 +51,38 @@ else:
     Path(out).write_text(name + seconds)
 """
 
-TOY_STAGE_ENTRY = """
+
+def pipeline(*stages: str) -> str:
+    return "vars:\n  - toy.yaml\nstages:" + "".join(stages)
+
+
+def entry(
+    name: str, *read: str, gpu: bool = False, kind: str = "outs", out: str = "", option: str = "cache: false"
+) -> str:
+    """An entry of dvc.yaml.
+
+    Args:
+        read: files that other stages write.
+        out: its output; empty: a text of its name.
+    """
+    out = out or f"{name}.txt"
+    return f"""
   {name}:
-    cmd: exec python toy.py {name} ${{toy.{name}.seconds}} ${{toy.{name}.code}} {out}
-    deps: [{deps}]
-    meta: {{gpu: {gpu}}}
+    cmd: exec python toy.py {name} ${{toy.{name}.seconds}} ${{toy.{name}.code}} {out} {" ".join(read)}
+    deps: [{", ".join(["toy.py", *read])}]
+    meta: {{gpu: {str(gpu).lower()}}}
     {kind}:
       - {out}:
           {option}
 """
 
 
-def toy_pipeline() -> str:
-    stages = [
-        ("start", "toy.py", "outs", "start.txt", "false"),
-        ("left", "start.txt", "outs", "left.txt", "true"),
-        ("right", "start.txt", "outs", "right.txt", "true"),
-        ("compare", "left.txt, right.txt", "metrics", "metrics/comparison.json", "false"),
-    ]
-    entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind=kind, out=out, gpu=gpu, option="cache: false")
-        for name, deps, kind, out, gpu in stages
-    )
-    return "vars:\n  - toy.yaml\nstages:" + "".join(entries)
+FOUR_STAGES = pipeline(
+    entry("start"),
+    entry("left", "start.txt", gpu=True),
+    entry("right", "start.txt", gpu=True),
+    entry("compare", "left.txt", "right.txt", kind="metrics", out="metrics/comparison.json"),
+)
 
 
 class Toy(Project):
@@ -76,15 +95,29 @@ class Toy(Project):
             for name in {"start", "left", "right", "compare", *stages}
         }
         (self.root / "toy.yaml").write_text(json.dumps({"toy": orders}))
-        for pattern in ("*.begin", "*.end", "*.pid"):
-            for mark in self.root.glob(pattern):
+        for kind in ("begin", "end", "pid", "folders"):
+            for mark in self.marks.glob(f"*.{kind}"):
                 mark.unlink()
 
-    def began(self, stage: str) -> bool:
-        return (self.root / f"{stage}.begin").exists()
+    def flow(self, *arguments: str, code: int = 0, timeout: float = 120) -> str:
+        """What the flow printed; it must end with this code, and never with a traceback."""
+        ran = self.run("flows.recipe", *arguments, timeout=timeout)
+        assert (ran.returncode, "Traceback" in ran.stdout) == (code, False), ran.stdout
+        return ran.stdout
 
-    def moment(self, stage: str, mark: str) -> float:
-        return float((self.root / f"{stage}.{mark}").read_text())
+    @property
+    def marks(self) -> Path:
+        """Where stages leave their marks."""
+        return Path(self.env.get("MARKS", self.root))
+
+    def mark(self, stage: str, kind: str) -> str:
+        return (self.marks / f"{stage}.{kind}").read_text()
+
+    def began(self, stage: str) -> bool:
+        return (self.marks / f"{stage}.begin").exists()
+
+    def moment(self, stage: str, kind: str) -> float:
+        return float(self.mark(stage, kind))
 
     def without_server(self) -> "Toy":
         """The same with nothing said of a server, nor of threads."""
@@ -92,21 +125,21 @@ class Toy(Project):
         return Toy(self.root, env | {"PREFECT_HOME": str(self.root / "another")})
 
 
-def write_project(root: Path, stage: str, pipeline: str) -> None:
+def write_project(root: Path, graph: str) -> None:
     """What the flow reads of this project, with another dvc.yaml."""
     for name in ("flows", "stages", "data/sources", "presets"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prefect.yaml", "prefect.toml", "params.yaml", "plan.json", ".gitignore"):
         shutil.copy(ROOT / name, root)
     demonstration.copy(root)
-    (root / "toy.py").write_text(stage)
-    (root / "dvc.yaml").write_text(pipeline)
+    (root / "toy.py").write_text(STAGE)
+    (root / "dvc.yaml").write_text(graph)
 
 
 @contextmanager
-def served(root: Path, home: Path) -> Iterator[Toy]:
+def served(root: Path, home: Path, graph: str = FOUR_STAGES) -> Iterator[Toy]:
     """The toy in a folder of its own, with a Prefect server."""
-    write_project(root, TOY_STAGE, toy_pipeline())
+    write_project(root, graph)
     (root / "metrics").mkdir()
     toy = Toy(root, environment(home))
     toy.order()
