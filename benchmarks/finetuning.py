@@ -20,7 +20,7 @@ from transformers import BertForSequenceClassification, DataCollatorWithPadding,
 
 from adaptbert.config.schema.task_types import TextOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.precision import chosen
+from adaptbert.model.device import chosen
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import whole

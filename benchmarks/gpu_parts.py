@@ -17,9 +17,8 @@ import numpy as np
 import torch
 
 from adaptbert.model.attention import Attention, flash_fits
+from adaptbert.model.device import BF16, chosen
 from adaptbert.model.packing import pack
-from adaptbert.model.precision import BF16, chosen
-from adaptbert.model.to_device import to
 from adaptbert.runtime.libraries import DETERMINISTIC
 from benchmarks import finetuning, masked_lm
 from benchmarks.gpu_runs import Scale, Values, batches_of, documents_of, same_bits, trained
@@ -75,7 +74,7 @@ def attention(scale: Scale) -> Values:
     figures = {}
     for length in (28, 128, 512):
         count = max(1, (32768 if device.type == "cuda" else 1024) // length)
-        rows = to(pack(np.full(count, length), max(length, 128)), device)
+        rows = pack(np.full(count, length), max(length, 128)).to(device)
         for rate in (0.0, 0.1):
             for kind in ("flat", "rows") if flash_fits(device, dtype, size) else ("rows",):
                 with mock.patch("adaptbert.model.attention.flash_fits", return_value=kind == "flat"):

@@ -23,8 +23,8 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 from adaptbert.config.schema.mlm import Masking
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
+from adaptbert.model.device import BF16, chosen
 from adaptbert.model.flops import training_flop
-from adaptbert.model.precision import BF16, chosen
 from adaptbert.runtime.mlflow import Run
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import Measure, TrainingArguments

@@ -15,8 +15,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from adaptbert.core.processes import cores
-from adaptbert.model import precision
-from adaptbert.model.precision import chosen
+from adaptbert.model.device import FLOAT32, chosen
 from benchmarks.rounds import Budget, Speed, Stopwatch
 
 MEGABATCH = 50
@@ -62,7 +61,7 @@ def peers(group: str) -> dict[str, Flags]:
             "stock best flags, compiled": Flags("sdpa", True, 8, None, {**ON_A_DEVICE, "torch_compile": True}),
         }
     # On a processor SDPA is slower than eager attention in bfloat16, and faster in float32.
-    best = Flags("eager", True, None, 32, BF16) if chosen("auto") == precision.BF16 else Flags("sdpa", True, None, 32)
+    best = Flags("sdpa", True, None, 32) if chosen("auto") == FLOAT32 else Flags("eager", True, None, 32, BF16)
     return {"stock defaults": DEFAULTS, "stock best flags": best}
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from adaptbert.model.precision import BF16, FLOAT32, chosen
+from adaptbert.model.device import BF16, FLOAT32, chosen
 from benchmarks.machine import ISA, keep
 from benchmarks.workload import SETTINGS, Setting
 

@@ -24,7 +24,7 @@ from adaptbert.tasks.head import TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.tasks.module import FineTuning, logits
-from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
@@ -210,7 +210,8 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
         precision=params.precision,
         seed=request.seed,
         loss_name="train/loss",
-        keep_best=None if rule is None else KeepBest(f"dev/{head.metric}", rule.patience),
+        keep_best=None if rule is None else f"dev/{head.metric}",
+        patience=0 if rule is None else rule.patience,
     )
     module = FineTuning(model, head, params, plan.steps)
     batches = LabelledBatches(request.examples, request.seed, params.micro_batch_size, params.block_size)

@@ -16,7 +16,6 @@ from transformers import AutoModelForMaskedLM
 
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model import attention, checkpoint
-from adaptbert.model import to_device as batch
 from adaptbert.model.attention import flash_fits
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
@@ -53,7 +52,7 @@ def test_the_installed_kernel_accepts_our_arguments(rate: float, monkeypatch: py
     monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
-    rows = batch.to(pack(np.array(LENGTHS), 24), meta)
+    rows = pack(np.array(LENGTHS), 24).to(meta)
     mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16).attend(projected, rate)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()
@@ -73,7 +72,7 @@ def test_on_cuda_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> N
     """Of the weights alone: the mean over many draws is the output without it."""
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(sum(LENGTHS), 3 * 4 * 16, generator=draw, device=CUDA).bfloat16()
-    rows = batch.to(pack(np.array(LENGTHS), 24), CUDA)
+    rows = pack(np.array(LENGTHS), 24).to(CUDA)
     made = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
     plain = made.attend(projected, 0.0).float()
     torch.manual_seed(1)
@@ -85,7 +84,7 @@ def test_on_cuda_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> N
 
 
 def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
-    rows = batch.to(pack(np.array([len(text) for text in texts]), 24), CUDA)
+    rows = pack(np.array([len(text) for text in texts]), 24).to(CUDA)
     with torch.autocast("cuda", dtype, enabled=dtype != torch.float32):
         return encode(ours.bert, rows, Tokens(torch.as_tensor(np.concatenate(texts), device=CUDA)))
 

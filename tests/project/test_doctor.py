@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from adaptbert.model.precision import Speeds
+from adaptbert.model.device import Speeds
 from adaptbert.project import doctor
 from adaptbert.project.doctor import Finding
 from tests.support.commands import run
