@@ -126,7 +126,7 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
         }
         results[f"{unit}_per_second"] = {name: round(statistics.median(rate["wall"])) for name, rate in rates.items()}
         results[f"ratio_{unit}"] = {
-            peer: {clock: _ratio(rates[OURS][clock], rates[peer][clock]) for clock in ("wall", "cpu")}
+            peer: {clock: ratios_of(rates[OURS][clock], rates[peer][clock]) for clock in ("wall", "cpu")}
             for peer in rates
             if peer != OURS
         }
@@ -137,7 +137,8 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
     return results
 
 
-def _ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
+def ratios_of(ours: list[float], theirs: list[float]) -> dict[str, float]:
+    """Of the first to the second, round by round: median, lowest, highest."""
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
     return {
         "median": round(statistics.median(ratios), 2),
