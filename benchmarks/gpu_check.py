@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,26 +30,33 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--minutes", type=float, default=60.0, help="no part begins that may end later")
+    parser.add_argument("--rounds", type=int, help="of contenders in turn; fewer where a device is lent for minutes")
     parser.add_argument("--smoke", action="store_true", help="every part tiny, also without a device")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.part:
-        values = PARTS[arguments.part].work(SMOKE if arguments.smoke else FULL)
+        scale = SMOKE if arguments.smoke else FULL
+        if arguments.rounds:
+            scale = replace(scale, budget=replace(scale.budget, rounds=arguments.rounds))
+        values = PARTS[arguments.part].work(scale)
         keep(arguments.out, arguments.part, values)
         return
+    options = ["--smoke"] * arguments.smoke
+    if arguments.rounds:
+        options += ["--rounds", str(arguments.rounds)]
     over = time.monotonic() + 60 * arguments.minutes
     for name in arguments.only:
         if not (arguments.out / f"{name}.json").is_file() and time.monotonic() + 60 * PARTS[name].minutes <= over:
-            run(name, arguments.out, arguments.smoke)
+            run(name, arguments.out, options)
     (arguments.out / "summary.md").write_text(summary(arguments.out), encoding="utf-8")
     print(f"written: {arguments.out / 'summary.md'}")
     sys.exit(int(any(wrong(read(arguments.out, name)) for name in RIGHT)))
 
 
-def run(name: str, out: Path, smoke: bool) -> None:
+def run(name: str, out: Path, options: list[str]) -> None:
     """One part; what it prints is shown, and kept where it fails."""
-    command = [sys.executable, "-m", "benchmarks.gpu_check", "--out", str(out), "--part", name, *["--smoke"] * smoke]
+    command = [sys.executable, "-m", "benchmarks.gpu_check", "--out", str(out), "--part", name, *options]
     began = time.monotonic()
     try:
         done = subprocess.run(

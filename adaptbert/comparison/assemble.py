@@ -167,7 +167,6 @@ def _source(kind: Literal["corpus", "task"], name: str, folder: Path, row_counts
     return Source(
         name=name,
         kind=kind,
-        origin=manifest["source"],
         demonstration=bool(manifest["demonstration"]),
         rows=sum(counts["rows_in"] for counts in row_counts),
         kept=sum(counts["kept"] for counts in row_counts),

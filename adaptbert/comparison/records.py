@@ -554,7 +554,6 @@ class Source:
 
     name: str
     kind: Literal["corpus", "task"]
-    origin: str
     demonstration: bool
     rows: int
     kept: int

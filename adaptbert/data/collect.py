@@ -34,7 +34,7 @@ def collect_corpus(corpus: Corpus, folder: Path) -> dict[str, Any]:
     files = Files(Path(corpus.path), corpus)
     with RawWriter(folder, CORPUS) as writer:
         writer.write(files.rows(), "text", corpus.path)
-        about = {"source": "files", "demonstration": maker(corpus.path) is not None, "files": files.digests}
+        about = {"demonstration": maker(corpus.path) is not None, "files": files.digests}
         return writer.finish(about, files.warnings)
 
 
@@ -55,13 +55,12 @@ def collect_task(task: Task, paths: Mapping[str, Path], folder: Path, head: int 
 
 
 def _about(task: Task) -> dict[str, Any]:
-    """The facts about the set that validation and prediction need, and its source."""
+    """The facts about the set that validation and prediction need."""
     values = task.model_dump(exclude_none=True) | {"shape": task.shape, "target": task.target}
     if task.span_scheme is None:
         values.pop("tag_scheme", None)
     keys = ("replace", "shape", "target", "map_labels", "positive", "tag_scheme", "repair_tags", "no_answer", "range")
-    known = {"source": "files", "demonstration": maker(task.train) is not None}
-    return known | {key: values[key] for key in keys if key in values}
+    return {"demonstration": maker(task.train) is not None} | {key: values[key] for key in keys if key in values}
 
 
 class RawWriter:

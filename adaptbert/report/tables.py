@@ -271,8 +271,7 @@ def errors(task: Task) -> Table:
 
 def data(comparison: Comparison) -> Table:
     """Row counts of corpora and labelled sets."""
-    columns = [_name(t("Name")), _name(t("Kind")), _name(t("Source"))]
-    columns += [Column(t("rows in")), Column(t("kept")), Column(t("rejected"))]
+    columns = [_name(t("Name")), _name(t("Kind")), *map(Column, (t("rows in"), t("kept"), t("rejected")))]
     rows = []
     for source in comparison.sources:
         kind = t("corpus") if source.kind == "corpus" else t("labelled set")
@@ -280,7 +279,7 @@ def data(comparison: Comparison) -> Table:
         name = Cell(_code(source.name), source.name, [t("demonstration corpus")] if source.demonstration else [])
         rejected = Cell(same(f"{source.rows - source.kept:,}"), source.rows - source.kept, reasons)
         counts = [_count(source.rows), _count(source.kept), rejected]
-        rows.append(("", [name, Cell(kind, source.kind), Cell(same(source.origin), source.origin), *counts]))
+        rows.append(("", [name, Cell(kind, source.kind), *counts]))
     return Table("table-data", t("Data"), columns, rows)
 
 

@@ -21,7 +21,7 @@ def test_every_part_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_bits_are_equal_and_a_difference_is_noticed(tmp_path: Path) -> None:
-    gpu_check.run("right", tmp_path, smoke=True)  # a process of its own, for its environment
+    gpu_check.run("right", tmp_path, ["--smoke"])  # a process of its own, for its environment
     checked = gpu_check.read(tmp_path, "right")
     assert checked is not None
     assert checked["right"] == {"two runs are equal": True, "a resumed run is equal": True}

@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_any_file_name_is_collected(project: Path) -> None:
     """By the real stages: blanks, quotes, what a shell would obey, a leading dash."""
-    for name in ("adaptbert", "stages", "constraints.txt"):
+    for name in ("adaptbert", "stages"):
         (project / name).symlink_to(ROOT / name)
     document = params.read(ROOT / "presets/smoke.yaml")
     names = ["-x.txt", 'it\'s "quoted" $(touch TOUCHED).txt']
@@ -66,7 +66,7 @@ def test_any_file_name_is_collected(project: Path) -> None:
 @pytest.fixture
 def precious(project: Path) -> list[Path]:
     """The smoke recipe with the real stages, and files that a name could lead to."""
-    for name in ("adaptbert", "stages", "constraints.txt"):
+    for name in ("adaptbert", "stages"):
         (project / name).symlink_to(ROOT / name)
     write_params(project, params.read(ROOT / "presets/smoke.yaml"))
     outside = project.parent / f"{project.name}-outside"

@@ -109,8 +109,7 @@ def plan_graph(folder: Path, document: Mapping[str, Any]) -> PlanGraph:
     del graph["plots"]
     home = folder / ".home"
     home.mkdir(parents=True)
-    for name in (".dvcignore", "constraints.txt"):
-        shutil.copy(ROOT / name, folder)
+    shutil.copy(ROOT / ".dvcignore", folder)
     (folder / "dvc.yaml").write_text(json.dumps(graph), encoding="utf-8")
     (folder / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
     (folder / ".gitignore").write_text(".home\n", encoding="utf-8")

@@ -55,7 +55,7 @@ def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "text.parquet", "unreadable.parquet"]
     assert pq.read_table(out / "text.parquet")["text"].to_pylist() == ["one", "three"]
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    assert (manifest["source"], manifest["demonstration"], manifest["rows_in"]) == ("files", False, 3)
+    assert (manifest["demonstration"], manifest["rows_in"]) == (False, 3)
     assert str(tmp_path) not in json.dumps(manifest)
 
 
