@@ -25,7 +25,7 @@ from benchmarks.gpu_runs import Scale, Values, batches_of, documents_of, same_bi
 from benchmarks.peak_flops import matmul_peak
 from benchmarks.peer import peers
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, compared
+from benchmarks.rounds import OURS, compared, ours
 
 
 def environment(scale: Scale) -> Values:
@@ -94,10 +94,7 @@ def host(scale: Scale) -> Values:
     name, setting = next(iter(scale.settings.items()))
     batches = batches_of(setting, 20)
     made = _seconds(iter(map(batches, range(20))).__next__, 10)
-    documents, last = documents_of(setting, 100), scale.budget.warm + scale.budget.steps
-    shares = profiled(
-        lambda points, around: masked_lm.train(setting, documents, last, 0, points, around), scale.budget.warm, last
-    )
+    shares = profiled(masked_lm.train, setting, replace(scale.budget, ours=1))
     return {"setting": name, "milliseconds to make a micro-batch": round(1e3 * made, 2), **shares}
 
 
@@ -107,7 +104,7 @@ def speed(scale: Scale) -> Values:
     for name, with_dropout in scale.settings.items():
         for setting in (with_dropout, replace(with_dropout, dropout=0.0)):
             documents = documents_of(setting, scale.budget.warm + 2 * scale.budget.steps)
-            work = partial(masked_lm.ours, setting, documents, scale.budget, "auto")
+            work = partial(ours, masked_lm.train, setting, documents, scale.budget, "auto")
             tokens = compared({OURS: work}, scale.budget, ("tokens",))["tokens_per_second"][OURS]
             share = round(tokens * masked_lm.flop_per_token(setting, documents) / peak, 3)
             figures[f"{name}, dropout {setting.dropout}"] = {"tokens a second": tokens, "share of peak": share}
