@@ -56,10 +56,13 @@ GOOD = ("--base", "small", "--corpus", "domain", "--init", "models/pre train", "
 
 
 def test_arguments_follow_the_signature(project: Path) -> None:
+    """Values are those in force for the names."""
+    own = "overrides: {domain: {domain_transfer: {dropout: 0.3}}}\n"
+    (project / "params.yaml").write_text(SMOKE + own, encoding="utf-8")
     assert exit_code(domain_transfer, *GOOD) == 0
     assert (called["corpus"], called["init"], called["out"]) == ("domain", Path("models/pre train"), Path("models/x"))
     assert (called["seed"], called["measure"].max_tokens, called["weights"].hidden_size) == (1, 4000, 64)
-    assert called["params"].replay_fraction == 0.05
+    assert (called["params"].replay_fraction, called["params"].dropout) == (0.05, 0.3)
     for corpus in ("general", "domain"):
         assert exit_code(collect, "--corpus", corpus, "--out", "x") == 0
         assert called["params"].path == f"data/smoke/{corpus}.jsonl"
