@@ -4,9 +4,9 @@
     python -m benchmarks.gpu_check --out DIR --minutes 9  # as many parts as fit; the same command goes on from there
     python -m benchmarks.gpu_check --out DIR --smoke      # every part, tiny, on a processor
 
-Each part is a process of its own with a time limit, and writes DIR/<part>.json at once; a part whose file is there is
-not run again, and a part that fails stops no other. DIR/summary.md has the figures beside the goals. The exit code is 1
-if something is not right; what is slow is no failure.
+Each part is a process of its own with a time limit, and writes DIR/<part>.json with each figure; a finished part is not
+run again, and a part that fails stops no other. DIR/summary.md has the figures beside the goals. The exit code is 1 if
+something is not right; what is slow is no failure.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from benchmarks.gpu_runs import FULL, SMOKE
 from benchmarks.machine import machine
 
 FAILED = "failed"
+UNFINISHED = "unfinished"
 
 
 def main() -> None:
@@ -39,7 +40,8 @@ def main() -> None:
         scale = SMOKE if arguments.smoke else FULL
         if arguments.rounds:
             scale = replace(scale, budget=replace(scale.budget, rounds=arguments.rounds))
-        values = PARTS[arguments.part].work(scale)
+        for values in PARTS[arguments.part].work(scale):
+            keep(arguments.out, arguments.part, values | {UNFINISHED: True})
         keep(arguments.out, arguments.part, values)
         return
     options = ["--smoke"] * arguments.smoke
@@ -47,7 +49,10 @@ def main() -> None:
         options += ["--rounds", str(arguments.rounds)]
     over = time.monotonic() + 60 * arguments.minutes
     for name in arguments.only:
-        if not (arguments.out / f"{name}.json").is_file() and time.monotonic() + 60 * PARTS[name].minutes <= over:
+        if (
+            UNFINISHED in (read(arguments.out, name) or {UNFINISHED: True})
+            and time.monotonic() + 60 * PARTS[name].minutes <= over
+        ):
             run(name, arguments.out, options)
     (arguments.out / "summary.md").write_text(summary(arguments.out), encoding="utf-8")
     print(f"written: {arguments.out / 'summary.md'}")
@@ -67,7 +72,7 @@ def run(name: str, out: Path, options: list[str]) -> None:
         failed, printed = True, f"{error.output or ''}\nit took more than {2 * PARTS[name].minutes:g} minutes"
     print(f"{name}: {'failed' if failed else 'done'} after {time.monotonic() - began:.0f} s", flush=True)
     if failed:
-        keep(out, name, {FAILED: printed.splitlines()[-20:]})
+        keep(out, name, {**(read(out, name) or {}), FAILED: printed.splitlines()[-20:]})
 
 
 def keep(out: Path, name: str, values: dict[str, Any]) -> None:
@@ -99,8 +104,7 @@ def summary(out: Path) -> str:
         if name == next(iter(PARTS)):
             lines += [", ".join(f"{key} {value}" for key, value in values["machine"].items()), ""]
         if FAILED in values:
-            lines += ["**Failed.**", "", "```", *values[FAILED], "```", ""]
-            continue
+            lines += ["**Failed.**", "", "```", *values.pop(FAILED), "```", ""]
         lines += [f"- {key}: {value}" for key, value in values.items() if key not in ("machine", "goals")]
         lines += [f"- goal: {goal}" for goal in part.goals] + [""]
     return "\n".join(lines)

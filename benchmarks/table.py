@@ -182,6 +182,25 @@ def same_results(results: Results) -> str:
     return f"{_markdown(['kind', *columns], rows)}\n\n{about}"
 
 
+def gpu_check(results: Results) -> str:
+    """What is right on a device, attention by length and dropout, and the shares of a step."""
+    kinds = {text: text.partition(", ")[2] for text in results["attention"]["milliseconds"]}
+    rows = [
+        [kind, *(f"{results['attention']['milliseconds'][f'{layout}, {kind}']:.2f}" for layout in ("flat", "rows"))]
+        for kind in dict.fromkeys(kinds.values())
+    ]
+    right = {**results["tests"]["right"], **results["right"]["right"]}
+    step = {name: f"{share:.0%}" for name, share in results["host"]["share"].items() if share >= 0.005}
+    found = [f"{name}: {str(value).lower()}" for name, value in right.items()]
+    about = (
+        f"{'; '.join(found)}. With the same bits a step takes {results['right']['times as long with the same bits']} "
+        f"times as long. Peak {results['env']['peak_tflop_per_second']} TFLOP/s. A step of "
+        f"{results['host']['setting']} took {results['host']['milliseconds_per_step']} ms under the profiler: "
+        f"{', '.join(f'{name} {share}' for name, share in step.items())}."
+    )
+    return f"{_markdown(['attention, forward and backward', 'flat, ms', 'rows, ms'], rows)}\n\n{about}"
+
+
 # A new benchmark gets a line here.
 TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "masked_lm": ("Masked LM", speeds("tokens")),
@@ -197,6 +216,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "scale": ("Scale", scale),
     "verdict": ("How often verdicts err", verdict),
     "real_sets": ("Real sets", real_sets),
+    "gpu_check": ("One GPU", gpu_check),
     "same_results": ("The same results", same_results),
     "masked_lm-gpu": ("Masked LM on a GPU", speeds("tokens")),
     "masked_lm-gpu-profile": ("Where the time of a step goes on a GPU", profile),

@@ -148,15 +148,15 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
 def _same_bits_on_cuda() -> None:
     """From now on the same bits in every run on a CUDA device, so that a resumed run equals one without interruption.
 
-    Some operations add up in the order in which threads happen to finish; torch has slower ones that do not. Operations
-    that have no such kind warn. ADAPTBERT_DETERMINISTIC=false takes the faster ones. Not yet run on a GPU: neither the
-    bits nor the price are measured.
+    Some operations add up in the order in which threads happen to finish; torch has slower ones that do not, and raises
+    where there is none; with `warn_only` FlashAttention would keep its faster backward pass. The faster ones are taken
+    with ADAPTBERT_DETERMINISTIC=false; on an H200, steps of 512 short texts take 1.33 times as long with the slower.
     """
     if not torch.cuda.is_available():
         return
     torch.backends.cuda.enable_cudnn_sdp(False)  # rounds a rate of dropout, and plans anew for every shape
     if same_bits():
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.use_deterministic_algorithms(True)
         # It costs time, and no value of ours is uninitialized.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 

@@ -24,7 +24,8 @@ def test_bits_are_equal_and_a_difference_is_noticed(tmp_path: Path) -> None:
     gpu_check.run("right", tmp_path, ["--smoke"])  # a process of its own, for its environment
     checked = gpu_check.read(tmp_path, "right")
     assert checked is not None
-    assert checked["right"] == {"two runs are equal": True, "a resumed run is equal": True}
+    assert checked["right"] == {"tiny: two runs are equal": True, "tiny: a resumed run is equal": True}
+    assert gpu_check.UNFINISHED not in checked
     assert not gpu_check.wrong(checked)
     assert gpu_check.wrong({"right": {"two runs are equal": False}})
     assert gpu_check.wrong({"failed": ["no device"]})
