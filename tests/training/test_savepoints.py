@@ -121,6 +121,13 @@ def test_a_crash_at_any_point_of_writing_leaves_the_one_before_or_the_new_one(
     assert_equal(Savepoints(two).latest(), 8)
 
 
+def test_a_disk_that_does_not_give_back_what_was_written_leaves_what_was_there(two: Path) -> None:
+    before = list(two.iterdir())
+    with mock.patch(f"{SAVEPOINTS}.file_digest", return_value="other"), pytest.raises(OSError, match="read back"):
+        Savepoints(two).save(state(8))
+    assert list(two.iterdir()) == before
+
+
 def test_a_full_disk_leaves_what_was_there(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on the size of files stands for the disk: the same error, without a file system of our own. The temporary
     folder of the system, which may have room, is not used."""
