@@ -25,10 +25,10 @@ def finetune(
 ) -> None:
     """Fine-tune a task in one arm, from one base and replicate, with all seeds."""
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.tasks.finetune import Outputs, TaskRun, fine_tune
+    from adaptbert.tasks.finetune import fine_tune
+    from adaptbert.tasks.seed_run import TaskRun
 
-    request = TaskRun(out.name, task, arm, Checkpoint.load(init), params, data)
-    fine_tune(request, Outputs(out, predictions, metrics), work, run)
+    fine_tune(TaskRun(out.name, task, arm, Checkpoint.load(init), params, data), out, predictions, metrics, work, run)
 
 
 STAGE = Stage(finetune)

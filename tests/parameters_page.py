@@ -9,13 +9,13 @@ import textwrap
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from adaptbert.config.recipe import KINDS, SECTIONS, Document
-from adaptbert.config.schema.mlm import MlmStep
-from adaptbert.config.schema.section import Section
+from adaptbert.config.schema.mlm import BUDGET, MlmStep
+from adaptbert.config.schema.section import FromWeights, Section
 
 HEAD = """\
 # Parameters
@@ -46,7 +46,9 @@ STEPS = tuple(name for name, (cls, _) in SECTIONS.items() if issubclass(cls, Mlm
 LIKE = {"tasks": "corpora", "finetune": STEPS[0]}
 """Section -> another, whose equal keys are named and not explained again."""
 HEADINGS = {"base": "base, bases.<base>", **{name: f"{name}.<{kind}>" for kind, name in KINDS.items()}}
+ARTICLES = {"base": "a base", "corpus": "a corpus", "task": "a task", "arm": "an arm"}
 REQUIRED, NONE = "required", "–"
+NO_USUAL = FromWeights(None, None)
 
 
 @dataclass(frozen=True)
@@ -71,19 +73,6 @@ class Parameter:
         return self.key.partition(">.")[2] or self.key.partition(".")[2] or self.key
 
 
-class _Defaults(NamedTuple):
-    """Values that the schema fills in, for both kinds of weights."""
-
-    random: Mapping[str, Any]
-    trained: Mapping[str, Any]
-
-    def of(self, name: str) -> "_Defaults":
-        return _Defaults(self.random.get(name) or {}, self.trained.get(name) or {})
-
-
-_NONE_FILLED = _Defaults({}, {})
-
-
 def parameters() -> dict[str, list[Parameter]]:
     """Every key, by section: what there is, the steps, how they are compared."""
     words, sections = _docstrings(Document), {}
@@ -92,22 +81,17 @@ def parameters() -> dict[str, list[Parameter]]:
         field = Document.model_fields[name]
         key, annotation = field.alias or name, _bare(field.annotation)
         if key in SECTIONS:
-            cls = SECTIONS[key][0]
-            filled = _Defaults(cls.filled({}, random=True), cls.filled({}, random=False))
-            sections[key] = list(_of_class(cls, key, filled))
+            sections[key] = list(_of_class(SECTIONS[key][0], key))
         elif key == "overrides":
             sections[key] = [Parameter("overrides.<name>.<section>", "mapping", NONE, words[name])]
         elif key == "bases":
             sections[key] = [Parameter("bases.<base>", "as `base`", NONE, words[name])]
         elif _config(inside := _inside(annotation)):
-            sections[key] = list(_of_class(inside, f"{key}.<{kind_of(key)}>" if inside is not annotation else key))
+            kind = next((kind for kind, name in KINDS.items() if name == key), "")
+            sections[key] = list(_of_class(inside, key if inside is annotation else f"{key}.<{kind}>"))
         else:
             sections[key] = [_parameter(key, field, words.get(name, ""))]
     return sections
-
-
-def kind_of(section: str) -> str:
-    return next(kind for kind, name in KINDS.items() if name == section)
 
 
 def page(sections: dict[str, list[Parameter]]) -> str:
@@ -121,7 +105,7 @@ def page(sections: dict[str, list[Parameter]]) -> str:
         again = [row.below for row in rows if known.get((row.below, row.kind, row.meaning)) == row.default]
         rows = [row for row in rows if row.below not in again]
         rows = _merged({step: sections[step] for step in STEPS}) if name == STEPS[0] else rows
-        differs = " or ".join(_named(kind) for kind in SECTIONS[name][1]) if name in SECTIONS else ""
+        differs = " or ".join(ARTICLES[kind] for kind in SECTIONS[name][1]) if name in SECTIONS else ""
         if name == STEPS[0]:
             differs = "a base, domain_transfer also for a corpus, task_transfer for a task"
         lines = [f"## {title}", ""]
@@ -134,10 +118,6 @@ def page(sections: dict[str, list[Parameter]]) -> str:
             lines.append(f"| `{row.below}` | {row.kind} | {row.default} | {meaning} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
-
-
-def _named(kind: str) -> str:
-    return f"an {kind}" if kind == "arm" else f"a {kind}"
 
 
 def _merged(steps: Mapping[str, list[Parameter]]) -> list[Parameter]:
@@ -159,23 +139,25 @@ def _merged(steps: Mapping[str, list[Parameter]]) -> list[Parameter]:
     return merged
 
 
-def _of_class(cls: type[Section], key: str, filled: _Defaults = _NONE_FILLED) -> Iterator[Parameter]:
+def _of_class(cls: type[Section], key: str) -> Iterator[Parameter]:
     words = _docstrings(cls)
     for name, field in cls.model_fields.items():
         here, annotation = f"{key}.{field.alias or name}", _bare(field.annotation)
         if _config(annotation):
-            yield from _of_class(annotation, here, filled.of(name))
+            yield from _of_class(annotation, here)
         else:
-            yield _parameter(here, field, words.get(name, ""), filled)
+            budget = cls.usual_budget if issubclass(cls, MlmStep) and name in BUDGET else NO_USUAL
+            usual = FromWeights(*((values or {}).get(name) for values in budget))
+            yield _parameter(here, field, words.get(name, ""), usual)
 
 
-def _parameter(key: str, field: FieldInfo, words: str, filled: _Defaults = _NONE_FILLED) -> Parameter:
-    name = key.rpartition(".")[2]
+def _parameter(key: str, field: FieldInfo, words: str, usual: FromWeights = NO_USUAL) -> Parameter:
+    """Of a field; `usual` is its default where the schema gives that by the whole class."""
     kind = " ".join([_name(_bare(field.annotation)), *_limits(field.metadata)])
-    if name not in filled.random and name not in filled.trained:
+    random, trained = map(_shown, next((each for each in field.metadata if isinstance(each, FromWeights)), usual))
+    if random == trained == NONE:
         default = REQUIRED if field.is_required() else _shown(field.get_default(call_default_factory=True))
         return Parameter(key, kind, default, words)
-    random, trained = _shown(filled.random.get(name)), _shown(filled.trained.get(name))
     each = [(random, "from random weights"), (trained, "from a checkpoint")]
     both = ", ".join(f"{value} {where}" for value, where in each if value != NONE)
     return Parameter(key, kind, random if random == trained else both, words)

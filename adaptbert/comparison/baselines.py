@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.comparison.scores import ResampledRows
-from adaptbert.config.schema.task_types import TARGETS, Target, TaskType
+from adaptbert.config.schema.task_types import TARGETS, CellType, TaskType
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout
@@ -153,7 +153,8 @@ def _texts(task: TaskDescription, train: Rows, seed: int, embeddings: "Embedding
     In a script without spaces the terms are characters. The features of a pair are those of both texts and of what they
     share. A linear model is left out where all answers are equal or no text has a term, or a token.
     """
-    model, inputs, gold = TEXT_MODELS[task.target], Layout(task.task_type).inputs, right_answers(train, task.target)
+    model, inputs = TEXT_MODELS[TARGETS[task.target].cell], Layout(task.task_type).inputs
+    gold = right_answers(train, task.target)
 
     def columns(rows: Rows) -> list[list[str]]:
         return [[row[column] for row in rows] for column in inputs]
@@ -308,12 +309,12 @@ class TextModel:
     fit: Callable[[Any, list[Any], Sequence[str], float, int], Answers]
 
 
-TEXT_MODELS: Mapping[Target, TextModel] = {
-    "class": TextModel(_most_frequent, "logistic", _one_label),
-    "labels": TextModel(_most_frequent, "logistic", _multi_label),
+TEXT_MODELS: Mapping[CellType, TextModel] = {
+    "text": TextModel(_most_frequent, "logistic", _one_label),
+    "texts": TextModel(_most_frequent, "logistic", _multi_label),
     "number": TextModel(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
 }
-"""By target, for sentences and pairs; the baselines of the other task types handle their targets themselves."""
+"""By the cell of the target, for sentences and pairs; the other task types handle their targets themselves."""
 
 
 # ---- questions

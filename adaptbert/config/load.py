@@ -237,7 +237,7 @@ def _error(alternatives: Sequence[ErrorDetails], cls: type[Section], keys: Seque
     if kind == "value_error":
         error = details["ctx"]["error"]
         if isinstance(error, Contradiction):
-            return BadParams(error.code, place, str(error), error.remedy)
+            return error.at(place)
         return BadParams(Code.CONTRADICTION, place, str(error), CHANGE)
     expected = " or ".join(dict.fromkeys(map(_expected, alternatives)))
     problem, remedy = f"expected {expected}, found {_shown(value)}", "see docs/parameters.md"

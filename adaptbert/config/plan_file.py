@@ -46,44 +46,47 @@ def stages() -> list[str]:
 
 def expand(recipe: Recipe) -> Plan:
     """Every checkpoint that an arm of a task needs, and every cell; without the code."""
-    bases = list(recipe.bases)
-    transfers = _Transfers(recipe)
-    cells = transfers.cells()
-    inits = {base: _init(recipe, base) for base in bases}
-    dictionaries = {base: recipe.values("tokenize", {"base": base}).words.dictionary for base in bases}
-    return Plan.model_validate(
-        {
-            "collect": {name: Entry(path=each.path, values=_dumped(each)) for name, each in recipe.corpora.items()},
-            "collect_task": {
-                name: Entry(train=each.train, dev=each.dev, test=each.test, values=_dumped(each))
-                for name, each in recipe.tasks.items()
-            },
-            "validate": {
-                "limits": _dumped(recipe.limits),
-                "corpora": list(recipe.corpora),
-                "tasks": list(recipe.tasks),
-            },
-            "tokenizer": {base: _of_base(recipe, "tokenizer", base, init=inits[base]) for base in bases},
-            "tokenize": {base: _of_base(recipe, "tokenize", base, dictionary=dictionaries[base]) for base in bases},
-            "pretrain": {base: _of_base(recipe, PRETRAIN, base, init=inits[base]) for base in bases},
-            "domain_transfer": transfers.domain,
-            "task_transfer": transfers.task,
-            "measure": transfers.measured(),
-            "finetune": cells,
-        }
-    )
+    return _Expansion(recipe).plan()
 
 
-class _Transfers:
-    """The checkpoints above general pre-training, by key, while cells are found."""
+class _Expansion:
+    """The entries of a recipe.
+
+    Attributes:
+        domain, task: the checkpoints above general pre-training, by key; they are found with the cells.
+        random: bases with an arm that begins with random weights.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.domain: dict[str, Entry] = {}
         self.task: dict[str, Entry] = {}
-        self._random: dict[str, None] = {}
+        self.random: dict[str, None] = {}
 
-    def cells(self) -> dict[str, Entry]:
+    def plan(self) -> Plan:
+        recipe = self.recipe
+        tables: dict[str, Any] = {"tokenizer": {}, "tokenize": {}, PRETRAIN: {}}
+        tables["collect"] = {name: Entry(path=each.path, values=_dumped(each)) for name, each in recipe.corpora.items()}
+        tables["collect_task"] = {
+            name: Entry(train=each.train, dev=each.dev, test=each.test, values=_dumped(each))
+            for name, each in recipe.tasks.items()
+        }
+        sets = {"corpora": list(recipe.corpora), "tasks": list(recipe.tasks)}
+        tables["validate"] = {"limits": _dumped(recipe.limits), **sets}
+        for base, weights in recipe.bases.items():
+            names, of_base = {"base": base}, {"base": _dumped(weights)}
+            folder = f"{FOLDERS}{base}"
+            init = folder if weights.checkpoint == folder else f"{FOLDERS}README.md"
+            vocabulary, documents = recipe.values("tokenizer", names), recipe.values("tokenize", names)
+            tables["tokenizer"][base] = Entry(base=base, init=init, values=of_base | {"tokenizer": _dumped(vocabulary)})
+            watched, values = documents.words.dictionary, {"tokenize": _dumped(documents)}
+            tables["tokenize"][base] = Entry(base=base, dictionary=watched, values=values)
+            values = of_base | self._measured_with(base) | self._overrides(PRETRAIN, names)
+            tables[PRETRAIN][base] = Entry(base=base, init=init, values=values)
+        tables |= {FINETUNE: self._cells(), DOMAIN_TRANSFER: self.domain, TASK_TRANSFER: self.task}
+        return Plan.model_validate(tables | {MEASURE: self._measured()})
+
+    def _cells(self) -> dict[str, Entry]:
         cells = {}
         for names in self.recipe.cells():
             base, task, arm = names["base"], names["task"], names["arm"]
@@ -107,54 +110,37 @@ class _Transfers:
             self.domain[key] = self._entry(DOMAIN_TRANSFER, below, replicate, corpus=climb.corpora[-1], base=base)
             return f"{DOMAIN_TRANSFER}/{key}"
         if climb.is_random:
-            self._random.setdefault(base)
+            self.random.setdefault(base)
         return f"{SCRATCH if climb.is_random else PRETRAIN}/{base}"
 
-    def measured(self) -> dict[str, Entry]:
+    def _measured(self) -> dict[str, Entry]:
         """Every checkpoint that an arm needs, and every base.
 
         Bases, corpora and tasks have different names, so the keys of two stages are never equal.
         """
-        checkpoints = [(f"{RANDOM}-{base}", f"{SCRATCH}/{base}", base, 0) for base in self._random]
+        checkpoints = [(f"{RANDOM}-{base}", f"{SCRATCH}/{base}", base, 0) for base in self.random]
         checkpoints += [(base, f"{PRETRAIN}/{base}", base, 0) for base in self.recipe.bases]
         for stage, table in ((DOMAIN_TRANSFER, self.domain), (TASK_TRANSFER, self.task)):
             checkpoints += [(key, f"{stage}/{key}", each.base, each.replicate) for key, each in table.items()]
         return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in checkpoints}
 
     def _entry(self, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
-        values = {} if stage == FINETUNE else _measured_with(self.recipe, names["base"])
-        values |= _overrides(self.recipe, stage, names)
+        values = {} if stage == FINETUNE else self._measured_with(names["base"])
+        values |= self._overrides(stage, names)
         return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
+
+    def _measured_with(self, base: str) -> dict[str, Any]:
+        return {"seed": self.recipe.seed, "measure": _dumped(self.recipe.values(MEASURE, {"base": base}))}
+
+    def _overrides(self, stage: str, names: Mapping[str, str]) -> dict[str, Any]:
+        differing = self.recipe.overriding(stage, names)
+        return {"overrides": differing} if differing else {}
 
 
 def key_of(climb: Climb, task: str, base: str, replicate: int) -> str:
     """Of a checkpoint above general pre-training: task (of task transfer), corpora, base and replicate."""
     path = [*([task] if climb.with_task_text else []), *([RANDOM] if climb.is_random else []), *climb.corpora]
     return "-".join([*path, base, str(replicate)])
-
-
-def _of_base(recipe: Recipe, stage: str, base: str, **watched: str) -> Entry:
-    names = {"base": base}
-    values = {} if stage == "tokenize" else {"base": _dumped(recipe.bases[base])}
-    if stage == PRETRAIN:
-        values |= _measured_with(recipe, base) | _overrides(recipe, stage, names)
-    else:
-        values[stage] = _dumped(recipe.values(stage, names))
-    return Entry.model_validate({**names, "values": values, **watched})
-
-
-def _measured_with(recipe: Recipe, base: str) -> dict[str, Any]:
-    return {"seed": recipe.seed, "measure": _dumped(recipe.values(MEASURE, {"base": base}))}
-
-
-def _overrides(recipe: Recipe, stage: str, names: Mapping[str, str]) -> dict[str, Any]:
-    differing = recipe.overriding(stage, names)
-    return {"overrides": differing} if differing else {}
-
-
-def _init(recipe: Recipe, base: str) -> str:
-    folder = f"{FOLDERS}{base}"
-    return folder if recipe.bases[base].checkpoint == folder else f"{FOLDERS}README.md"
 
 
 def _dumped(section: Section) -> dict[str, Any]:

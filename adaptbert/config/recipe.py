@@ -22,7 +22,7 @@ from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, USUAL,
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, Pretrain, TaskTransfer
-from adaptbert.config.schema.section import Name, Section, Seed, contradiction, is_name
+from adaptbert.config.schema.section import Contradiction, Name, Section, Seed, is_name
 from adaptbert.config.schema.sources import Corpus, Limits, Task
 from adaptbert.config.schema.text import Measure, Tokenize, Vocabulary
 from adaptbert.errors import BadParams, Place, UserError, failures_of, nearest, raise_all
@@ -91,7 +91,7 @@ class Document(_Steps):
     def _has_a_base(self) -> "Document":
         if (self.base is None) == (self.bases is None) or self.bases == {}:
             remedy = "write one of them, e.g. `base: google-bert/bert-base-uncased`"
-            raise contradiction("neither base nor bases" if self.base is None else "base and bases", remedy)
+            raise Contradiction("neither base nor bases" if self.base is None else "base and bases", remedy)
         return self
 
 

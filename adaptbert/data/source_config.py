@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 
-from adaptbert.config.schema.section import Contradiction, contradiction
+from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.sources import Source, Task
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 
-OF_SOME_TARGETS = ("tag_scheme", "repair_tags", "no_answer", "range", "positive", "separator", "labels", "map_labels")
-"""Keys that belong to some targets; `TargetSpec.takes` says to which."""
+_OF_SOME_TARGETS = dict.fromkeys(key for target in TARGETS.values() for key in target.takes)
+"""Keys that belong to some targets, in the order of their messages."""
 
 
 def has_character_marks(source: Source) -> bool:
@@ -35,9 +36,9 @@ def contradictions(source: Source) -> Iterator[Contradiction]:
     """Fields that a row of this kind does not have, and keys that do not apply to it or to where it comes from."""
     layout = layout_of(source)
     if source.encoding is not None and (problem := encoding_problem(source.encoding)):
-        yield contradiction(problem, OTHER_ENCODING)
+        yield Contradiction(problem, OTHER_ENCODING)
     if problem := pattern_problem(source.replace):
-        yield contradiction(problem, "mend the regular expression")
+        yield Contradiction(problem, "mend the regular expression")
     yield from _fields(source, layout)
     if isinstance(source, Task):
         yield from _of_target(source, layout)
@@ -51,26 +52,26 @@ def _fields(source: Source, layout: Layout) -> Iterator[Contradiction]:
     for name in source.columns or {}:
         if name not in known:
             remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
-            yield contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
+            yield Contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
     if source.replace is not None and layout.aligned:
         problem = f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned"
-        yield contradiction(problem, "leave it out")
+        yield Contradiction(problem, "leave it out")
     if layout.is_corpus and source.format is not None and FORMATS[source.format].is_labelled:
         *most, last = (name for name, spec in FORMATS.items() if not spec.is_labelled)
-        yield contradiction(f"format '{source.format}' is for labelled sets", f"write {', '.join(most)} or {last}")
+        yield Contradiction(f"format '{source.format}' is for labelled sets", f"write {', '.join(most)} or {last}")
 
 
 def _of_target(task: Task, layout: Layout) -> Iterator[Contradiction]:
     target, marks = layout.output, has_character_marks(task)
-    for key in OF_SOME_TARGETS:
+    for key in _OF_SOME_TARGETS:
         value = task.span_scheme if key == "tag_scheme" else getattr(task, key)
         if value is not None and key not in target.takes:
-            yield contradiction(f"type '{task.type}' takes no '{key}'", "leave it out")
+            yield Contradiction(f"type '{task.type}' takes no '{key}'", "leave it out")
         if value is None and key in target.needs and not (key == "tag_scheme" and marks):
-            yield contradiction(f"type '{task.type}' needs '{key}'", "add it")
+            yield Contradiction(f"type '{task.type}' needs '{key}'", "add it")
     if marks and task.tag_scheme not in (None, "bio"):
         problem = f"format '{task.format}' marks characters: tag_scheme is bio, not {task.tag_scheme}"
-        yield contradiction(problem, "leave tag_scheme out")
+        yield Contradiction(problem, "leave tag_scheme out")
 
 
 def _splits(task: Task) -> Iterator[Contradiction]:
@@ -79,8 +80,8 @@ def _splits(task: Task) -> Iterator[Contradiction]:
     for name in ("dev", "test"):
         same = getattr(task, name) == task.train
         if same and name not in cut:
-            yield contradiction(f"train and {name} name the same file", f"`split: {{{name}: 0.1}}` cuts it")
+            yield Contradiction(f"train and {name} name the same file", f"`split: {{{name}: 0.1}}` cuts it")
         if not same and name in cut:
-            yield contradiction(f"split.{name} cuts {name} off train, but {name} names a file of its own")
+            yield Contradiction(f"split.{name} cuts {name} off train, but {name} names a file of its own")
     if task.dev == task.test != task.train:
-        yield contradiction("dev and test name the same file", "give each a file of its own")
+        yield Contradiction("dev and test name the same file", "give each a file of its own")

@@ -257,7 +257,7 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
     card = folder / CARD
     task, config = checkpoint.card.task, checkpoint.config()
     try:
-        shape = from_card(task.as_json())
+        shape = from_card(task)
     except (KeyError, ValueError):
         raise incomplete_task(card) from None
     if misread := pattern_problem(task.replace):

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.collect import RawWriter, collect_task
@@ -24,7 +25,7 @@ from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
-from adaptbert.errors import BadData, BadParams, Place, UserError, failures_of
+from adaptbert.errors import BadData, Place, UserError, failures_of
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
@@ -178,10 +179,10 @@ def _note_for_training(recipe: Recipe, task: Task, labels: list[str], rows: int,
     if values.labels > rows:
         few = f"train of {name} has {rows:,} rows that are kept: all of them are used"
         seen.notices.append(f"{recipe.place('finetune', cell, 'labels')}: {values.labels:,}, but {few}")
-    weights = values.class_weights
-    if weights is not None and (problem := class_weights.problem(weights, labels)):
-        place, remedy = recipe.place("finetune", cell, "class_weights"), "give `balanced`, or each label its weight"
-        seen.errors.append(BadParams(Code.CONTRADICTION, place, problem, remedy))
+    try:
+        class_weights.check(values.class_weights, labels)
+    except Contradiction as error:
+        seen.errors.append(error.at(recipe.place("finetune", cell, "class_weights")))
 
 
 @contextmanager

@@ -24,8 +24,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import make_folder
-from adaptbert.data import labelled_set
-from adaptbert.data.task_description import FILE, TaskDescription
+from adaptbert.data.task_description import FILE
 from adaptbert.errors import BadData
 from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.step import Step, train
@@ -35,7 +34,7 @@ from adaptbert.model.device import chosen as precision_of
 from adaptbert.model.flops import training_flop
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.mlflow import Run
-from adaptbert.tasks.seed_run import SeedInputs, SeedRun, flop_of, train_seed
+from adaptbert.tasks.seed_run import SeedRun, TaskRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import ranks
@@ -164,8 +163,8 @@ class _Bench:
             request, labels = self._request(task, values)
             speed = self._speed_of_tasks(request) if speed is None else speed
             # Each example once an epoch.
-            epochs = request.steps * values.global_batch_size / len(request.examples)
-            sizes = {"tokens": len(request.examples.ids), "places": len(request.examples.places)}
+            epochs = request.steps * values.global_batch_size / len(request.train.examples)
+            sizes = {"tokens": len(request.train.examples.ids), "places": len(request.train.examples.places)}
             runs, full_runs = _runs(values, labels)
             passes = len(cells) * full_runs * epochs
             tflop = passes * flop_of(values, self.checkpoint.config(), sizes) / 1e12
@@ -230,16 +229,14 @@ class _Bench:
 
     def _request(self, task: str, values: Finetune) -> tuple[SeedRun, int]:
         """The inputs of the first seed, and how many labels it has."""
-        folder = VALIDATED / task
-        described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
-        request = SeedInputs(self.checkpoint, folder, described, rows, values).of(values.seeds[0])
-        return request, labelled_set.used(rows, values.labels)
+        run = TaskRun(f"trial of {task}", task, "", self.checkpoint, values, VALIDATED / task)
+        return run.of(values.seeds[0]), run.labels
 
     def _speed_of_tasks(self, request: SeedRun) -> float:
         """TFLOP that a device does in a minute of fine-tuning."""
         speed = _Speedometer()
         for steps in (WARM_UP, self.steps):
-            epochs = steps * request.params.global_batch_size / len(request.examples)
+            epochs = steps * request.params.global_batch_size / len(request.train.examples)
             changes = {"epochs": epochs, "early_stopping": None}
             short = replace(request, params=request.params.model_copy(update=changes))
             with TemporaryDirectory(dir=self.work) as folder:

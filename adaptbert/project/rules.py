@@ -52,7 +52,7 @@ def check(recipe: Recipe) -> None:
 def _sources(recipe: Recipe) -> Iterator[UserError]:
     for source in (*recipe.corpora.values(), *recipe.tasks.values()):
         for error in contradictions(source):
-            yield BadParams(error.code, recipe.at(source.key), str(error), error.remedy)
+            yield error.at(recipe.at(source.key))
 
 
 def _something_to_compare(recipe: Recipe) -> Iterator[UserError]:
@@ -215,7 +215,7 @@ def _options_fit_tasks(recipe: Recipe) -> Iterator[UserError]:
         try:
             task.spec.check(recipe.values("finetune", cell))
         except Contradiction as error:
-            yield BadParams(error.code, recipe.place("finetune", cell, *error.keys), str(error), error.remedy)
+            yield error.at(recipe.place("finetune", cell, *error.keys))
     for name, task in recipe.tasks.items():
         options = sorted(task.spec.rows.options.model_fields)
         for key in recipe.overrides().get(name, {}).get("finetune", {}):

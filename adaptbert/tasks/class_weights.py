@@ -7,15 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.config.schema.finetuning import ClassWeights
+from adaptbert.config.schema.section import Contradiction
 from adaptbert.data.cleaning import spelled
 
 
-def problem(requested: ClassWeights, classes: Sequence[str]) -> str | None:
-    """Why these weights do not fit the labels of a task; None if they fit."""
-    if requested == "balanced" or set(requested) == set(classes):
-        return None
-    weighed, labels = (", ".join(map(spelled, sorted(names))) for names in (requested, classes))
-    return f"class_weights of {weighed}, but the labels are {labels}"
+def check(requested: ClassWeights | None, classes: Sequence[str]) -> None:
+    """Refuse weights that do not fit the labels of a task.
+
+    Raises:
+        Contradiction: they are of other labels.
+    """
+    if isinstance(requested, Mapping) and set(requested) != set(classes):
+        weighed, labels = (", ".join(map(spelled, sorted(names))) for names in (requested, classes))
+        problem = f"class_weights of {weighed}, but the labels are {labels}"
+        raise Contradiction(problem, "give `balanced`, or each label its weight")
 
 
 def weights(requested: ClassWeights, classes: Sequence[str], targets: NDArray[Any]) -> list[float]:

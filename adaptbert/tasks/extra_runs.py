@@ -20,7 +20,7 @@ from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
-from adaptbert.tasks.seed_run import SeedInputs, SeedRun, run_seed, train_seed
+from adaptbert.tasks.seed_run import SeedRun, TaskRun, run_seed, train_seed
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
@@ -41,17 +41,16 @@ class ExtraRun(Cost):
 
 @dataclass(frozen=True)
 class ExtraRuns:
-    """The runs beside the seeds of `inputs`, the task and arm `name`."""
+    """The runs of a task beside those of its seeds."""
 
-    name: str
-    inputs: SeedInputs
+    task: TaskRun
     work: Work
     run: Run
 
     def once(self, what: str, seed: int, values: Values, train: Callable[[Savepoints, Run], ExtraRun]) -> ExtraRun:
         """The result of `train`, read from disk if an earlier process finished it; tracked as a child run."""
         savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
-        with self.run.child(f"{what} {self.name} seed {seed}", {"trial": what, "seed": str(seed)}) as child:
+        with self.run.child(f"{what} {self.task.name} seed {seed}", {"trial": what, "seed": str(seed)}) as child:
             child.go_on(savepoints.folder)
             child.log_params(values)
             result = savepoints.folder / RESULT
@@ -67,14 +66,14 @@ def search_values(config: Search, extra: ExtraRuns) -> tuple[Values, SearchMetri
     Raises:
         Diverged: every trial diverged.
     """
-    seeds, trials, inputs = search_seeds(config), list[TrialMetrics](), extra.inputs
-    metric = inputs.of(seeds[0]).head.metric
+    seeds, trials, task = search_seeds(config), list[TrialMetrics](), extra.task
+    metric = task.head().metric
 
     def score(values: Values) -> float | None:
-        what, tried = f"trial {len(trials) + 1}", inputs.params.model_copy(update=values)
+        what, tried = f"trial {len(trials) + 1}", task.params.model_copy(update=values)
 
         def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
-            return _trial(replace(inputs.of(seed), params=tried), savepoints, run)
+            return _trial(replace(task.of(seed), params=tried), savepoints, run)
 
         runs = [extra.once(what, seed, values, partial(train, seed)) for seed in seeds]
         scores = [run.score for run in runs]
@@ -85,10 +84,10 @@ def search_values(config: Search, extra: ExtraRuns) -> tuple[Values, SearchMetri
         print(f"  {what}: {shown}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
         return mean
 
-    tried = search(config, inputs.params, score)
+    tried = search(config, task.params, score)
     chosen = best([mean for _, mean in tried])
     if tried[chosen][1] is None:
-        place = f"{extra.name}: search"
+        place = f"{task.name}: search"
         raise Diverged(Code.DIVERGED, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
     cost = Cost.total(trials).as_json()
@@ -147,7 +146,7 @@ def _trial(request: SeedRun, savepoints: Savepoints, run: Run) -> ExtraRun:
         trained = train_seed(request, savepoints, run)
     except Diverged as error:
         run.set_tags({"diverged": str(error)})
-        return ExtraRun(**request.cost(request.inputs.start.config(), error.trained).as_json())
+        return ExtraRun(**request.cost(request.task.start.config(), error.trained).as_json())
     return ExtraRun(score=trained.dev[request.head.metric], **trained.cost.as_json())
 
 
@@ -159,7 +158,7 @@ def learn_from_fewer(seeds: Sequence[int], labels: int, extra: ExtraRuns) -> Lea
     """
 
     def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
-        trained, metrics, _ = run_seed(extra.inputs.of(seed, labels), savepoints, run)
+        trained, metrics, _ = run_seed(extra.task.of(seed, labels), savepoints, run)
         scores = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
         return ExtraRun(seed=scores, **trained.cost.as_json())
 

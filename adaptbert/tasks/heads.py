@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.task_types import SPECS, Target, TaskOptions
+from adaptbert.config.schema.task_types import Target, TaskOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import WEIGHTS
+from adaptbert.model.checkpoint_files import WEIGHTS, TaskCard
 from adaptbert.tasks.head import TaskHead, Weights
 from adaptbert.tasks.question_answering import QuestionAnswering
 from adaptbert.tasks.texts import FOLDED, MultiLabel, Regression, SingleLabel
@@ -41,19 +41,18 @@ def head_of(task: TaskDescription, options: TaskOptions, class_weights: Weights 
     return head
 
 
-def from_card(card: Mapping[str, Any]) -> TaskHead:
-    """The head of a fine-tuned checkpoint.
-
-    Args:
-        card: `task` of its card; `options`, `max_length` and `tuned` stand there, too.
+def from_card(card: TaskCard) -> TaskHead:
+    """The head of a fine-tuned checkpoint, from `task` of its card.
 
     Raises:
         KeyError, ValueError: it is incomplete.
     """
-    is_number = SPECS[card["type"]].target == "number"  # its unit is in the weights, whatever range the card names
-    task = TaskDescription.of({**card, "range": list(FOLDED)} if is_number else card)
-    head = head_of(task, task.spec.rows.options.model_validate(card["options"]))
-    head.check_tuned(card["tuned"])
+    about = card.as_json()
+    if card.target == "number":
+        about["range"] = list(FOLDED)  # its unit is in the weights, whatever range the card names
+    task = TaskDescription.of(about)
+    head = head_of(task, task.spec.rows.options.model_validate(card.options))
+    head.check_tuned(card.tuned)
     return head
 
 
@@ -70,7 +69,7 @@ def load_fine_tuned(saved: Checkpoint) -> tuple[Any, TaskHead]:
     if task is None:
         problem = "not a checkpoint of `finetune`"
         raise BadData(Code.NOT_A_CHECKPOINT, saved.source, problem, "name a folder below models/finetune")
-    head = from_card(task.as_json())
+    head = from_card(task)
     model, drawn = saved.model_and_drawn(head.head, 0)
     stock = {name for name, _ in model.named_parameters()}
     head = head.extend(model)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from adaptbert.config.schema.finetuning import Finetune
-from adaptbert.config.schema.task_types import written
+from adaptbert.config.schema.task_types import TaskOptions, written
 from adaptbert.core.record import CurvePoint
 from adaptbert.data import labelled_set
 from adaptbert.data.task_description import TaskDescription
@@ -20,9 +20,10 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.head import TaskHead, Weights
+from adaptbert.tasks.head import Decoded, TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
+from adaptbert.tasks.metrics.scoring import Scores
 from adaptbert.tasks.module import FineTuning, logits
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
@@ -33,7 +34,7 @@ TUNED = "tuned/"  # prefix of values chosen on dev on a curve
 
 
 class Measured(NamedTuple):
-    """Rows that models are evaluated on, and their examples."""
+    """Rows of a split, and their examples."""
 
     rows: list[dict[str, Any]]
     examples: Examples
@@ -45,23 +46,35 @@ class Measured(NamedTuple):
 
 
 @dataclass
-class SeedInputs:
-    """The inputs of the seeds of a task in one arm.
+class TaskRun:
+    """A task that is fine-tuned in one arm: what its runs have in common.
 
-    The last ones are kept: where all labels are used, they are those of every seed. The dev and test splits are read
-    on first use, once for all runs.
+    Its splits are read on first use, once for all runs, and the last examples are kept: where all labels are used, they
+    are those of every seed.
 
     Attributes:
+        name: of task, arm, base and replicate, e.g. `section-domain-small-1`.
+        params: of the runs that begin now; a search puts the values there that it chose.
         data: folder of the labelled set.
-        pool: all rows of its training split.
     """
 
+    name: str
+    task: str
+    arm: str
     start: Checkpoint
-    data: Path
-    described: TaskDescription
-    pool: list[dict[str, Any]]
     params: Finetune
-    _last: tuple[tuple[int, int | None], TaskHead, Examples] | None = field(default=None, init=False)
+    data: Path
+    _last: tuple[tuple[int, int | None], TaskHead, Measured] | None = field(default=None, init=False)
+
+    @cached_property
+    def described(self) -> TaskDescription:
+        """The task."""
+        return TaskDescription.read(self.data)
+
+    @cached_property
+    def pool(self) -> list[dict[str, Any]]:
+        """All rows of the training split."""
+        return labelled_set.split(self.data, "train")
 
     @cached_property
     def dev(self) -> Measured:
@@ -73,27 +86,33 @@ class SeedInputs:
         """Read after training."""
         return self._held_out("test")
 
+    @property
+    def labels(self) -> int:
+        """The number of training rows that a seed uses."""
+        return labelled_set.used(self.pool, self.params.labels)
+
+    @property
+    def options(self) -> TaskOptions:
+        """Of its task type."""
+        return self.described.spec.options(self.params)
+
     def of(self, seed: int, labels: int | None = None) -> "SeedRun":
         """On the subset of this seed, with the class weights of that subset.
 
         Args:
             labels: rows of the subset; None: as `params` says.
         """
-        count = labelled_set.used(self.pool, self.params.labels if labels is None else labels)
+        count = self.labels if labels is None else labelled_set.used(self.pool, labels)
         key = (count, None if count == len(self.pool) else seed)
         if self._last is None or self._last[0] != key:
             self._last = (key, *self._labelled(labelled_set.subset(self.pool, count, seed)))
         return SeedRun(seed, self.params, *self._last[1:], self)
 
-    def measured(self, seed: int) -> Measured:
-        """The labelled rows of a seed, and their examples."""
-        return Measured(labelled_set.subset(self.pool, self.params.labels, seed), self.of(seed).examples)
-
     def head(self, weights: Weights = None) -> TaskHead:
         """Of the task; with the weights of its labels."""
-        return head_of(self.described, self.described.spec.options(self.params), weights)
+        return head_of(self.described, self.options, weights)
 
-    def _labelled(self, rows: list[dict[str, Any]]) -> tuple[TaskHead, Examples]:
+    def _labelled(self, rows: list[dict[str, Any]]) -> tuple[TaskHead, Measured]:
         head, requested = self.head(), self.params.class_weights
         examples = head.examples(rows, self.start.tokenizer, self.params.max_length)
         targets = head.targets(rows, examples)
@@ -102,7 +121,7 @@ class SeedInputs:
             shown = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(head.classes, weights, strict=True))
             print(f"  class weights: {shown}")
             head = self.head(weights)
-        return head, examples.labelled(targets)
+        return head, Measured(rows, examples.labelled(targets))
 
     def _held_out(self, name: str) -> Measured:
         rows = labelled_set.split(self.data, name)
@@ -114,21 +133,21 @@ class SeedRun:
     """The inputs of the training of a seed.
 
     Attributes:
-        head: of the task; with class weights, those of the examples.
-        examples: with their targets.
-        inputs: has the checkpoint, and the rows of dev and test.
+        head: of the task; with class weights, those of the training rows.
+        train: the rows of this seed, with their targets.
+        task: has the checkpoint, and the rows of dev and test.
     """
 
     seed: int
     params: Finetune
     head: TaskHead
-    examples: Examples
-    inputs: SeedInputs
+    train: Measured
+    task: TaskRun
 
     @property
     def steps(self) -> int:
         """Optimizer steps."""
-        return steps_of(self.params.epochs * len(self.examples), self.params.global_batch_size)
+        return steps_of(self.params.epochs * len(self.train.examples), self.params.global_batch_size)
 
     @property
     def accumulate(self) -> int:
@@ -143,14 +162,24 @@ class SeedRun:
         """
         return Cost(tokens=counts["tokens"], tflop=round(flop_of(self.params, config, counts) / 1e12, 3))
 
-    def dev_scores(self, model: Any, head: TaskHead, dev: Measured) -> dict[str, float]:
+    def evaluated(
+        self, model: Any, head: TaskHead, on: Measured, tuned: Scores | None = None
+    ) -> tuple[Decoded, Scores, Scores]:
+        """The answers of a model with its head to some rows, their scores, and the values that were tuned.
+
+        Args:
+            tuned: values chosen on dev; None: they are chosen on these rows.
+        """
+        scores = logits(model, head, on.examples, self.params.block_size, self.params.precision)
+        tuned = head.tune(*on, scores) if tuned is None else tuned
+        decoded = head.decode(*on, scores, tuned)
+        return decoded, head.score(head.gold(on.rows), decoded.answers), tuned
+
+    def dev_scores(self, model: Any, head: TaskHead, dev: Measured) -> Scores:
         """Scores on dev of a model with its head, and the values tuned there."""
-        rows, examples = dev
-        scores = logits(model, head, examples, self.params.block_size, self.params.precision)
-        tuned = head.tune(rows, examples, scores)
-        scored = head.score(head.gold(rows), head.decode(rows, examples, scores, tuned).answers)
+        _, scores, tuned = self.evaluated(model, head, dev)
         named_tuned = {f"{TUNED}{name}": value for name, value in tuned.items()}
-        return {f"dev/{name}": value for name, value in scored.items()} | named_tuned
+        return {f"dev/{name}": value for name, value in scores.items()} | named_tuned
 
 
 def flop_of(params: Finetune, config: Any, counts: Mapping[str, int]) -> float:
@@ -194,7 +223,7 @@ class ScoredSeed(NamedTuple):
 def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSeed:
     """Train, resuming where an earlier process stopped."""
     params, rule = request.params, request.params.early_stopping
-    model = request.inputs.start.model(
+    model = request.task.start.model(
         request.head.head,
         request.seed,
         **request.head.config(),
@@ -214,8 +243,9 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
         patience=0 if rule is None else rule.patience,
     )
     module = FineTuning(model, head, params, plan.steps)
-    batches = LabelledBatches(request.examples, request.seed, params.micro_batch_size, params.block_size)
-    dev, epoch = request.inputs.dev, len(request.examples) / params.global_batch_size
+    examples = request.train.examples
+    batches = LabelledBatches(examples, request.seed, params.micro_batch_size, params.block_size)
+    dev, epoch = request.task.dev, len(examples) / params.global_batch_size
     ends = [max(1, min(plan.steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
     measure_at = dict.fromkeys([*ends, plan.steps], lambda _: request.dev_scores(model, head, dev))
     fitted = fit(module, batches, plan, run, measure_at, savepoints)
@@ -239,35 +269,32 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
 def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
     """Train a seed, read the test split, score the seed on it, and log its scores."""
     trained = train_seed(request, savepoints, run)
-    head, params, (rows, examples) = trained.head, request.params, request.inputs.test
-    scores = logits(trained.model, head, examples, params.block_size, params.precision)
-    answers, confidence, _ = head.decode(rows, examples, scores, trained.tuned)
-    gold = head.gold(rows)
+    head, dev, test = trained.head, request.task.dev, request.task.test
+    (answers, confidence, _), scores, _ = request.evaluated(trained.model, head, test, trained.tuned)
     curve = [CurvePoint.model_validate(point) for point in trained.fitted.curve]
-    early = params.early_stopping is not None
+    early = request.params.early_stopping is not None
     metrics = SeedMetrics(
         seed=request.seed,
-        test=head.score(gold, answers),
+        test=scores,
         dev=trained.dev,
         tuned=trained.tuned,
         degenerate=head.is_degenerate(answers),
-        cut=request.examples.cut,
+        cut=request.train.examples.cut,
         kept_step=trained.fitted.step if early else None,
         steps=curve[-1].step if early else None,
         curve=curve,
     )
     predictions = pa.table(
         {
-            "seed": np.full(len(rows), request.seed),
-            "id": [row["id"] for row in rows],
-            "gold": [*map(written, gold)],
+            "seed": np.full(len(test.rows), request.seed),
+            "id": [row["id"] for row in test.rows],
+            "gold": [*map(written, head.gold(test.rows))],
             "predicted": [*map(written, answers)],
             "confidence": confidence,
         }
     )
-    tested = {f"test/{name}": score for name, score in metrics.test.items()}
-    cut = {"dev/cut_share": request.inputs.dev.cut_share, "test/cut_share": request.inputs.test.cut_share}
-    run.log_metrics({**tested, **cut}, trained.steps)
+    named = {f"test/{name}": score for name, score in scores.items()}
+    run.log_metrics({**named, "dev/cut_share": dev.cut_share, "test/cut_share": test.cut_share}, trained.steps)
     return ScoredSeed(trained, metrics, predictions)
 
 

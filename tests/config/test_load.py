@@ -117,18 +117,8 @@ def test_what_is_no_such_file(tmp_path: Path, content: bytes | Callable[[Path], 
 
 # --- whatever the text is
 
-FRAGMENTS = [
-    *"：，“”\t\n #&*!|>%@`'\"[]{}?:-,~=<.0\\",
-    "  ",
-    "- ",
-    ": ",
-    "? ",
-    "<<: *a",
-    "&a ",
-    "*a",
-    "!!int ",
-    "1e999",
-]
+SIGNS = "：，“”\t\n #&*!|>%@`'\"[]{}?:-,~=<.0\\"
+FRAGMENTS = [*SIGNS, "  ", "- ", ": ", "? ", "<<: *a", "&a ", "*a", "!!int ", "1e999"]
 TEXTS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=40).map("".join)
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates() | st.just("general")
 VALUES = st.recursive(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.config import plan_file
-from adaptbert.config.plan import Plan, read
+from adaptbert.config.plan import Entry, Plan, read
 from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import ARMS as KNOWN
@@ -32,26 +32,51 @@ def expanded(*counts: Any, **changes: Any) -> Plan:
     return expand(recipe(*counts, **changes))
 
 
+def checkpoints(table: dict[str, Entry], task: str = "") -> dict[str, str]:
+    """What each entry starts from; cells of one task."""
+    return {key: entry.checkpoint for key, entry in table.items() if not task or entry.task == task}
+
+
 def test_one_base_and_one_replicate() -> None:
-    tables = expanded()
+    """Several corpora are trained one after the other."""
+    both, raw = {"domain_transfer": ["general", "domain"]}, {"pretrain": "none", "domain_transfer": "domain"}
+    tables = expanded(arms=ARMS | {"both": both, "raw": raw})
     assert list(tables.pretrain) == list(tables.tokenizer) == list(tables.tokenize) == ["small"]
-    assert list(tables.domain_transfer) == ["general-small-1", "domain-small-1"]
-    assert list(tables.task_transfer) == [
-        "section-small-1",
-        "section-domain-small-1",
-        "mention-small-1",
-        "mention-domain-small-1",
-    ]
-    assert {key: cell.checkpoint for key, cell in tables.finetune.items() if cell.task == "section"} == {
+    assert checkpoints(tables.domain_transfer) == {
+        "general-small-1": "pretrain/small",
+        "domain-small-1": "pretrain/small",
+        "general-domain-small-1": "domain_transfer/general-small-1",
+        "none-domain-small-1": "scratch/small",
+    }
+    assert checkpoints(tables.task_transfer) == {
+        f"{task}{corpus}-small-1": below
+        for task in ("section", "mention")
+        for corpus, below in (("", "pretrain/small"), ("-domain", "domain_transfer/domain-small-1"))
+    }
+    assert checkpoints(tables.finetune, "section") == {
         "section-scratch-small": "scratch/small",
         "section-general-small": "pretrain/small",
         "section-general_long-small-1": "domain_transfer/general-small-1",
         "section-domain-small-1": "domain_transfer/domain-small-1",
         "section-task-small-1": "task_transfer/section-small-1",
         "section-domain_task-small-1": "task_transfer/section-domain-small-1",
+        "section-both-small-1": "domain_transfer/general-domain-small-1",
+        "section-raw-small-1": "domain_transfer/none-domain-small-1",
     }
-    assert tables.task_transfer["section-domain-small-1"].checkpoint == "domain_transfer/domain-small-1"
-    assert tables.domain_transfer["domain-small-1"].checkpoint == "pretrain/small"
+    transfers = {
+        key: f"{stage}/{key}" for stage in ("domain_transfer", "task_transfer") for key in getattr(tables, stage)
+    }
+    assert checkpoints(tables.measure) == {"none-small": "scratch/small", "small": "pretrain/small"} | transfers
+    assert "none-small" not in expanded(arms=["general"]).measure, "no arm begins at random"
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "watched"),
+    [("models/init/small", "models/init/small"), ("models/init/far", "models/init/README.md")],
+)
+def test_dvc_watches_the_folder_that_has_the_name_of_its_base(checkpoint: str, watched: str) -> None:
+    tables = expand(Recipe({**DEMO, "bases": {"small": {"checkpoint": checkpoint}}}))
+    assert tables.tokenizer["small"].init == tables.pretrain["small"].init == watched
 
 
 def test_one_replicate_more_adds_and_changes_nothing() -> None:
@@ -73,55 +98,36 @@ def test_arms_with_the_same_steps_share_their_checkpoints() -> None:
     assert again.finetune["section-weibo-small-1"].checkpoint == tables.finetune["section-domain-small-1"].checkpoint
 
 
-def test_several_corpora_are_trained_one_after_the_other() -> None:
-    arms = {
-        "both": {"domain_transfer": ["general", "domain"]},
-        "raw": {"pretrain": "none", "domain_transfer": "domain"},
-    }
-    tables = expanded(arms=arms)
-    assert {key: each.checkpoint for key, each in tables.domain_transfer.items()} == {
-        "general-small-1": "pretrain/small",
-        "general-domain-small-1": "domain_transfer/general-small-1",
-        "none-domain-small-1": "scratch/small",
-    }
-
-
 def test_tasks_and_bases_of_an_arm() -> None:
     arms = ARMS | {"task": {"task_transfer": "own", "tasks": ["mention"]}, "general": {"bases": ["large"]}}
-    tables = expanded(bases=("small", "large"), arms=arms)
-    assert "mention-task-small-1" in tables.finetune
-    assert not [key for key in tables.finetune if key.startswith("section-task-")]
-    assert "section-general-large" in tables.finetune
-    assert "section-general-small" not in tables.finetune
+    cells = expanded(bases=("small", "large"), arms=arms).finetune
+    assert {key for key in cells if "-task-" in key} == {"mention-task-small-1", "mention-task-large-1"}
+    assert {key for key in cells if "-general-" in key} == {"section-general-large", "mention-general-large"}
 
 
 def test_an_entry_has_the_overrides_that_it_differs_by() -> None:
     """So that DVC runs it again, and no other, when one of them changes."""
-    more = {"dropout": 0.2}
+    more, epochs, less = {"dropout": 0.2}, {"epochs": 6}, {"dropout": 0.3}
     overrides = {
         "small": {"pretrain": more, "finetune": more},
         "domain": {"domain_transfer": more},
-        "mention": {"finetune": {"epochs": 6}},
-        "domain_task": {"finetune": {"dropout": 0.3}},
+        "mention": {"finetune": epochs},
+        "domain_task": {"finetune": less},
     }
     tables = expanded(overrides=overrides)
-    entries = {
+    differing = {
         f"{stage}@{key}": entry.values["overrides"]
         for stage in CHANGED
         for key, entry in getattr(tables, stage).items()
         if "overrides" in entry.values
     }
-    assert entries.pop("pretrain@small") == {"small": more}
-    assert entries.pop("domain_transfer@domain-small-1") == {"domain": more}
-    assert entries.pop("finetune@mention-domain_task-small-1") == {
-        "small": more,
-        "mention": {"epochs": 6},
-        "domain_task": {"dropout": 0.3},
-    }
-    assert {key.partition("@")[0] for key in entries} == {"finetune"}
-    assert all(values["small"] == more for values in entries.values())
-    assert tables.finetune["mention-domain_task-small-1"].has_own_values
-    assert not tables.finetune["mention-domain-small-1"].has_own_values
+    cells = {f"finetune@{key}": {"small": more} for key in tables.finetune}
+    of_mention = {key: {"small": more, "mention": epochs} for key in cells if "mention" in key}
+    cells |= of_mention
+    of_arm = {key: {**own, "domain_task": less} for key, own in cells.items() if "domain_task" in key}
+    transfers = {"pretrain@small": {"small": more}, "domain_transfer@domain-small-1": {"domain": more}}
+    assert differing == transfers | cells | of_arm
+    assert {f"finetune@{key}" for key, cell in tables.finetune.items() if cell.has_own_values} == {*of_arm}
 
 
 TRAINED = {"pretrain", "domain_transfer", "task_transfer", "measure"}
@@ -210,12 +216,10 @@ def written(tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
 
 
-def test_what_is_written_is_read(written: Path) -> None:
+def test_what_is_written_is_read_and_an_entry_is_a_line(written: Path) -> None:
     assert read(written) == plan_file.plan(recipe())
     plan_file.check(recipe(), plan_file.stages(), written)
-
-
-def test_an_entry_is_a_line(written: Path) -> None:
+    assert "null" not in written.read_text(), "what is left out is not written"
     lines = written.read_text().splitlines()
     assert lines[0] == '{"plan": {'
     assert (
@@ -224,13 +228,11 @@ def test_an_entry_is_a_line(written: Path) -> None:
     )
 
 
-def test_a_plan_without_a_step_has_every_table(tmp_path: Path) -> None:
+def test_a_plan_without_a_step_has_every_table() -> None:
     """DVC looks for every table."""
-    plan_file.write(plan_file.plan(recipe(arms=["general"])), tmp_path / "plan.json")
-    loaded = json.loads((tmp_path / "plan.json").read_text())
-    assert list(loaded) == ["plan"]
-    assert {*loaded["plan"]} == {*Plan.model_fields, "validate"} - {"validation"}
-    assert loaded["plan"]["domain_transfer"] == {}
+    (whole,) = json.loads(plan_file.text(plan_file.plan(recipe(arms=["general"])))).values()
+    assert {*whole} == {*Plan.model_fields, "validate"} - {"validation"}
+    assert whole["domain_transfer"] == {}
 
 
 @pytest.mark.parametrize(
@@ -272,16 +274,14 @@ def test_a_plan_of_other_code_is_refused(written: Path) -> None:
         '{"plan": {"pretrain": {"a": {"b": "c"}}}}',
         "\udcff",
         f'{{"plan": {"[" * 100_000}',
-        # DVC would read it as a variable of dvc.yaml.
-        '{"plan": {}, "collect": {"../../inside": {}}}',
+        '{"plan": {}, "collect": {"../../inside": {}}}',  # DVC would read it as a variable of dvc.yaml
+        None,
     ],
 )
-def test_another_file_is_refused(written: Path, content: str) -> None:
-    written.write_bytes(content.encode("utf-8", "surrogateescape"))
-    with pytest.raises(BadParams, match=r"AB-210 .*not a file of `adaptbert plan`"):
-        read(written)
-
-
-def test_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadParams, match=r"AB-210 .*the file is missing"):
-        read(tmp_path / "plan.json")
+def test_another_file_is_refused(tmp_path: Path, content: str | None) -> None:
+    path, problem = tmp_path / "plan.json", "the file is missing"
+    if content is not None:
+        path.write_bytes(content.encode("utf-8", "surrogateescape"))
+        problem = "not a file of `adaptbert plan`"
+    with pytest.raises(BadParams, match=rf"AB-210 .*{problem}"):
+        read(path)

@@ -20,22 +20,22 @@ def differing(**overrides: dict[str, Any]) -> Recipe:
     return recipe(domain_transfer=section, finetune={"dropout": 0.1}, overrides=overrides)
 
 
-def test_without_an_override_the_section_is_in_force() -> None:
-    values = differing(general={"domain_transfer": {"dropout": 0.3}}).values("domain_transfer", NAMES)
-    assert (values.dropout, values.tokens, values.masking.unit) == (0.1, 1000, "word")
-
-
-def test_the_later_kind_of_name_wins() -> None:
-    """Arm over task over base, and corpus over base, whatever the order in the file."""
-    own = {name: {"finetune": {"dropout": rate}} for name, rate in (("domain", 0.4), ("section", 0.3), ("small", 0.2))}
-    for names, rate in (
-        (NAMES, 0.4),
-        (NAMES | {"arm": "general"}, 0.3),
-        (NAMES | {"arm": "general", "task": "mention"}, 0.2),
-    ):
-        assert differing(**own).values("finetune", names).dropout == rate
-    of_corpus = {"domain": {"domain_transfer": {"dropout": 0.4}}, "small": {"domain_transfer": {"dropout": 0.2}}}
-    assert differing(**of_corpus).values("domain_transfer", NAMES).dropout == 0.4
+@pytest.mark.parametrize(
+    ("section", "own", "changes", "expected"),
+    [
+        ("domain_transfer", {"general": 0.3}, {}, 0.1),
+        ("domain_transfer", {"domain": 0.4, "small": 0.2}, {}, 0.4),
+        ("finetune", {"domain": 0.4, "section": 0.3, "small": 0.2}, {}, 0.4),
+        ("finetune", {"domain": 0.4, "section": 0.3, "small": 0.2}, {"arm": "general"}, 0.3),
+        ("finetune", {"domain": 0.4, "section": 0.3, "small": 0.2}, {"arm": "general", "task": "mention"}, 0.2),
+    ],
+)
+def test_the_later_kind_of_name_wins(
+    section: str, own: dict[str, float], changes: dict[str, str], expected: float
+) -> None:
+    """Arm over task over base, and corpus over base, whatever the order in the file; else the section is in force."""
+    overrides = {name: {section: {"dropout": rate}} for name, rate in own.items()}
+    assert differing(**overrides).values(section, NAMES | changes).dropout == expected
 
 
 def test_mappings_are_merged_key_by_key_and_nothing_is_changed_in_place() -> None:
@@ -87,8 +87,9 @@ def test_the_usual_budgets() -> None:
 
 
 def test_one_base_has_the_name_of_its_folder() -> None:
-    for base, name in (("hfl/rbt3", "base"), ("models/init/bert", "bert"), ({**DEMO["bases"]["small"]}, "base")):
-        assert list(Recipe({**{key: DEMO[key] for key in DEMO if key != "bases"}, "base": base}).bases) == [name]
+    without = {key: DEMO[key] for key in DEMO if key != "bases"}
+    for base, name in (("hfl/rbt3", "base"), ("models/init/bert", "bert"), (DEMO["bases"]["small"], "base")):
+        assert list(Recipe({**without, "base": base}).bases) == [name]
 
 
 def test_seeds_are_a_number_or_a_list() -> None:
@@ -97,20 +98,16 @@ def test_seeds_are_a_number_or_a_list() -> None:
 
 
 def test_arms_that_are_left_out_are_all_that_the_text_allows() -> None:
-    usual = recipe(arms=None)
-    assert list(usual.arms) == ["general", "general_long", "domain", "task", "domain_task"]
-    alone = {key: value for key, value in DEMO.items() if key != "arms"}
-    alone["corpora"] = {"general": DEMO["corpora"]["general"]}
+    assert list(recipe(arms=None).arms) == ["general", "general_long", "domain", "task", "domain_task"]
+    alone = {**DEMO, "arms": None, "corpora": {"general": DEMO["corpora"]["general"]}}
     assert list(Recipe(alone).arms) == ["general", "task"]
 
 
 def test_a_list_of_arms_has_known_names_and_own_ones() -> None:
     arms = recipe(arms=["general", {"news": {"domain_transfer": ["domain", "general"]}}, "task"]).arms
-    assert [(name, arm.climb.corpora) for name, arm in arms.items()] == [
-        ("general", ()),
-        ("news", ("domain", "general")),
-        ("task", ()),
-    ]
+    corpora = {"general": (), "news": ("domain", "general"), "task": ()}
+    assert {name: arm.climb.corpora for name, arm in arms.items()} == corpora
+    assert list(arms) == list(corpora)
 
 
 # --- where an error is

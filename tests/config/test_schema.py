@@ -11,7 +11,7 @@ from adaptbert.config.schema.section import RESERVED, Section
 from tests.support.rules import DEMO, REMOVED, errors, found
 
 SMALL = DEMO["bases"]["small"]
-SEARCH = {"trials": 4, "seeds": 1, "learning_rate": [1e-5, 1e-4]}
+ONCE, SEARCH = {"patience": 1}, {"trials": 4, "seeds": 1, "learning_rate": [1e-5, 1e-4]}
 
 # Changes to the demonstration, the code, and the place of the one error.
 REFUSED: list[tuple[dict[str, Any], int, str]] = [
@@ -57,20 +57,6 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"finetune.seeds": list(range(101))}, 109, "finetune.seeds"),
     ({"bases.small.hidden_size": 10**9}, 109, "bases.small.hidden_size"),
     ({"pretrain.tokens": 10**15}, 109, "pretrain.tokens"),
-    # ---- contradictions
-    ({"bases": {}}, 111, ""),
-    ({"base": "hfl/rbt3"}, 111, ""),
-    ({"bases.small.heads": 3}, 111, "bases.small"),
-    ({"bases.small": {**SMALL, "layers": 96, "hidden_size": 16384, "intermediate_size": 65536}}, 111, "bases.small"),
-    ({"bases.small": {"checkpoint": "models/init/small", "revision": "main"}}, 111, "bases.small"),
-    ({"bases.small": {**SMALL, "checkpoint": "hfl/rbt3"}}, 111, "bases.small"),
-    ({"bases.small.layers": REMOVED}, 111, "bases.small"),
-    ({"pretrain": {}}, 111, "pretrain"),
-    ({"domain_transfer": {"tokens": 10, "steps": 10}}, 111, "domain_transfer"),
-    ({"finetune.search": SEARCH | {"epochs": []}}, 111, "finetune.search"),
-    ({"finetune.search": SEARCH | {"global_batch_size": [8, 8]}}, 111, "finetune.search"),
-    ({"finetune.search": SEARCH | {"learning_rate": [2e-5, 1e-5]}}, 111, "finetune.search"),
-    ({"validate": {"min_characters": 300000}}, 111, "validate"),
     ({"arms": ["general", "domian"]}, 99, "arms"),
 ]  # fmt: skip
 
@@ -78,6 +64,45 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 @pytest.mark.parametrize(("changes", "code", "place"), REFUSED, ids=lambda each: str(each)[:60])
 def test_refused(changes: dict[str, Any], code: int, place: str) -> None:
     assert found(**changes) == [(code, place)]
+
+
+# Values that are right by themselves, the place, and what is said of them.
+DISAGREEING: list[tuple[dict[str, Any], str, str]] = [
+    ({"bases": {}}, "", "neither base nor bases"),
+    ({"base": "hfl/rbt3"}, "", "base and bases"),
+    ({"bases.small.heads": 3}, "bases.small", "hidden_size 256 % heads 3 = 1, not 0\n  write heads: 2, or"),
+    ({"bases.small": SMALL | {"layers": 96, "hidden_size": 16384}}, "bases.small", "440,576 weights in 96 layers"),
+    ({"bases.small": {"checkpoint": "models/init/small", "revision": "main"}}, "bases.small", "and revision is given"),
+    ({"bases.small": {**SMALL, "checkpoint": "hfl/rbt3"}}, "bases.small", "checkpoint is hfl/rbt3 and sizes are given"),
+    ({"bases.small.layers": REMOVED}, "bases.small", "neither a checkpoint nor all sizes"),
+    ({"bases.small.revision": "main"}, "bases.small", "neither a checkpoint nor all sizes"),
+    ({"pretrain": {}}, "pretrain", "give one of tokens, passes, steps, found none"),
+    ({"domain_transfer": {"tokens": 10, "steps": 10}}, "domain_transfer", "keep one"),
+    ({"validate": {"min_characters": 300000}}, "validate", "min_characters 300000 > max_characters 200000"),
+    ({"finetune": {"seeds": []}}, "finetune", "seeds []: give at least one, each once"),
+    ({"finetune": {"seeds": [1, 2, 1]}}, "finetune", "seeds [1, 2, 1]: give at least one, each once"),
+    ({"finetune": {"micro_batch_size": 5}}, "finetune", "micro_batch_size 5\n  write global_batch_size: 30"),
+    ({"finetune": {"max_length": 256}}, "finetune", "max_length 256 is larger than block_size 128"),
+    ({"finetune": {"betas": [0.9, 0.95, 0.98]}}, "finetune", "betas has 3 values, AdamW takes 2"),
+    ({"finetune": {"early_stopping": ONCE, "epochs": 1.0}}, "finetune", "nothing to choose from"),
+    ({"finetune": {"label_counts": [20, 10]}}, "finetune", "the fewest first"),
+    ({"finetune": {"label_counts": []}}, "finetune", "the fewest first"),
+    ({"finetune": {"labels": 50, "label_counts": [10, 50]}}, "finetune", "all are trained on anyway"),
+    ({"finetune": {"search": SEARCH | {"epochs": []}}}, "finetune.search", "at least one value"),
+    ({"finetune": {"search": SEARCH | {"global_batch_size": [8, 8]}}}, "finetune.search", "each once"),
+    ({"finetune": {"search": SEARCH | {"learning_rate": [1e-5]}}}, "finetune.search", "the lowest and the highest"),
+    ({"finetune": {"search": SEARCH | {"learning_rate": [2e-5, 1e-5]}}}, "finetune.search", "the lowest and the"),
+    ({"finetune": {"search": SEARCH | {"trials": 1, "epochs": [3.0, 4.0]}}}, "finetune.search", "< 2 values of epochs"),
+    ({"finetune": {"search": SEARCH | {"global_batch_size": [6]}}}, "finetune", "search.global_batch_size 6 is not"),
+    ({"finetune": {"search": SEARCH | {"epochs": [1.0, 2.0]}, "early_stopping": ONCE}}, "finetune", "and epochs 1.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "place", "words"), DISAGREEING, ids=lambda each: str(each)[:60])
+def test_values_that_disagree(changes: dict[str, Any], place: str, words: str) -> None:
+    assert found(**changes) == [(111, place)]
+    (message,) = errors(**changes)
+    assert words in message
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ TAKEN = {
     "runtime.worker_pool.batch_workers": "how many processes; batches are functions of seed and number",
     "errors.BadData": "ends the stage; its words reach no output",
     "errors.BadParams": "ends the stage",
+    "errors.Place": "where an error is, in its words",
     "errors.UserError": "ends the stage",
     "errors.raise_all": "ends the stage",
     "errors.nearest": "the name that a message proposes",

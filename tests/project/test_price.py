@@ -12,8 +12,6 @@ import pytest
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
-from adaptbert.data import labelled_set
-from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.mlm.step import Step
 from adaptbert.mlm.step import train as train_step
@@ -21,7 +19,7 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.project import price
 from adaptbert.project.price import Price, prices
-from adaptbert.tasks.seed_run import SeedInputs, flop_of, train_seed
+from adaptbert.tasks.seed_run import TaskRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params, tiny_tasks
@@ -219,8 +217,7 @@ def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) 
     start, folder = Checkpoint.load(project / "models/pretrain/small"), project / "data/validated/tasks/mention"
     cell = next(cell for cell in planning.read().finetune.values() if cell.task == "mention")
     values = recipes.read().values("finetune", cell.names())
-    described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
-    request = SeedInputs(start, folder, described, rows, values).of(values.seeds[0])
+    request = TaskRun("mention", "mention", "", start, values, folder).of(values.seeds[0])
     trained = train_seed(request, Savepoints(project / "points"), tiny.no_record())
     counts = trained.fitted.counts
     due = priced()["finetune", "mention"]

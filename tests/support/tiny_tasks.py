@@ -13,9 +13,10 @@ from adaptbert.config.schema.task_types import SPECS, TASK_TYPES, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import heads
+from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.metrics.scoring import SCORING, right_answers
-from tests.support.tiny import rows
+from tests.support.tiny import rows, tokenizer
 
 KINDS = [(spec.task_type, spec.target) for spec in SPECS.values()]
 """Of every task type what a row holds and what is predicted; of rows the first target is meant where none is named."""
@@ -107,6 +108,14 @@ def options(shape: str, **changes: Any) -> Any:
 
 def head_of(shape: str, target: str | None = None, **changes: Any) -> TaskHead:
     return heads.head_of(described(shape, target), options(shape, **changes))
+
+
+def encoded(
+    shape: str, given: list[dict[str, Any]], max_length: int, target: str | None = None, **changes: Any
+) -> tuple[TaskHead, Examples]:
+    """The head of a shape, and rows as it reads them."""
+    head = head_of(shape, target, **changes)
+    return head, head.examples(given, tokenizer(), max_length)
 
 
 def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24), target: str | None = None) -> Path:

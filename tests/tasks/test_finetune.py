@@ -4,7 +4,6 @@ Of every task type: it learns, and its folder alone is enough to answer alike, h
 """
 
 import json
-import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,31 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification, pipeline
 
-from adaptbert.config.schema.task_types import spec_of
+from adaptbert.config.schema.task_types import TARGETS, spec_of, written
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set as labelled
 from adaptbert.errors import BadData, UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.tasks import seed_run
-from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.heads import load_fine_tuned
-from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SeedMetrics
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, classification_metrics, span_metrics
-from adaptbert.tasks.module import FineTuning
-from adaptbert.training.loop import fit
-from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny, tiny_params, tiny_tasks
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
+from tests.support import tiny, tiny_tasks
 from tests.support.cells import Project
 from tests.support.predicting import KINDS as EVERY
-from tests.support.short_runs import STEPS, Stop, changed, first_batch, made, model_of, plan, until, weights
 
-KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
+KINDS: dict[str, Any] = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
 SPLITS = {"train": 96, "dev": 24, "test": 32}
 SEEDS = [3, 1, 2]
 
@@ -78,10 +70,9 @@ def answers_alike(project: Project, task: str, recorded: list[dict[str, Any]]) -
     """The checkpoint, opened again from the disk, gives these predictions."""
     rows = labelled.split(project.root / "data" / task, "test")
     answers = list(Predictor.load(project.root / f"models/finetune/{task}-general").answers(rows))
-    texts = [answer["label"] if "label" in answer else json.dumps(answer["tags"]) for answer in answers]
-    assert texts == [row["predicted"] for row in recorded]
-    sure = [row["confidence"] for row in recorded]
-    assert [answer["confidence"] for answer in answers] == pytest.approx(sure, abs=1e-5)
+    for answer, row in zip(answers, recorded, strict=True):
+        assert written(answer[TARGETS[KINDS[task][1]].answer]) == row["predicted"]
+        assert answer["confidence"] == pytest.approx(row["confidence"], abs=1e-5)
 
 
 # What is written
@@ -100,7 +91,7 @@ def test_what_is_written(project: Project, task: str) -> None:
         assert str(project.root) not in text
         assert not re.search(r"20\d\d-\d\d|\d\d:\d\d|seconds|run_id", text), "no time and no run"
 
-    metrics, metric = read_metrics(project, task), {"section": "f1_macro", "mention": "f1_span"}[task]
+    metrics, metric = read_metrics(project, task), COMPARED_BY[KINDS[task][1]]
     expected = {"task": task, "arm": "general", "from": "pretrain", "metric": metric, "labels": 96, "examples": 96}
     expected |= {"type": spec_of(*KINDS[task]).name, "steps": 48}  # 8 * 96 / 16
     assert expected.items() <= metrics.items()
@@ -112,58 +103,34 @@ def test_what_is_written(project: Project, task: str) -> None:
 
 
 @pytest.mark.parametrize("task", KINDS)
-def test_the_scores_are_those_of_the_predictions(project: Project, task: str) -> None:
-    rows, metrics = project.predictions(f"{task}-general"), read_metrics(project, task)
-    test = labelled.split(project.root / "data" / task, "test")
-    for seed in metrics["seeds"]:
-        own = [row for row in rows if row["seed"] == seed["seed"]]
-        assert [row["id"] for row in own] == [row["id"] for row in test], "every row of the test set, once a seed"
-        if task == "section":
-            assert [row["gold"] for row in own] == [row["label"] for row in test]
-            score = classification_metrics([row["gold"] for row in own], [row["predicted"] for row in own])
-        else:
-            gold, predicted = ([json.loads(row[column]) for row in own] for column in ("gold", "predicted"))
-            assert gold == [row["tags"] for row in test]
-            assert [len(tags) for tags in predicted] == [len(row["tokens"]) for row in test]
-            score = span_metrics(gold, predicted)
+def test_the_predictions_have_the_scores_and_the_checkpoint_is_the_best_on_dev(project: Project, task: str) -> None:
+    """Of every seed there are predictions, for each row of the test set."""
+    rows, metrics, (kind, name) = project.predictions(f"{task}-general"), read_metrics(project, task), KINDS[task]
+    test, target = labelled.split(project.root / "data" / task, "test"), TARGETS[name]
+    for number, seed in enumerate(metrics["seeds"]):
+        own = rows[number * len(test) : (number + 1) * len(test)]
+        assert [(row["seed"], row["id"]) for row in own] == [(seed["seed"], row["id"]) for row in test]
+        predicted, gold = [target.read_answer(row["predicted"]) for row in own], [row[target.column] for row in test]
+        assert [target.read_gold(row["gold"]) for row in own] == gold
+        score = SCORING[name].score(gold, predicted, tiny_tasks.described(kind, name))
         assert {f"test/{name}": value for name, value in score.items()}.items() <= seed.items()
         assert all(0 < row["confidence"] <= 1 for row in own)
     assert len(rows) == len(SEEDS) * len(test)
-
-
-@pytest.mark.parametrize("task", KINDS)
-def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: str) -> None:
-    metrics = read_metrics(project, task)
     best = max(metrics["seeds"], key=lambda seed: seed[f"dev/{metrics['metric']}"])  # the first of equals
-    answers_alike(project, task, [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]])
+    answers_alike(project, task, [row for row in rows if row["seed"] == best["seed"]])
 
 
-@pytest.mark.parametrize("task", KINDS)
-def test_twice_gives_equal_bytes(tmp_path: Path, task: str) -> None:
+def test_twice_gives_equal_bytes(tmp_path: Path) -> None:
     outputs = []
     for number in (0, 1):
         project = Project(tmp_path / str(number), KINDS)
         torch.manual_seed(number)
         np.random.seed(number)
-        project.finetune(task, "general", precision="bf16-mixed")
+        for task in KINDS:
+            project.finetune(task, "general", precision="bf16-mixed")
         outputs.append(project.outputs())
     assert outputs[0] == outputs[1]
-    assert len(outputs[0]) == 7
-
-
-SCORES = st.dictionaries(st.sampled_from(["f1_macro", "accuracy", "rmse"]), st.floats(0, 1), min_size=1)
-
-
-@given(test=SCORES, dev=SCORES, steps=st.none() | st.integers(1, 9))
-def test_the_metrics_of_a_seed_come_back(test: dict[str, float], dev: dict[str, float], steps: int | None) -> None:
-    """Scores stand flat in the file and by metric in the record."""
-    more = {"tuned": {"no_answer_threshold": 1}, "degenerate": False, "cut": 0, "curve": []}
-    metrics = SeedMetrics(seed=3, test=test, dev=dev, kept_step=steps, **more)
-    written = metrics.as_json()
-    flat = [f"test/{name}" for name in test] + [f"dev/{name}" for name in dev]
-    order = ["seed", *flat, "tuned", "degenerate", "cut", "kept_step", "curve"]
-    assert list(written) == [name for name in order if steps is not None or name != "kept_step"]
-    assert SeedMetrics.model_validate(json.loads(json.dumps(written))) == metrics
+    assert len(outputs[0]) == 14
 
 
 # Every task type
@@ -251,49 +218,9 @@ def test_an_option_does_something_and_the_folder_is_enough_to_predict(usual: Any
         assert torch.equal(stock.classifier.weight, held["classifier.weight"]), "stock transformers opens it"
 
 
-@pytest.mark.usefixtures("save_every_step")
-def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
-    """With layers that learn at rates of their own."""
-
-    def run(folder: Path, stop_at: int | None) -> dict[str, torch.Tensor]:
-        module, batches = made(layer_decay=0.7)
-        fit(module, until(batches, stop_at), plan(), tiny.no_record(), savepoints=Savepoints(folder))
-        return weights(module)
-
-    straight = run(tmp_path / "straight", None)
-    for stop_at in (5, 11):
-        with pytest.raises(Stop):
-            run(tmp_path / "resumed", stop_at)
-    assert not changed(straight, run(tmp_path / "resumed", None))
-
-
 def test_only_what_finetune_wrote_is_opened(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="not a checkpoint of `finetune`"):
         load_fine_tuned(tiny.pretrained(tmp_path / "pretrain"))
-
-
-def test_a_crf_is_trained_on_windows_as_well() -> None:
-    """A window that begins within a span is no mistake of the span: its loss stays that of a few words."""
-    head = tiny_tasks.head_of("sequence_labelling", "spans", stride=4, decoder="crf")
-    rows = [{"id": "a", "tokens": ["estimator"] + ["matrix"] * 30, "tags": ["B-OBJ"] + ["I-OBJ"] * 30}]
-    model = model_of(head, 0.0)
-    head = head.extend(model)
-    examples = head.examples(rows, tiny.tokenizer(), 12)
-    targets = head.targets(rows, examples)
-    assert len(examples) > 3
-    assert targets[:, 1].tolist() == [1] + [0] * 29 + [2]
-    module = FineTuning(model, head, tiny_params.optim(), STEPS)
-    assert 0 < float(module.training_step(batch_of(examples.labelled(targets), 64), 0).detach()) < 3
-
-
-def test_another_process_gets_one_crf_and_not_two() -> None:
-    """What the loss uses is what is trained there."""
-    head = tiny_tasks.head_of("sequence_labelling", "spans", decoder="crf")
-    model = model_of(head)
-    module = FineTuning(model, head.extend(model), tiny_params.optim(), STEPS)
-    sent: Any = pickle.loads(pickle.dumps(module))  # noqa: S301 - as ranks do
-    sent.training_step(first_batch(head.extend(model_of(head)), "sequence_labelling", target="spans"), 0).backward()
-    assert sent.model.crf.between.grad.abs().sum() > 0
 
 
 # Seeds, splits and labels
@@ -367,7 +294,7 @@ def test_what_fails_at_the_end_leaves_nothing(fresh: Project) -> None:
 
 
 def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is trained on, with a point of the learning curve: its rows are among those of the same seed."""
+    """With a point of the learning curve, whose rows are among those of the same seed."""
     trained: list[set[bytes]] = []
     real = seed_run.LabelledBatches
 
@@ -376,53 +303,20 @@ def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project, monk
         return real(examples, *others)
 
     monkeypatch.setattr(seed_run, "LabelledBatches", noted)
-    costs = []
     for arm in ("general", "scratch"):
         metrics = fresh.finetune("section", arm, labels=40, label_counts=[20], seeds=[1, 2])
         assert metrics["labels"] == 40
-        costs.append((metrics["cost"]["tokens"], metrics["learning_curve"][0]["tokens"]))
-    general, scratch = trained[:4], trained[4:]
-    assert general == scratch, "the same for every arm"
-    first, second, fewer, fewer_second = general
+    assert trained[:4] == trained[4:], "the same for every arm"
+    first, second, fewer, fewer_second = trained[:4]
     assert (len(first), len(second), len(fewer), len(fewer_second)) == (40, 40, 20, 20)
     assert fewer < first
     assert fewer_second < second
     assert 0 < len(first & second) < 40, "two draws of 40 of 96"
-    each = [fresh.finetune("section", "general", labels=40, seeds=[seed])["tokens"] for seed in (1, 2)]
-    assert each[0] != each[1], "other labels have other numbers of tokens"
-    assert costs[0] == (sum(each) + costs[0][1], costs[0][1]), "the cost is that of every seed"
+    each = [fresh.finetune("section", "scratch", labels=40, seeds=[seed])["tokens"] for seed in (1, 2)]
+    assert sum(each) + metrics["learning_curve"][0]["tokens"] == metrics["cost"]["tokens"], "that of every seed"
 
 
 # Refusals
-
-
-ONCE, SEARCH = {"patience": 1}, {"trials": 4, "learning_rate": [1e-9, 1e-2], "seeds": 2}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"seeds": []}, r"seeds \[\]: give at least one, each once"),
-        ({"seeds": [1, 2, 1]}, r"seeds \[1, 2, 1\]: give at least one, each once"),
-        ({"micro_batch_size": 5}, "global_batch_size 16 is not a multiple of micro_batch_size 5"),
-        ({"max_length": 128}, "max_length 128 is larger than block_size 64"),
-        ({"betas": [0.9, 0.95, 0.98]}, "betas has 3 values, AdamW takes 2"),
-        ({"early_stopping": ONCE, "epochs": 1.0}, "nothing to choose from"),
-        ({"search": {**SEARCH, "epochs": []}}, "at least one value"),
-        ({"search": {**SEARCH, "global_batch_size": [2, 2]}}, "each once"),
-        ({"search": {**SEARCH, "global_batch_size": [6]}, "micro_batch_size": 4}, "search.global_batch_size 6 is not"),
-        ({"search": {**SEARCH, "learning_rate": [1e-3]}}, "the lowest and the highest"),
-        ({"search": {**SEARCH, "learning_rate": [1e-3, 1e-4]}}, "the lowest and the highest"),
-        ({"search": {**SEARCH, "trials": 1, "epochs": [3.0, 4.0]}}, "trials 1 < 2 values of epochs"),
-        ({"search": {**SEARCH, "epochs": [1.0, 2.0]}, "early_stopping": ONCE}, "early_stopping and epochs 1.0"),
-        ({"label_counts": [20, 10]}, "the fewest first"),
-        ({"label_counts": []}, "the fewest first"),
-        ({"labels": 50, "label_counts": [10, 50]}, "all are trained on anyway"),
-    ],
-)
-def test_values_that_contradict_each_other(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tiny_params.cell(**changes)
 
 
 LONG = rf"AB-111 .*: max_length 128 is larger than the {tiny.POSITIONS} positions of pretrain\n  lower max_length to 64"

@@ -1,5 +1,6 @@
 """Every score equals an independent one: of scikit-learn, seqeval or torchmetrics, or counted anew by definition."""
 
+import json
 import random
 import re
 import unicodedata
@@ -21,6 +22,7 @@ from torchmetrics.functional.text import squad
 
 from adaptbert.data.tag_schemes import legal
 from adaptbert.tasks.metrics.answer_overlap import by_characters, character_tokens, word_tokens
+from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import (
     answer_metrics,
     classification_metrics,
@@ -200,3 +202,20 @@ def test_the_script_of_the_answers_decides_not_of_the_predictions() -> None:
     assert answer_metrics([["in 1998"]], ["北京"])["f1_answer"] == 0
     no_answers = answer_metrics([[], [], ["a cat"], ["a cat"]], ["", "cat", "", "the cat"])
     assert no_answers == {"f1_answer": 0.5, "exact_match": 0.5}
+
+
+# The file
+
+SCORES = st.dictionaries(st.sampled_from(["f1_macro", "accuracy", "rmse"]), st.floats(0, 1), min_size=1)
+
+
+@given(test=SCORES, dev=SCORES, steps=st.none() | st.integers(1, 9))
+def test_the_metrics_of_a_seed_come_back(test: dict[str, float], dev: dict[str, float], steps: int | None) -> None:
+    """Scores stand flat in the file and by metric in the record."""
+    more = {"tuned": {"no_answer_threshold": 1}, "degenerate": False, "cut": 0, "curve": []}
+    metrics = SeedMetrics(seed=3, test=test, dev=dev, kept_step=steps, **more)
+    written = metrics.as_json()
+    flat = [f"test/{name}" for name in test] + [f"dev/{name}" for name in dev]
+    order = ["seed", *flat, "tuned", "degenerate", "cut", "kept_step", "curve"]
+    assert list(written) == [name for name in order if steps is not None or name != "kept_step"]
+    assert SeedMetrics.model_validate(json.loads(json.dumps(written))) == metrics

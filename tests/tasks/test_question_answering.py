@@ -18,20 +18,7 @@ from tests.support import tiny, tiny_tasks
 # What a tokenizer changes before it looks a word up: case, accents written in one or two ways, full-width forms,
 # Hangul, what it drops, and special tokens as text.
 ACCENTS = ["e\u0301tat", "état", "cafe\u0301", "İstanbul", "a\u0308\u0323b", "The"]
-FORMS = [
-    "The",
-    "MATRIX",
-    "ＡＢＣ",
-    "ﬁsh",
-    "한국",
-    "好的",
-    "🙂",
-    "\u200bx",
-    "[SEP]",
-    "walked-along",
-    "axis=0,",
-    "x" * 120,
-]
+FORMS = ["MATRIX", "ＡＢＣ", "ﬁsh", "한국", "好的", "🙂", "\u200bx", "[SEP]", "walked-along", "axis=0,", "x" * 120]
 words = st.sampled_from([*ACCENTS, *FORMS])
 PERMISSIVE = {THRESHOLD: 0.0}
 
@@ -89,10 +76,9 @@ def answered(*texts: str) -> dict[str, Any]:
 
 def test_unanswerable_rows_are_counted() -> None:
     """Whole in no window, or in some but too long to be answered; of several right ones the best counts."""
-    head = tiny_tasks.head_of("extractive_answer", **NARROW)
     unanswerable = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
     rows = [*unanswerable, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
-    examples = head.examples(rows, tiny.tokenizer(), 14)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 14, **NARROW)
     assert head.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
     scores = certain(head, rows, examples)
     has_answer = [answer != "" for answer in head.decode(rows, examples, scores, PERMISSIVE)[0]]
@@ -186,10 +172,9 @@ def brute(spans: np.ndarray, scores: np.ndarray, longest: int) -> tuple[float, t
 @pytest.mark.parametrize("longest", [1, 3, 50])
 def test_the_best_legal_span_over_all_windows(longest: int) -> None:
     """Start before end, not too long, inside the context: as trying every span finds it."""
-    head = tiny_tasks.head_of("extractive_answer", stride=7, max_answer=longest, max_question=3)
     texts = [" ".join(tiny.sentences("domain", 3, seed)) for seed in range(6)]
     rows = [row(text) for text in texts]
-    examples = head.examples(rows, tiny.tokenizer(), 24)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 24, stride=7, max_answer=longest, max_question=3)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), 2))
     answers, confidence, _ = head.decode(rows, examples, scores, {THRESHOLD: 1e9})
     ends = np.cumsum(examples.counts)
@@ -223,9 +208,8 @@ def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_thresho
 
 def test_the_threshold_is_tuned_to_the_best_f1() -> None:
     """Rows without an answer have the larger margins but one: the best cut stands between."""
-    head = tiny_tasks.head_of("extractive_answer", stride=8, max_question=3)
     rows = [row("the fish", 4, "fish") for _ in range(6)] + [row("the house") for _ in range(6)]
-    examples = head.examples(rows, tiny.tokenizer(), 20)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 20, stride=8, max_question=3)
     scores = np.zeros((len(examples.places), 2))
     first = np.cumsum(examples.counts) - examples.counts
     margins = [-3.0, -2.5, -2.0, -1.5, -1.0, 4.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
@@ -252,9 +236,8 @@ def test_no_threshold_is_better(rows: list[tuple[int, float, bool]]) -> None:
 
 
 def test_a_context_that_nothing_can_be_seen_of() -> None:
-    head = tiny_tasks.head_of("extractive_answer", stride=8, max_question=3)
     rows = [row("\u200b"), row("fish", 0, "fish")]
-    examples = head.examples(rows, tiny.tokenizer(), 20)
+    head, examples = tiny_tasks.encoded("extractive_answer", rows, 20, stride=8, max_question=3)
     scores = certain(head, rows, examples)
     tuned = head.tune(rows, examples, scores)
     assert np.isfinite(tuned[THRESHOLD])

@@ -9,12 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
-from transformers import BertForSequenceClassification
 
 from adaptbert.tasks import class_weights, heads
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.module import logits
 from tests.support import tiny, tiny_tasks
+from tests.support.short_runs import model_of
 
 LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
 NOTHING: dict[str, float] = {}
@@ -63,13 +63,11 @@ def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> No
 
 
 def test_the_scores_of_windows_are_averaged() -> None:
-    head = tiny_tasks.head_of("single_sentence", long_text="windows", stride=8)
-    rows = [{"id": "b", "text": "by a", "label": "code"}, {"id": "a", "text": LONG, "label": "code"}]
-    examples = head.examples(rows, tiny.tokenizer(), 10)
-    scores = np.array([[0.0, 1.0], [9.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
-    answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
+    rows = [{"id": "b", "text": "by a"}, {"id": "a", "text": LONG}]
+    head, examples = tiny_tasks.encoded("single_sentence", rows, 10, long_text="windows", stride=8)
+    answers, sure, _ = head.decode(rows, examples, np.array([[0.0, 1], [9, 0], [0, 2], [0, 4]]), NOTHING)
     assert answers == ["prose", "code"], "two of three windows say prose; their mean says code"
-    assert confidence[1] == pytest.approx(1 / (1 + np.exp(-1)))
+    assert sure[1] == pytest.approx(1 / (1 + np.exp(-1)))
 
 
 words = st.lists(
@@ -98,18 +96,14 @@ def test_pairs_are_what_hugging_face_makes_of_them(first: list[str], second: lis
 def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
     row = {"id": "a", "text_a": LONG, "text_b": "by a", "label": "code"}
     whole = LONG.split()
-    head, tail = (
-        tokens(tiny_tasks.head_of("sentence_pair", long_text=indices), [row], 13)[0]
-        for indices in ("head", "head_tail")
-    )
-    assert head == ["[CLS]", *whole[:8], "[SEP]", "by", "a", "[SEP]"]
-    assert tail == ["[CLS]", *whole[:2], *whole[-6:], "[SEP]", "by", "a", "[SEP]"]
+    for long_text, kept in (("head", whole[:8]), ("head_tail", whole[:2] + whole[-6:])):
+        (encoded,) = tokens(tiny_tasks.head_of("sentence_pair", long_text=long_text), [row], 13)
+        assert encoded == ["[CLS]", *kept, "[SEP]", "by", "a", "[SEP]"]
 
 
 def test_several_labels_are_those_more_probable_than_not() -> None:
-    head = tiny_tasks.head_of("single_sentence", "labels")
     rows = tiny_tasks.labelled("domain", "single_sentence", 4, 1, "labels")
-    examples = head.examples(rows, tiny.tokenizer(), 64)
+    head, examples = tiny_tasks.encoded("single_sentence", rows, 64, "labels")
     scores = np.array([[2.0, -2.0], [-1.0, -3.0], [0.1, 0.2], [-0.1, 5.0]])
     answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert answers == [["attribute"], [], ["attribute", "object"], ["object"]]
@@ -121,17 +115,16 @@ def test_several_labels_are_those_more_probable_than_not() -> None:
 
 def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     """Before, the head learns in the unit of the range; afterwards the weights know it, and answers are the same."""
-    head, rows = (
-        tiny_tasks.head_of("single_sentence", "number"),
-        tiny_tasks.labelled("domain", "single_sentence", 8, 1, "number"),
-    )
-    torch.manual_seed(0)
-    config = tiny.config()
-    config.update(head.config())
-    model = BertForSequenceClassification(config)
+    head = tiny_tasks.head_of("single_sentence", "number")
+    rows = tiny_tasks.labelled("domain", "single_sentence", 8, 1, "number")
+    model = model_of(head)
     examples = head.examples(rows, tiny.tokenizer(), 64)
-    before, _, _ = head.decode(rows, examples, logits(model, head, examples, 64, "32-true"), NOTHING)
+    scores = logits(model, head, examples, 64, "32-true")
+    before, _, _ = head.decode(rows, examples, scores, NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
+    batch: Any = SimpleNamespace(targets=torch.from_numpy(head.targets(rows, examples)))
+    errors = [(value - row["value"]) / 35 for value, row in zip(before, rows, strict=True)]  # half of 100 to 170
+    assert float(head.loss(torch.from_numpy(scores), batch)) == pytest.approx(np.square(errors).mean())
     folded = head.fold_scale(model)
     after, _, _ = folded.decode(rows, examples, logits(model, folded, examples, 64, "32-true"), NOTHING)
     assert after == pytest.approx(before, abs=1e-4)

@@ -1,5 +1,6 @@
 """Words, pieces, windows and tags: each word finds back to its own tag, however long the row."""
 
+import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -9,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.data import tag_schemes
+from adaptbert.tasks.batches import batch_of
 from adaptbert.tasks.crf import GROUP_ROWS, groups
 from adaptbert.tasks.examples import Examples
-from tests.support import tiny, tiny_tasks
+from adaptbert.tasks.module import FineTuning
+from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.peak import peak
+from tests.support.short_runs import STEPS, first_batch, model_of
 
 CLASSES = ["O", "B-ATTR", "I-ATTR", "B-OBJ", "I-OBJ"]
 NOTHING: dict[str, float] = {}
@@ -49,13 +53,12 @@ def seen(word: str) -> bool:
 )
 def test_each_word_finds_its_own_tag(sentences: list[list[str]], seed: int, max_length: int) -> None:
     """A model that is always right gives each word with a piece its tag, through windows too; a word without is O."""
-    head = tiny_tasks.head_of("sequence_labelling", stride=4)
     rows = [
         {**row, "tags": [tag if seen(word) else "O" for word, tag in zip(row["tokens"], row["tags"], strict=True)]}
         for row in tagged(sentences, seed)
     ]
     rows = [{**row, "tags": tag_schemes.legal(row["tags"], "bio")} for row in rows]
-    examples = head.examples(rows, tiny.tokenizer(), max_length)
+    head, examples = tiny_tasks.encoded("sequence_labelling", rows, max_length, stride=4)
     assert int(examples.lengths.max()) <= max_length
     answers, confidence, _ = head.decode(rows, examples, certain(head, rows, examples), NOTHING)
     assert (confidence > 0.99).all()
@@ -77,9 +80,8 @@ def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], ma
 
 def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
     """I-OBJ is likeliest word by word, but nothing began; the best legal row begins it, or leaves it, by its score."""
-    head = tiny_tasks.head_of("sequence_labelling")
     row = {"id": "a", "tokens": ["the", "house"], "tags": ["O", "O"]}
-    examples = head.examples([row], tiny.tokenizer(), 16)
+    head, examples = tiny_tasks.encoded("sequence_labelling", [row], 16)
 
     def answer(first: list[float], second: list[float]) -> list[str]:
         answers, _, _ = head.decode([row], examples, np.log(np.array([first, second])), NOTHING)
@@ -91,9 +93,8 @@ def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
 
 
 def test_whatever_the_scores_spans_are_legal() -> None:
-    head = tiny_tasks.head_of("sequence_labelling")
     rows = tagged([["the", "house", "of", "\u200b", "values", "is"][: 1 + n % 6] for n in range(600)], 1)
-    examples = head.examples(rows, tiny.tokenizer(), 16)
+    head, examples = tiny_tasks.encoded("sequence_labelling", rows, 16)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), len(head.classes)))
     answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert all(tag_schemes.fits(answer, "bio") for answer in answers)
@@ -139,14 +140,37 @@ def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> N
 
 
 def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
-    head = tiny_tasks.head_of("sequence_labelling")
     rows = [
         {"id": "a", "tokens": ["the", "house"], "tags": ["O", "O"]},
         {"id": "b", "tokens": ["\u200b"], "tags": ["O"]},
     ]
-    examples = head.examples(rows, tiny.tokenizer(), 16)
+    head, examples = tiny_tasks.encoded("sequence_labelling", rows, 16)
     with np.errstate(divide="ignore"):
         scores = np.log(np.array([[0.9, 0.1, 0, 0, 0], [0.2, 0.6, 0.1, 0.1, 0]]))
     answers, confidence, _ = head.decode(rows, examples, scores, NOTHING)
     assert answers == [["O", "B-ATTR"], ["O"]]
     assert confidence.tolist() == pytest.approx([0.6, 1.0])
+
+
+def test_a_crf_is_trained_on_windows_as_well() -> None:
+    """A window that begins within a span is no mistake of the span: its loss stays that of a few words."""
+    head = tiny_tasks.head_of("sequence_labelling", "spans", stride=4, decoder="crf")
+    rows = [{"id": "a", "tokens": ["estimator"] + ["matrix"] * 30, "tags": ["B-OBJ"] + ["I-OBJ"] * 30}]
+    model = model_of(head, 0.0)
+    head = head.extend(model)
+    examples = head.examples(rows, tiny.tokenizer(), 12)
+    targets = head.targets(rows, examples)
+    assert len(examples) > 3
+    assert targets[:, 1].tolist() == [1] + [0] * 29 + [2]
+    module = FineTuning(model, head, tiny_params.optim(), STEPS)
+    assert 0 < float(module.training_step(batch_of(examples.labelled(targets), 64), 0).detach()) < 3
+
+
+def test_another_process_gets_one_crf_and_not_two() -> None:
+    """What the loss uses is what is trained there."""
+    head = tiny_tasks.head_of("sequence_labelling", "spans", decoder="crf")
+    model = model_of(head)
+    module = FineTuning(model, head.extend(model), tiny_params.optim(), STEPS)
+    sent: Any = pickle.loads(pickle.dumps(module))  # noqa: S301 - as ranks do
+    sent.training_step(first_batch(head.extend(model_of(head)), "sequence_labelling", target="spans"), 0).backward()
+    assert sent.model.crf.between.grad.abs().sum() > 0

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import Name, Section, contradiction
+from adaptbert.config.schema.section import Contradiction, Name, Section
 
 FOLDERS = "models/init/"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -44,34 +44,26 @@ class Base(Section):
 
     @model_validator(mode="after")
     def _complete(self) -> "Base":
-        sizes = [self.layers, self.hidden_size, self.heads, self.intermediate_size, self.max_positions]
+        layers, hidden, heads, intermediate = self.layers, self.hidden_size, self.heads, self.intermediate_size
         if self.checkpoint is not None:
-            if any(size is not None for size in sizes):
+            if any(size is not None for size in (layers, hidden, heads, intermediate, self.max_positions)):
                 problem = f"checkpoint is {self.checkpoint} and sizes are given"
-                raise contradiction(problem, "take the sizes out: a checkpoint brings its own")
+                raise Contradiction(problem, "take the sizes out: a checkpoint brings its own")
             if self.revision is not None and self.is_folder:
                 problem = f"checkpoint is {self.checkpoint} and revision is given"
-                raise contradiction(problem, "take it out: it is of a model on the hub")
+                raise Contradiction(problem, "take it out: it is of a model on the hub")
             return self
-        if self.revision is not None or None in sizes:
-            raise contradiction("neither a checkpoint nor all sizes", f"name a checkpoint, or write {_SIZES}")
-        self._check_sizes()
-        return self
-
-    def _check_sizes(self) -> None:
-        assert self.layers is not None
-        assert self.hidden_size is not None
-        assert self.heads is not None
-        assert self.intermediate_size is not None
-        if self.hidden_size % self.heads:
-            remainder = self.hidden_size % self.heads
-            heads = next(heads for heads in range(self.heads, 0, -1) if self.hidden_size % heads == 0)
-            problem = f"hidden_size {self.hidden_size} % heads {self.heads} = {remainder}, not 0"
-            raise contradiction(problem, f"write heads: {heads}, or a hidden_size that {self.heads} divides")
-        weights = self.layers * (4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size)
+        if not (layers and hidden and heads and intermediate and self.max_positions) or self.revision is not None:
+            raise Contradiction("neither a checkpoint nor all sizes", f"name a checkpoint, or write {_SIZES}")
+        if remainder := hidden % heads:
+            fewer = next(number for number in range(heads, 0, -1) if hidden % number == 0)
+            problem = f"hidden_size {hidden} % heads {heads} = {remainder}, not 0"
+            raise Contradiction(problem, f"write heads: {fewer}, or a hidden_size that {heads} divides")
+        weights = layers * (4 * hidden**2 + 2 * hidden * intermediate)
         if weights > bounds.PARAMETERS:
-            problem = f"{weights:,} weights in {self.layers} layers, more than {bounds.PARAMETERS:,}"
-            raise contradiction(problem, "write smaller sizes; BERT-base has 12 layers of 768 and 3072")
+            problem = f"{weights:,} weights in {layers} layers, more than {bounds.PARAMETERS:,}"
+            raise Contradiction(problem, "write smaller sizes; BERT-base has 12 layers of 768 and 3072")
+        return self
 
     @property
     def is_random(self) -> bool:
@@ -168,7 +160,7 @@ def _spelled_out(value: object) -> object:
     for each in value:
         if isinstance(each, str) and each not in ARMS:
             remedy = f"known: {', '.join(ARMS)}; write others as {{{each}: {{domain_transfer: CORPUS}}}}"
-            raise contradiction(f"'{each}' is none of the arms that a list can name", remedy, Code.UNKNOWN_KEY)
+            raise Contradiction(f"'{each}' is none of the arms that a list can name", remedy, Code.UNKNOWN_KEY)
         if not isinstance(each, str | dict):
             return value
         arms |= {each: ARMS[each]} if isinstance(each, str) else each

@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import FromWeights, Section, Seed, contradiction
-from adaptbert.config.schema.training import Rate, Training
+from adaptbert.config.schema.section import Contradiction, FromWeights, Section, Seed
+from adaptbert.config.schema.training import Fraction, Rate, Training
 
 Count = Annotated[int, Field(gt=0, le=bounds.ROWS)]
 Size = Annotated[int, Field(gt=0, le=bounds.BATCH_EXAMPLES)]
@@ -51,14 +51,14 @@ class Search(Section):
             ("epochs", self.epochs, [3, 5]),
         ):
             if values is not None and (not values or len(set(values)) != len(values)):
-                raise contradiction(f"{name} {values}: give at least one value, each once", f"write e.g. {example}")
+                raise Contradiction(f"{name} {values}: give at least one value, each once", f"write e.g. {example}")
         rates = self.learning_rate
         if len(rates) != 2 or rates[0] >= rates[1]:
             problem = f"learning_rate {rates}: it takes the lowest and the highest"
-            raise contradiction(problem, "write e.g. [1.0e-5, 2.0e-4]")
+            raise Contradiction(problem, "write e.g. [1.0e-5, 2.0e-4]")
         if self.epochs is not None and self.trials < len(self.epochs):
             problem = f"trials {self.trials} < {len(self.epochs)} values of epochs, and each is to be tried"
-            raise contradiction(problem, "raise trials, or take values of epochs out")
+            raise Contradiction(problem, "raise trials, or take values of epochs out")
         return self
 
 
@@ -68,7 +68,7 @@ def _counted(value: object) -> object:
         return value
     if not 0 < value <= bounds.RUNS:
         remedy = f"write how many, from 1 to {bounds.RUNS}, or a list"
-        raise contradiction(f"{value} is out of range", remedy, Code.BAD_OPTION)
+        raise Contradiction(f"{value} is out of range", remedy, Code.BAD_OPTION)
     return list(range(1, value + 1))
 
 
@@ -83,20 +83,16 @@ class Finetune(Training):
     epochs: Epochs = 4
     """Passes over the training rows; a fraction is allowed."""
     learning_rate: Annotated[Rate, FromWeights(4e-4, 3e-5)]
-    """At its highest, after the warm-up."""
-    warmup_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
-    betas: list[Annotated[float, Field(ge=0, lt=1)]] = [0.9, 0.999]
-    """Decay of the running means of the gradient and of its square."""
+    warmup_fraction: Fraction = 0.1
+    betas: list[Fraction] = [0.9, 0.999]
     epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-8
-    """Added to the denominator of AdamW."""
     global_batch_size: Size = 32
     """Examples an optimizer step."""
     micro_batch_size: Size = 32
     """Examples a forward pass."""
     max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)] = 128
     """Tokens of the longest example; `long_text` and `stride` say what becomes of a longer row."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    dropout: Fraction = 0.1
     """Of hidden states, attention and the input of the head."""
     long_text: LongText = "head"
     """Of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or all of it in
@@ -126,32 +122,26 @@ class Finetune(Training):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise contradiction(f"seeds {self.seeds}: give at least one, each once", "write e.g. [1, 2, 3]")
-        if self.global_batch_size % self.micro_batch_size:
-            nearest = max(1, round(self.global_batch_size / self.micro_batch_size)) * self.micro_batch_size
-            raise contradiction(
-                f"global_batch_size {self.global_batch_size} is not a multiple of"
-                f" micro_batch_size {self.micro_batch_size}",
-                f"write global_batch_size: {nearest}",
-            )
+            raise Contradiction(f"seeds {self.seeds}: give at least one, each once", "write e.g. [1, 2, 3]")
+        self.check_batches("size")
         if self.max_length > self.block_size:
-            raise contradiction(
+            raise Contradiction(
                 f"max_length {self.max_length} is larger than block_size {self.block_size}",
                 f"write block_size: {self.max_length}",
             )
         for size in (self.search and self.search.global_batch_size) or []:
             if size % self.micro_batch_size:
-                raise contradiction(
+                raise Contradiction(
                     f"search.global_batch_size {size} is not a multiple of micro_batch_size {self.micro_batch_size}"
                 )
         epochs = min([self.epochs, *((self.search and self.search.epochs) or [])])
         if self.early_stopping and epochs <= 1:
-            raise contradiction(f"early_stopping and epochs {epochs}: nothing to choose from")
+            raise Contradiction(f"early_stopping and epochs {epochs}: nothing to choose from")
         counts = self.label_counts
         if counts is not None and (not counts or counts != sorted(set(counts))):
-            raise contradiction(f"label_counts {counts}: give at least one, the fewest first", "write e.g. [100, 300]")
+            raise Contradiction(f"label_counts {counts}: give at least one, the fewest first", "write e.g. [100, 300]")
         if counts is not None and 0 < self.labels <= counts[-1]:
-            raise contradiction(
+            raise Contradiction(
                 f"label_counts {counts} and labels {self.labels}: all are trained on anyway; give fewer"
             )
         return self

@@ -10,11 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import FromWeights, Section, contradiction
-from adaptbert.config.schema.training import Rate, Training
+from adaptbert.config.schema.section import Contradiction, FromWeights, Section
+from adaptbert.config.schema.training import Fraction, Rate, Training
 
 SentenceObjective = Literal["none", "nsp", "sop"]
 Share = Annotated[float, Field(ge=0, le=1)]
+Points = Annotated[int, Field(ge=1, le=bounds.POINTS)]
 BUDGET = ("tokens", "passes", "steps")
 """Keys of which one alone is in force: one that is written takes the place of another in a section below."""
 
@@ -24,7 +25,7 @@ class Ngram(Section):
 
     longest: Annotated[int, Field(ge=2, le=64)]
     """Unit ngram: words of the longest run, 3 after ERNIE (Sun et al. 2019), 10 in SpanBERT (Joshi et al. 2020)."""
-    geometric: Annotated[float, Field(ge=0, lt=1)]
+    geometric: Fraction
     """Unit ngram: p of a geometric distribution of lengths that ends at `longest`, 0.2 in SpanBERT; 0: each length
     is equally likely."""
 
@@ -49,10 +50,10 @@ class Masking(Section):
     def _agree(self) -> Self:
         if (self.unit == "ngram") != (self.ngram is not None):
             state = "is missing" if self.ngram is None else "is given"
-            raise contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
+            raise Contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
         total = self.mask_share + self.random_share + self.keep_share
         if abs(total - 1) > 1e-9:
-            raise contradiction(
+            raise Contradiction(
                 f"mask_share {self.mask_share} + random_share {self.random_share} + keep_share {self.keep_share}"
                 f" is {total:g}, not 1"
             )
@@ -72,13 +73,11 @@ class MlmStep(Training):
     """Budget: passes over the text."""
     steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] | None = None
     """Budget: optimizer steps."""
-    warmup_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.06
-    """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
-    betas: Annotated[list[Annotated[float, Field(ge=0, lt=1)]], FromWeights([0.9, 0.98], [0.9, 0.999])]
+    warmup_fraction: Fraction = 0.06
+    betas: Annotated[list[Fraction], FromWeights([0.9, 0.98], [0.9, 0.999])]
     """Decay of the running means of the gradient and of its square; 0.98 for the second as in RoBERTa (Liu et al.
     2019)."""
     epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    """Added to the denominator of AdamW."""
     global_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS), FromWeights(1024, 32_768)]
     """Tokens an optimizer step."""
     micro_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS), FromWeights(1024, 16_384)]
@@ -86,12 +85,12 @@ class MlmStep(Training):
     head_warmup_steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] = 0
     """Optimizer steps before those of the budget that train the head only, for a checkpoint with a random head; 0 for
     none."""
-    dropout: Annotated[float, Field(ge=0, lt=1), FromWeights(0.0, 0.1)]
+    dropout: Annotated[Fraction, FromWeights(0.0, 0.1)]
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     sentence_objective: SentenceObjective = "none"
     """An objective beside masking, on the two halves of a document: none; whether the second follows the first or is
     from another document (nsp); whether they are in order (sop). Not for texts of one sentence."""
-    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)] = 4
+    measurements: Points = 4
     """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
 
     @classmethod
@@ -105,20 +104,14 @@ class MlmStep(Training):
         values = {name: value for name in BUDGET if (value := getattr(self, name)) is not None}
         if len(values) != 1:
             remedy = "keep one" if values else "write one, e.g. tokens: 6_000_000"
-            raise contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
+            raise Contradiction(f"give one of {', '.join(BUDGET)}, found {values or 'none'}", remedy)
         return self
 
     @model_validator(mode="after")
     def _divisible(self) -> Self:
-        if self.global_batch_tokens % self.micro_batch_tokens:
-            nearest = max(1, round(self.global_batch_tokens / self.micro_batch_tokens)) * self.micro_batch_tokens
-            raise contradiction(
-                f"global_batch_tokens {self.global_batch_tokens} is not a multiple of"
-                f" micro_batch_tokens {self.micro_batch_tokens}",
-                f"write global_batch_tokens: {nearest}",
-            )
+        self.check_batches("tokens")
         if self.block_size > self.micro_batch_tokens:
-            raise contradiction(
+            raise Contradiction(
                 f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}",
                 f"write block_size: {self.micro_batch_tokens}, or less",
             )
@@ -131,7 +124,6 @@ class Pretrain(MlmStep):
     usual_budget: ClassVar[FromWeights] = FromWeights(None, {"tokens": 0})
 
     learning_rate: Annotated[Rate, FromWeights(1e-3, 1e-4)]
-    """At its highest, after the warm-up."""
 
 
 class DomainTransfer(MlmStep):
@@ -141,10 +133,8 @@ class DomainTransfer(MlmStep):
     """One pass over the domain text (Gururangan et al. 2020, section 3)."""
 
     learning_rate: Annotated[Rate, FromWeights(1e-3, 5e-5)]
-    """At its highest, after the warm-up."""
-    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)] = 5
-    """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
-    replay_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    measurements: Points = 5
+    replay_fraction: Fraction = 0.05
     """Share of general text among the tokens, against forgetting."""
 
 
@@ -155,6 +145,4 @@ class TaskTransfer(MlmStep):
     """Many passes with fresh masks; 100 in Gururangan et al. 2020, section 4."""
 
     learning_rate: Annotated[Rate, FromWeights(2e-4, 1e-4)]
-    """At its highest, after the warm-up."""
-    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)] = 3
-    """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
+    measurements: Points = 3

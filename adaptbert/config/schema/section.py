@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 
 from adaptbert.codes import Code
-from adaptbert.errors import shortened
+from adaptbert.errors import BadParams, Place, shortened
 
 CHANGE = "change one of them"
 
@@ -50,22 +50,22 @@ class Section(BaseModel):
 
 
 class Contradiction(ValueError):
-    """See `contradiction`."""
-
-    def __init__(self, message: str, remedy: str, code: Code, keys: tuple[str, ...]) -> None:
-        super().__init__(message)
-        self.remedy, self.code, self.keys = remedy, code, keys
-
-
-def contradiction(
-    message: str, remedy: str = CHANGE, code: Code = Code.CONTRADICTION, *, key: str | None = None
-) -> Contradiction:
-    """What a validator raises when values exclude each other; name the keys and the values in the message.
+    """What a validator raises when values exclude each other.
 
     Args:
+        message: names the keys and the values.
         key: of the value that is to be changed, where that is clear.
     """
-    return Contradiction(message, remedy, code, () if key is None else (key,))
+
+    def __init__(
+        self, message: str, remedy: str = CHANGE, code: Code = Code.CONTRADICTION, *, key: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.remedy, self.code, self.keys = remedy, code, () if key is None else (key,)
+
+    def at(self, place: Place | str) -> BadParams:
+        """The error for the user."""
+        return BadParams(self.code, place, str(self), self.remedy)
 
 
 RESERVED = ("none", "own", "all", "true", "false", "null", "yes", "no", "on", "off")
@@ -99,7 +99,7 @@ def why_no_name(text: str, taken: Collection[str] = ()) -> tuple[str, str]:
 
 def _checked(text: str) -> str:
     if not is_name(text):
-        raise contradiction(*why_no_name(text), Code.BAD_NAME)
+        raise Contradiction(*why_no_name(text), Code.BAD_NAME)
     return text
 
 

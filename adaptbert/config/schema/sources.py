@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import Section, contradiction
+from adaptbert.config.schema.section import Contradiction, Section
 from adaptbert.config.schema.task_types import SPECS, Target, TaskName, TaskSpec, TaskType
 
 Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
@@ -62,9 +62,9 @@ class SplitShares(Section):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if not self.shares():
-            raise contradiction("split has no share", "give a share for dev, for test or for both")
+            raise Contradiction("split has no share", "give a share for dev, for test or for both")
         if sum(self.shares().values()) >= 1:
-            raise contradiction(
+            raise Contradiction(
                 f"split: dev {self.dev} + test {self.test} leave nothing to train on", "write smaller shares"
             )
         return self
@@ -135,14 +135,14 @@ class Task(Source):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if self.pair and self.type not in ("multi-label", "regression"):
-            raise contradiction(
+        if self.pair and f"text-pair-{self.type}" not in SPECS:
+            raise Contradiction(
                 f"pair: true, and the type is {self.type}", "leave it out, or see text-pair-classification"
             )
         if self.tag_scheme == "none" and self.type != "token-classification":
-            raise contradiction(f"tag_scheme, and the type is {self.type}", "leave it out")
+            raise Contradiction(f"tag_scheme, and the type is {self.type}", "leave it out")
         if self.range is not None and self.range[0] >= self.range[1]:
-            raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}", "write the lowest value first")
+            raise Contradiction(f"range: {self.range[0]} is not below {self.range[1]}", "write the lowest value first")
         return self
 
 
@@ -159,5 +159,5 @@ class Limits(Section):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.min_characters > self.max_characters:
-            raise contradiction(f"min_characters {self.min_characters} > max_characters {self.max_characters}")
+            raise Contradiction(f"min_characters {self.min_characters} > max_characters {self.max_characters}")
         return self

@@ -6,13 +6,13 @@ common. Beside this table each has a head (adaptbert.tasks.heads) and scores (ad
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
 from adaptbert.config.schema.finetuning import Decoder, Finetune, LongText, Positions
-from adaptbert.config.schema.section import Section, contradiction
+from adaptbert.config.schema.section import Contradiction, Section
 
 TaskName = Literal[
     "text-classification",
@@ -50,7 +50,7 @@ class TextOptions(Section):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if (self.stride is not None) != (self.long_text == "windows"):
-            raise contradiction(f"long_text '{self.long_text}' and stride {self.stride}: windows need one, others none")
+            raise Contradiction(f"long_text '{self.long_text}' and stride {self.stride}: windows need one, others none")
         return self
 
     @classmethod
@@ -67,7 +67,7 @@ class PairOptions(Section):
     @classmethod
     def of(cls, values: Finetune) -> "PairOptions":
         if values.long_text == "windows":
-            raise contradiction("long_text 'windows' and a pair of texts", "write head or head_tail", key="long_text")
+            raise Contradiction("long_text 'windows' and a pair of texts", "write head or head_tail", key="long_text")
         return cls(long_text=values.long_text)
 
 
@@ -86,7 +86,7 @@ class AnswerOptions(Section):
         if room < 1:
             problem = f"max_question {question} leaves no room for the context in max_length {length}"
             remedy = f"write a max_question of at most {length - 4}, better a quarter of that"
-            raise contradiction(problem, remedy, key="max_question")
+            raise Contradiction(problem, remedy, key="max_question")
         shown = f"three less, and max_question {question} of them may be the question's"
         return cls(max_question=question, stride=_stride(values, room, shown), max_answer=answer)
 
@@ -117,7 +117,7 @@ def _stride(values: Finetune, room: int, held: str) -> int:
     stride = values.stride or (room + 2) // 2
     if stride > room:
         problem = f"stride {stride} leaves out tokens: max_length {values.max_length} holds {held}"
-        raise contradiction(problem, f"write a stride of at most {room}", key="stride")
+        raise Contradiction(problem, f"write a stride of at most {room}", key="stride")
     return stride
 
 
@@ -147,7 +147,7 @@ TASK_TYPES: Mapping[TaskType, TaskTypeSpec] = {
     ),
     "sequence_labelling": TaskTypeSpec({"tokens": "texts"}, TokenOptions, aligned="tokens and tags"),
 }
-ONLY_SOME = ("long_text", "stride", "max_question", "max_answer", "decoder")
+ONLY_SOME = {key for of_rows in TASK_TYPES.values() for key in of_rows.options.model_fields}
 """Keys of `finetune` that only some task types have."""
 
 
@@ -247,13 +247,18 @@ class TaskSpec:
     """A task type.
 
     Attributes:
-        written: the keys of a task in params.yaml that name it.
+        other_keys: those of a task in params.yaml that name it where `type: <name>` does not.
     """
 
     name: Type
     task_type: TaskType
     target: Target
-    written: Mapping[str, Any]
+    other_keys: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The keys of a task in params.yaml that name it."""
+        return {"type": self.name, **self.other_keys}
 
     @property
     def rows(self) -> TaskTypeSpec:
@@ -279,26 +284,23 @@ class TaskSpec:
         """
         if values.class_weights is not None and self.output.classes != "row":
             problem = f"class_weights and type '{self.name}': only texts and pairs with labels have them"
-            raise contradiction(problem, key="class_weights")
+            raise Contradiction(problem, key="class_weights")
         self.options(values)
 
 
 SPECS: Mapping[str, TaskSpec] = {
     spec.name: spec
     for spec in (
-        TaskSpec("text-classification", "single_sentence", "class", {"type": "text-classification"}),
-        TaskSpec("text-pair-classification", "sentence_pair", "class", {"type": "text-pair-classification"}),
-        TaskSpec("multi-label", "single_sentence", "labels", {"type": "multi-label"}),
+        TaskSpec("text-classification", "single_sentence", "class"),
+        TaskSpec("text-pair-classification", "sentence_pair", "class"),
+        TaskSpec("multi-label", "single_sentence", "labels"),
         TaskSpec("text-pair-multi-label", "sentence_pair", "labels", {"type": "multi-label", "pair": True}),
-        TaskSpec("regression", "single_sentence", "number", {"type": "regression"}),
+        TaskSpec("regression", "single_sentence", "number"),
         TaskSpec("text-pair-regression", "sentence_pair", "number", {"type": "regression", "pair": True}),
-        TaskSpec("question-answering", "extractive_answer", "answer", {"type": "question-answering"}),
-        TaskSpec("token-classification", "sequence_labelling", "spans", {"type": "token-classification"}),
+        TaskSpec("question-answering", "extractive_answer", "answer"),
+        TaskSpec("token-classification", "sequence_labelling", "spans"),
         TaskSpec("token-tags", "sequence_labelling", "tags", {"type": "token-classification", "tag_scheme": "none"}),
     )
-}
-TARGETS_OF: Mapping[TaskType, tuple[Target, ...]] = {
-    task_type: tuple(spec.target for spec in SPECS.values() if spec.task_type == task_type) for task_type in TASK_TYPES
 }
 
 

@@ -5,24 +5,27 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import Section, contradiction
+from adaptbert.config.schema.section import Contradiction, Section
 
 Precision = Literal["auto", "bf16-mixed", "32-true"]
-Beta = Annotated[float, Field(ge=0, lt=1)]
+Fraction = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0, le=1)]
 
 
 class Training(Section):
-    """AdamW with linear warm-up and decay, and the precision of the matrix products."""
+    """AdamW with linear warm-up and decay, and the precision of the matrix products.
+
+    A section that has another default declares the field again, and says its meaning only where that differs.
+    """
 
     learning_rate: Rate
     """At its highest, after the warm-up."""
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm (Devlin et al. 2019,
     appendix A.2)."""
-    warmup_fraction: Annotated[float, Field(ge=0, lt=1)]
+    warmup_fraction: Fraction
     """Share of the optimizer steps in which the learning rate rises from 0; it then falls to 0."""
-    betas: list[Beta]
+    betas: list[Fraction]
     """Decay of the running means of the gradient and of its square."""
     epsilon: Annotated[float, Field(gt=0, lt=1)]
     """Added to the denominator of AdamW."""
@@ -33,12 +36,19 @@ class Training(Section):
     al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4). Left out: the same rate for all."""
     block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)] = 128
     """Tokens of a packed row; attention does not cross documents."""
-    dropout: Annotated[float, Field(ge=0, lt=1)]
+    dropout: Fraction
     precision: Precision = "auto"
     """Of the matrix products; weights and optimizer are float32 either way. `auto`: the faster one on this device."""
 
     @model_validator(mode="after")
     def _two(self) -> Self:
         if len(self.betas) != 2:
-            raise contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
+            raise Contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
         return self
+
+    def check_batches(self, unit: str) -> None:
+        """Refuse a batch that micro-batches do not fill."""
+        whole, part = getattr(self, f"global_batch_{unit}"), getattr(self, f"micro_batch_{unit}")
+        if whole % part:
+            problem = f"global_batch_{unit} {whole} is not a multiple of micro_batch_{unit} {part}"
+            raise Contradiction(problem, f"write global_batch_{unit}: {max(1, round(whole / part)) * part}")
