@@ -11,7 +11,6 @@ Ours runs in both precisions: the one that `auto` chooses here, and the other.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from transformers import BertForSequenceClassification, DataCollatorWithPadding,
 
 from adaptbert.config.schema.task_types import TextOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.precision import chosen
+from adaptbert.model.device import chosen
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import whole
@@ -28,9 +27,9 @@ from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.module import FineTuning
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.loop import fit
-from benchmarks.peer import MEGABATCH, Flags, peers, timed
+from benchmarks.peer import Flags, beside, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.rounds import Budget, Speed, command, compared, of_ours
+from benchmarks.rounds import Budget, Speed, command
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
 
 LABELS = ["a", "b"]
@@ -64,15 +63,6 @@ def train(
     return fit(module, around(batches), plan, Run(), measure_at).curve
 
 
-def ours(setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
-    """Our run of a round."""
-    stopwatch = budget.stopwatch(precision)
-    points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
-    first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
-    counted = (stopwatch.last - stopwatch.first) * setting.documents
-    return stopwatch.speed(counted, int(last["tokens"] - first["tokens"]))
-
-
 def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, seed: int) -> Speed:
     """The Trainer's run of a round."""
     import datasets
@@ -102,19 +92,7 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
 
 def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
     """All contenders."""
-    documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
-    contenders: dict[str, Callable[[int], Speed]] = {
-        name: partial(ours, setting, documents, budget, precision) for name, precision in of_ours().items()
-    }
-    contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
-    return compared(contenders, budget, ("examples", "tokens"))
-
-
-def profile(setting: Setting, budget: Budget) -> dict[str, Any]:
-    """Shares of our time by kind of work."""
-    documents = Documents(setting, MEGABATCH * setting.documents)
-    last = budget.warm + budget.ours * budget.steps
-    return profiled(lambda points, around: train(setting, documents, last, 0, points, around), budget.warm, last)
+    return beside(peers, train, stock, setting, budget, ("examples", "tokens"))
 
 
 def main() -> None:
@@ -123,7 +101,7 @@ def main() -> None:
         __doc__,
         {"cpu": ["mini-short-30k", "mini-large-30k"], "gpu": ["base-short-30k"]},
         lambda setting, budget, group: measure(setting, budget, peers(group)),
-        lambda setting, budget, _: profile(setting, budget),
+        lambda setting, budget, _: profiled(train, setting, budget),
     )
 
 

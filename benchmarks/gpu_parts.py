@@ -17,16 +17,15 @@ import numpy as np
 import torch
 
 from adaptbert.model.attention import Attention, flash_fits
+from adaptbert.model.device import BF16, chosen
 from adaptbert.model.packing import pack
-from adaptbert.model.precision import BF16, chosen
-from adaptbert.model.to_device import to
 from adaptbert.runtime.libraries import DETERMINISTIC
 from benchmarks import finetuning, masked_lm
 from benchmarks.gpu_runs import Scale, Values, batches_of, documents_of, same_bits, trained
 from benchmarks.peak_flops import matmul_peak
 from benchmarks.peer import peers
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, compared
+from benchmarks.rounds import OURS, compared, ours
 
 
 def environment(scale: Scale) -> Iterator[Values]:
@@ -87,7 +86,7 @@ def attention(scale: Scale) -> Iterator[Values]:
     figures = {}
     for length in (28, 128, 512):
         count = max(1, (32768 if device.type == "cuda" else 1024) // length)
-        rows = to(pack(np.full(count, length), max(length, 128)), device)
+        rows = pack(np.full(count, length), max(length, 128)).to(device)
         for rate in (0.0, 0.1):
             for kind in ("flat", "rows") if flash_fits(device, dtype, size) else ("rows",):
                 with mock.patch("adaptbert.model.attention.flash_fits", return_value=kind == "flat"):
@@ -107,10 +106,7 @@ def host(scale: Scale) -> Iterator[Values]:
     name, setting = next(iter(scale.settings.items()))
     batches = batches_of(setting, 20)
     made = _seconds(iter(map(batches, range(20))).__next__, 10)
-    documents, last = documents_of(setting, 100), scale.budget.warm + scale.budget.steps
-    shares = profiled(
-        lambda points, around: masked_lm.train(setting, documents, last, 0, points, around), scale.budget.warm, last
-    )
+    shares = profiled(masked_lm.train, setting, replace(scale.budget, ours=1))
     yield {"setting": name, "milliseconds to make a micro-batch": round(1e3 * made, 2), **shares}
 
 
@@ -120,7 +116,7 @@ def speed(scale: Scale) -> Iterator[Values]:
     for name, with_dropout in scale.settings.items():
         for setting in (with_dropout, replace(with_dropout, dropout=0.0)):
             documents = documents_of(setting, scale.budget.warm + 2 * scale.budget.steps)
-            work = partial(masked_lm.ours, setting, documents, scale.budget, "auto")
+            work = partial(ours, masked_lm.train, setting, documents, scale.budget, "auto")
             tokens = compared({OURS: work}, scale.budget, ("tokens",))["tokens_per_second"][OURS]
             share = round(tokens * masked_lm.flop_per_token(setting, documents) / peak, 3)
             figures[f"{name}, dropout {setting.dropout}"] = {"tokens a second": tokens, "share of peak": share}

@@ -13,7 +13,7 @@ from transformers import BertForMaskedLM
 
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
-from adaptbert.model.precision import chosen
+from adaptbert.model.device import chosen
 from adaptbert.runtime.mlflow import Run
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import TrainingArguments

@@ -12,7 +12,6 @@ with as many documents a step, 15 % masks and dropout 0.1 (on a GPU also 0). Our
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,17 +22,17 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 from adaptbert.config.schema.mlm import Masking
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
+from adaptbert.model.device import BF16, chosen
 from adaptbert.model.flops import training_flop
-from adaptbert.model.precision import BF16, chosen
 from adaptbert.runtime.mlflow import Run
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from benchmarks.peak_flops import matmul_peak
-from benchmarks.peer import MEGABATCH, Flags, peers, timed
+from benchmarks.peer import Flags, beside, documents_of, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, Budget, Speed, command, compared, of_ours
+from benchmarks.rounds import OURS, Budget, Speed, command
 from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
 MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
@@ -57,15 +56,6 @@ def train(
     batches = MaskedBatches(documents, stream, masker, setting.block)
     plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/mlm_loss")
     return fit(module, around(batches), plan, Run(), measure_at).curve
-
-
-def ours(setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
-    """Our run of a round."""
-    stopwatch = budget.stopwatch(precision)
-    points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
-    first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
-    tokens = int(last["tokens"] - first["tokens"])
-    return stopwatch.speed(round(tokens / documents.lengths.mean()), tokens)
 
 
 def stock_rows(documents: Sequence[NDArray[np.int64]]) -> Any:
@@ -110,13 +100,8 @@ def flop_per_token(setting: Setting, documents: Documents) -> float:
 
 def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
     """All contenders, and our share of what the machine can do."""
-    documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
-    contenders: dict[str, Callable[[int], Speed]] = {
-        name: partial(ours, setting, documents, budget, precision) for name, precision in of_ours().items()
-    }
-    contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
-    speeds = compared(contenders, budget, ("tokens",))
-    flop = flop_per_token(setting, documents)
+    speeds = beside(peers, train, stock, setting, budget, ("tokens",))
+    flop = flop_per_token(setting, documents_of(setting, budget))
     peak = matmul_peak(torch.bfloat16 if chosen("auto") == BF16 else torch.float32)
     return {
         **speeds,
@@ -127,20 +112,13 @@ def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dic
     }
 
 
-def profile(setting: Setting, budget: Budget) -> dict[str, Any]:
-    """Shares of our time by kind of work."""
-    documents = Documents(setting, MEGABATCH * setting.documents)
-    last = budget.warm + budget.ours * budget.steps
-    return profiled(lambda points, around: train(setting, documents, last, 0, points, around), budget.warm, last)
-
-
 def main() -> None:
     command(
         "masked_lm",
         __doc__,
         USUAL,
         lambda setting, budget, group: measure(setting, budget, peers(group)),
-        lambda setting, budget, _: profile(setting, budget),
+        lambda setting, budget, _: profiled(train, setting, budget),
     )
 
 

@@ -4,8 +4,9 @@ Rows are a `datasets.Dataset` with a column `length` (tokens without padding) be
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from adaptbert.core.processes import cores
-from adaptbert.model import precision
-from adaptbert.model.precision import chosen
-from benchmarks.rounds import Budget, Speed, Stopwatch
+from adaptbert.model.device import FLOAT32, chosen
+from benchmarks.rounds import Budget, Speed, Stopwatch, Train, compared, of_ours, ours
+from benchmarks.workload import Documents, Setting
 
 MEGABATCH = 50
 """Batches among which the Trainer groups by length."""
@@ -62,7 +63,7 @@ def peers(group: str) -> dict[str, Flags]:
             "stock best flags, compiled": Flags("sdpa", True, 8, None, {**ON_A_DEVICE, "torch_compile": True}),
         }
     # On a processor SDPA is slower than eager attention in bfloat16, and faster in float32.
-    best = Flags("eager", True, None, 32, BF16) if chosen("auto") == precision.BF16 else Flags("sdpa", True, None, 32)
+    best = Flags("sdpa", True, None, 32) if chosen("auto") == FLOAT32 else Flags("eager", True, None, 32, BF16)
     return {"stock defaults": DEFAULTS, "stock best flags": best}
 
 
@@ -171,3 +172,29 @@ def sample_of_groups(
     batches = np.concatenate([draw.integers(0, len(grouped), passes * budget.warm), draw.permutation(spread)])
     chosen: NDArray[np.int64] = grouped[batches].reshape(-1)
     return chosen
+
+
+def documents_of(setting: Setting, budget: Budget) -> Documents:
+    """Enough for a run of the peer and its groups."""
+    return Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
+
+
+def beside(
+    peers: Mapping[str, Flags],
+    train: Train,
+    stock: Callable[..., Speed],
+    setting: Setting,
+    budget: Budget,
+    units: Sequence[str],
+) -> dict[str, Any]:
+    """Our runs in both precisions and those of the peers, as `compared` has them.
+
+    Args:
+        stock: the run of a peer: setting, documents, budget, flags, seed.
+    """
+    documents = documents_of(setting, budget)
+    contenders: dict[str, Callable[[int], Speed]] = {
+        name: partial(ours, train, setting, documents, budget, precision) for name, precision in of_ours().items()
+    }
+    contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
+    return compared(contenders, budget, units)

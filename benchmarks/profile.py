@@ -14,6 +14,9 @@ import torch
 from torch.autograd.profiler import record_function
 
 from adaptbert.training.arguments import Measure
+from benchmarks.peer import MEGABATCH
+from benchmarks.rounds import Budget, Train
+from benchmarks.workload import Documents, Setting
 
 DATA = "benchmark: data"
 KINDS = {
@@ -35,14 +38,9 @@ REST = "rest (Python, Lightning, the profiler)"
 Batches = Callable[[int], Any]
 
 
-def profiled(
-    train: Callable[[dict[int, Measure], Callable[[Batches], Batches]], Any], first: int, last: int
-) -> dict[str, Any]:
-    """Shares of the time between two steps of a run.
-
-    Args:
-        train: takes points of measurement, and a wrapper for what makes the batches.
-    """
+def profiled(train: Train, setting: Setting, budget: Budget) -> dict[str, Any]:
+    """Shares of our time in the steps of a run that count."""
+    first, last = budget.warm, budget.warm + budget.ours * budget.steps
     on_gpu = torch.cuda.is_available()
     activities = [torch.profiler.ProfilerActivity.CPU]
     if on_gpu:
@@ -67,7 +65,9 @@ def profiled(
 
         return batch
 
-    train(dict.fromkeys((first, last), look), around)
+    documents = Documents(setting, MEGABATCH * setting.documents)
+    points: dict[int, Measure] = dict.fromkeys((first, last), look)
+    train(setting, documents, last, 0, points, around)
     seconds = moments[1] - moments[0]
     spent = dict.fromkeys(KINDS, 0.0)
     spent[OTHER] = 0.0

@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from adaptbert.model.precision import BF16, FLOAT32, chosen
+from adaptbert.model.device import BF16, FLOAT32, chosen
 from benchmarks.machine import ISA, keep
-from benchmarks.workload import SETTINGS, Setting
+from benchmarks.workload import SETTINGS, Documents, Setting
 
 OURS, OTHER_PRECISION = "ours", "ours, other precision"
 
@@ -126,7 +126,7 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
         }
         results[f"{unit}_per_second"] = {name: round(statistics.median(rate["wall"])) for name, rate in rates.items()}
         results[f"ratio_{unit}"] = {
-            peer: {clock: _ratio(rates[OURS][clock], rates[peer][clock]) for clock in ("wall", "cpu")}
+            peer: {clock: ratios_of(rates[OURS][clock], rates[peer][clock]) for clock in ("wall", "cpu")}
             for peer in rates
             if peer != OURS
         }
@@ -137,7 +137,8 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
     return results
 
 
-def _ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
+def ratios_of(ours: list[float], theirs: list[float]) -> dict[str, float]:
+    """Of the first to the second, round by round: median, lowest, highest."""
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
     return {
         "median": round(statistics.median(ratios), 2),
@@ -147,6 +148,19 @@ def _ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
 
 
 Benchmark = Callable[[Setting, Budget, str], dict[str, Any]]
+Train = Callable[..., list[dict[str, float]]]
+"""Of a benchmark, `fit` as stages call it: setting, documents, steps, seed, points of measurement, a wrapper for what
+makes the batches (`around`) and `precision`, in this order; the curve."""
+
+
+def ours(train: Train, setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
+    """Our run of a round."""
+    stopwatch = budget.stopwatch(precision)
+    points = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
+    first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
+    examples = (stopwatch.last - stopwatch.first) * setting.documents
+    return stopwatch.speed(examples, int(last["tokens"] - first["tokens"]))
+
 
 STAND_IN = f"""A processor without instructions for bfloat16, or with shorter vectors, is stood in for by
 {ISA}=AVX512_CORE, or by {ISA}=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2;
@@ -158,7 +172,7 @@ def command(
     description: str | None,
     default: Mapping[str, Sequence[str]],
     measure: Benchmark,
-    profile: Benchmark | None = None,
+    profile: Benchmark,
 ) -> None:
     """The command line of a benchmark of speed.
 
@@ -174,8 +188,7 @@ def command(
     parser.add_argument("--settings", nargs="+", metavar="SETTING", help="some of the set; otherwise its usual ones")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--steps", type=int, help="of a peer's run that count")
-    if profile is not None:
-        parser.add_argument("--profile", action="store_true", help="where our time goes, instead of the comparison")
+    parser.add_argument("--profile", action="store_true", help="where our time goes, instead of the comparison")
     arguments = parser.parse_args()
     settings, budget = SETTINGS[arguments.set], BUDGETS[arguments.set]
     budget = replace(budget, rounds=arguments.rounds or budget.rounds, steps=arguments.steps or budget.steps)
@@ -185,7 +198,7 @@ def command(
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     group, isa = "" if arguments.set == "cpu" else arguments.set, os.environ.get(ISA, "").lower()
     work, file = measure, "-".join(part for part in (name, group, isa) if part)
-    if profile is not None and arguments.profile:
+    if arguments.profile:
         work, file = profile, f"{file}-profile"
     table = {}
     for setting in chosen:

@@ -99,27 +99,6 @@ def scale(results: Results) -> str:
     return _markdown(head, rows)
 
 
-def draws(results: Results) -> str:
-    """How far apart the draws of one rung lie, a row a task."""
-    rows = [
-        [
-            task,
-            f"{measured['draws']} x {measured['seeds']}",
-            f"{measured['sd_between_draws']:.2f}",
-            f"{measured['sd_between_seeds']:.2f}",
-            f"{measured['sd_of_the_rest']:.2f}",
-            f"{measured['called_different']} of {measured['ways_to_make_two_arms']}",
-            f"{measured['pairs_called_different_by_the_first_version']} of {measured['pairs_of_draws']}",
-        ]
-        for task, measured in results["tasks"].items()
-    ]
-    head = ["task", "draws x seeds", "sd between draws", "between seeds", "rest", "two arms of half the draws differ"]
-    head.append("two draws differ, by a t-test over seeds")
-    ((unit, budget),) = results["budget"].items()
-    about = f"Points; the arm `{results['arm']}` of the demonstration, with {budget:,} {unit} of domain transfer."
-    return f"{_markdown(head, rows)}\n\n{about} The arms are equal."
-
-
 OF_ALL_SIZES = ("one arm twice as far apart", "seed x kind 0.55", "seed x kind 1", "rows x run 1.2")
 """Spreads of the simulated studies that have a row of their own."""
 
@@ -235,7 +214,6 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "quality": ("Quality at equal tokens", quality),
     "tokenising": ("Tokenising and masking", tokenising),
     "scale": ("Scale", scale),
-    "draws": ("Draws of one rung", draws),
     "verdict": ("How often verdicts err", verdict),
     "real_sets": ("Real sets", real_sets),
     "gpu_check": ("One GPU", gpu_check),

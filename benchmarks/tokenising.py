@@ -29,6 +29,7 @@ from adaptbert.mlm.masking import Masker
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.machine import keep
+from benchmarks.rounds import ratios_of
 from benchmarks.text import table, tokenizer
 from benchmarks.tokenising_steps import WAYS
 
@@ -54,7 +55,7 @@ def tokenising(folder: Path, rounds: int, processes: int) -> dict[str, Any]:
         for name, runs in measured.items()
     }
     ratios = {
-        key: spread([theirs[key] / mine[key] for mine, theirs in zip(measured["ours"], measured["stock"], strict=True)])
+        key: ratios_of([each[key] for each in measured["stock"]], [each[key] for each in measured["ours"]])
         for key in ("seconds", "cpu_seconds", "bytes")
     }
     return {**medians, "stock to ours": ratios}
@@ -90,9 +91,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
             speeds["stock"].append(tokens / (time.perf_counter() - began))
         table[unit] = {
             "tokens_per_second": {name: round(statistics.median(rates)) for name, rates in speeds.items()},
-            "ours to stock": spread(
-                [mine / theirs for mine, theirs in zip(speeds["ours"], speeds["stock"], strict=True)]
-            ),
+            "ours to stock": ratios_of(speeds["ours"], speeds["stock"]),
         }
     return table
 
@@ -109,14 +108,6 @@ def examples(ids: np.ndarray, word_starts: np.ndarray, lengths: np.ndarray, offs
             row["offset_mapping"] = [(begin, begin + 1) for begin in begins] + [(0, 0)] * (width - len(begins))
         rows.append(row)
     return rows
-
-
-def spread(ratios: list[float]) -> dict[str, float]:
-    return {
-        "median": round(statistics.median(ratios), 2),
-        "lowest": round(min(ratios), 2),
-        "highest": round(max(ratios), 2),
-    }
 
 
 def main() -> None:

@@ -25,8 +25,8 @@ from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
 from adaptbert.mlm.masking import CLASSES, Masker, token_classes
 from adaptbert.model.checkpoint import random_weights
+from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.evaluation import evaluating
 from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import write

@@ -19,11 +19,10 @@ from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures
 from adaptbert.mlm.sentence_pairs import SentencePairs, can_pair
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.evaluation import evaluating
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.packing import pack
-from adaptbert.model.to_device import to
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.stability import Diverged
@@ -127,7 +126,7 @@ class HeldOutPairs:
         for documents in first_documents(of_set.lengths, self._max_tokens):
             flat, pairs = of_set.read(documents, np.zeros_like(documents))
             rows = pack(flat.lengths, max(self._block_size, int(flat.lengths.max())))
-            there = to(pairs, model.device)
+            there = pairs.to(model.device)
             tokens = Tokens(torch.as_tensor(flat.ids, device=model.device), there.segments)
             hidden = encode(model.base_model, rows, tokens, there.first)
             scores.append(family_of(model.config).pair_scores(model, hidden).float().cpu())

@@ -17,11 +17,11 @@ from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs
+from adaptbert.model.device import Movable
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.optimizer import adamw, rate
 from adaptbert.model.packing import Rows, pack
-from adaptbert.model.to_device import Movable
 from adaptbert.text.token_store import Documents
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream

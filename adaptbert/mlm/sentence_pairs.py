@@ -21,6 +21,7 @@ from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.core.counter_rng import mix, uniforms
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadData
+from adaptbert.model.device import Movable
 from adaptbert.text.token_store import Documents, Flat
 
 SHORTEST = 8  # tokens of a document that is cut, [CLS] and [SEP] included
@@ -31,7 +32,7 @@ Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class PairLabels:
+class PairLabels(Movable):
     """The pairs among some documents, for the encoder and the head.
 
     Attributes:

@@ -26,9 +26,9 @@ from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, V
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance
+from adaptbert.model.device import named_precision
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
-from adaptbert.model.precision import named_precision
 from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer

@@ -15,19 +15,19 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, file_digest, write_json
-from adaptbert.errors import BadData, nearest
+from adaptbert.errors import BadData
 from adaptbert.model.checkpoint_files import (
     CARD,
     CONFIG,
-    COPY,
     WEIGHTS,
     Card,
     Provenance,
     above_encoder,
     check_architecture,
     check_digests,
-    check_regular,
+    check_folder,
     check_tensors,
+    damaged,
     downloaded,
     not_on_the_hub,
     read_card,
@@ -66,18 +66,8 @@ class Checkpoint:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
         folder = Path(folder)
-        if folder.is_file():
-            problem = "is a file, and a checkpoint is a folder"
-            raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
-        if not folder.is_dir():
-            beside = sorted(other.name for other in folder.parent.glob("*/"))
-            remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
-            raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", remedy)
-        check_regular(folder)
         config_file, weights = folder / CONFIG, folder / WEIGHTS
-        if not config_file.is_file():
-            problem = "no config.json: not a Hugging Face folder"
-            raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, "name the folder of a checkpoint")
+        check_folder(folder)
         check_architecture(read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
             remedy = "move them elsewhere: `adaptbert import FOLDER` converts them safely"
@@ -88,7 +78,7 @@ class Checkpoint:
         if card:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
-            raise BadData(Code.DAMAGED_CHECKPOINT, weights, "file is missing", "copy the whole checkpoint")
+            raise damaged(weights, "file is missing", "copy the whole checkpoint")
         return checkpoint._checked(weights if checkpoint.has_weights else None)
 
     @classmethod
@@ -188,8 +178,8 @@ class Checkpoint:
                 raise
             raise not_on_the_hub(self.source, error) from None
         except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
-            problem = f"{CONFIG} cannot be used: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-            raise BadData(Code.DAMAGED_CHECKPOINT, self.source, problem, COPY) from None
+            reason = (str(error).splitlines() or [""])[0]
+            raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
         """The same weights with the tokenizer at `place`, which may have more words; `model` grows the embeddings.
@@ -258,8 +248,7 @@ class Checkpoint:
         refuse_strays([key for key in unfit if not key.startswith(others)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
-            problem = f"{broken[0]} holds NaN or Inf"
-            raise BadData(Code.DAMAGED_CHECKPOINT, self.source, problem, "take an older checkpoint")
+            raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
         if self.unextended:
             grow(model, self.unextended, self.tokenizer)
         return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))

@@ -18,7 +18,7 @@ from adaptbert.config.plan import SCRATCH
 from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
 from adaptbert.core.files import file_digest
 from adaptbert.core.record import Number, Record, shown, validated
-from adaptbert.errors import BadData, raise_all
+from adaptbert.errors import BadData, nearest, raise_all
 from adaptbert.model.families.family import Family
 from adaptbert.model.families.registry import FAMILIES, family_of
 
@@ -39,15 +39,30 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-def check_regular(folder: Path) -> None:
-    """Refuse a folder, a pipe or a broken link in place of a file.
+def damaged(place: str | Path, problem: str, remedy: str = COPY) -> BadData:
+    """The error for a file of a checkpoint that is not what was written."""
+    return BadData(Code.DAMAGED_CHECKPOINT, place, problem, remedy)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse what is no folder with a config.json; and a folder, a pipe or a broken link in place of a file.
 
     Raises:
-        BadData: with all of them.
+        BadData: of these links with all of them.
     """
+    name_one = "name the folder of a checkpoint"
+    if folder.is_file():
+        problem, remedy = "is a file, and a checkpoint is a folder", f"name its folder: {folder.parent}"
+        raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, remedy)
+    if not folder.is_dir():
+        beside = sorted(other.name for other in folder.parent.glob("*/"))
+        remedy = f"there are {', '.join(beside)}" if beside else name_one
+        raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", remedy)
     paths = [folder / name for name in FILES]
     there = [path for path in paths if path.is_symlink() or path.exists()]
     raise_all([BadData(Code.FILE, path, "no file, or a link to none", COPY) for path in there if not path.is_file()])
+    if not (folder / CONFIG).is_file():
+        raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", name_one)
 
 
 def read_object(file: Path) -> dict[str, Any]:
@@ -57,13 +72,13 @@ def read_object(file: Path) -> dict[str, Any]:
         BadData: it does not hold one object, or is larger than 16 MiB.
     """
     if (size := file.stat().st_size) > _MAX_JSON:
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
+        raise damaged(file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}")
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # not JSON, not UTF-8, or brackets without end
         values = None
     if not isinstance(values, dict):
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, "not a JSON object", COPY)
+        raise damaged(file, "not a JSON object")
     return values
 
 
@@ -125,8 +140,7 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of the BERT architecture")
     for key in ("auto_map", "_attn_implementation_internal"):
         if config.get(key):
-            problem = f"config key {key} not allowed: it could run code"
-            raise BadData(Code.DAMAGED_CHECKPOINT, place, problem, "remove the key")
+            raise damaged(place, f"config key {key} not allowed: it could run code", "remove the key")
     if config.get("quantization_config"):
         problem = "the weights are quantized"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
@@ -224,7 +238,7 @@ def read_card(file: Path) -> Card | None:
     card = validated(Card, values, file, COPY)
     if card.weights is None and (card.rung.partition("/")[0] != SCRATCH or card.task is not None):
         problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, COPY)
+        raise damaged(file, problem)
     return card
 
 
@@ -236,18 +250,15 @@ def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
     """
     weights = folder / WEIGHTS
     if card.weights is None and weights.exists():
-        problem = f"`weights` is null, but there is {WEIGHTS}, which would not be read"
-        raise BadData(Code.DAMAGED_CHECKPOINT, folder / CARD, problem, COPY)
+        raise damaged(folder / CARD, f"`weights` is null, but there is {WEIGHTS}, which would not be read")
     for file, expected in ((weights, card.weights), (folder / CONFIG, card.config)):
         if expected is None:
             continue
         if not file.is_file():
-            remedy = "copy the whole checkpoint, or run its stage again"
-            raise BadData(Code.DAMAGED_CHECKPOINT, file, "file is missing", remedy)
+            raise damaged(file, "file is missing", "copy the whole checkpoint, or run its stage again")
         if (digest := file_digest(file)) != expected:
             problem = f"sha256 mismatch: card {expected[:12]}, file {digest[:12]}"
-            remedy = "the file is damaged: restore it with `dvc checkout --force`"
-            raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, remedy)
+            raise damaged(file, problem, "the file is damaged: restore it with `dvc checkout --force`")
     if card.tokenizer != fingerprint:
         problem = f"tokenizer {fingerprint[:12]}, card says {card.tokenizer[:12]}"
         raise BadData(Code.TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
@@ -283,7 +294,7 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
             shapes = {name: part.get_shape() for name, part in parts.items()}
             types = {name: part.get_dtype() for name, part in parts.items()}
     except SafetensorError as error:
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"bad safetensors file: {error}", COPY) from None
+        raise damaged(file, f"bad safetensors file: {error}") from None
     prefix = family.prefix if any(name.startswith(family.prefix) for name in shapes) else ""
     buffers, others = tuple(prefix + name for name in family.buffers), above_encoder(family)
     known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}

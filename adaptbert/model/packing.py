@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptbert.model.device import Movable
+
 Int64 = NDArray[np.int64]
 
 SIZE_STEP = 32
@@ -19,8 +21,8 @@ SIZES = 4
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The layout of the tokens of a batch in rows of one size; arrays, on a device tensors.
+class Rows(Movable):
+    """The layout of the tokens of a batch in rows of one size; arrays, once moved tensors.
 
     Attributes:
         place: the index of each token among all row positions, (tokens,).

@@ -24,9 +24,8 @@ from adaptbert.data.rows import Row
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
-from adaptbert.model.evaluation import fastest_device
+from adaptbert.model.device import chosen, fastest_device
 from adaptbert.model.families.registry import family_of
-from adaptbert.model.precision import chosen
 from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.heads import from_card

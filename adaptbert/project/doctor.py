@@ -15,8 +15,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from adaptbert.core.processes import cores
-from adaptbert.model.precision import best
-from adaptbert.runtime.mlflow import tracking_uri
+from adaptbert.model.device import best
+from adaptbert.runtime.origin import tracking_uri
 from adaptbert.runtime.redaction import redacted
 
 PACKAGE = "adaptbert"

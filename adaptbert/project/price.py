@@ -29,8 +29,8 @@ from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.step import Step, train
 from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.checkpoint_files import Provenance
+from adaptbert.model.device import chosen as precision_of
 from adaptbert.model.flops import training_flop
-from adaptbert.model.precision import chosen as precision_of
 from adaptbert.report.language import amount
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.mlflow import Run

@@ -14,6 +14,12 @@ QUIET = {
     "DVC_NO_ANALYTICS": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
 }
+MLFLOW = {  # a dead server costs seconds, not the minutes of MLflow's defaults, and cannot ask for a longer wait
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # one line of ours says what failed
+}
 DETERMINISTIC = "ADAPTBERT_DETERMINISTIC"
 SAME_BITS = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",

@@ -6,14 +6,13 @@ ends for this process, and for those that begin in the next five minutes. What a
 `.work/mlflow/<store>/`: `down`, touched by a failure, and for each open run `<id>.run`, which holds its process.
 """
 
-import importlib
 import logging
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
@@ -24,7 +23,8 @@ from filelock import FileLock
 
 from adaptbert.config import load
 from adaptbert.core.processes import has_ended
-from adaptbert.runtime.origin import origin, project_root, recipe_name, run_name
+from adaptbert.runtime.libraries import MLFLOW
+from adaptbert.runtime.origin import origin, origin_of_recipe, project_root, recipe_name, run_name, tracking_uri
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
 
@@ -38,17 +38,6 @@ KINDS = {"metrics": ("Metric", 1000), "tags": ("RunTag", 100), "params": ("Param
 """MLflow's classes, and most of each that it takes in one call."""
 LONGEST = 6000
 """Characters of a value that MLflow takes."""
-DEFAULTS = {  # a dead server costs seconds, not the minutes of MLflow's defaults, and cannot ask for a longer wait
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-    "MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false",
-    "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # one line of ours says what failed
-}
-RECIPE = (
-    "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
-    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `steps`, differences of "
-    "them; intervals are in the report."
-)
 
 
 class Run:
@@ -80,15 +69,8 @@ class Run:
         self._flushed = time.monotonic()
 
     def go_on(self, folder: Path) -> None:
-        """Continue the run that an interrupted process marked in `folder`, if any, so that its curves go on."""
-        mark = folder / MARK
-
-        def note(_store: Store) -> None:
-            folder.mkdir(parents=True, exist_ok=True)
-            mark.write_text(self.id, encoding="utf-8")
-
-        self._open(mark.read_text(encoding="utf-8") if mark.is_file() else "")
-        self._call(note)
+        """Before any other call: continue the run that an interrupted process marked in `folder`, if any."""
+        self._open(folder / MARK)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Metrics of an optimizer step; the same names in every stage: `train/mlm_loss`, `test/f1_macro` ..."""
@@ -120,13 +102,10 @@ class Run:
         Each is read later and must exist until the stage ends.
         """
         here = path.resolve()
-
-        def log(file: Path, folder: str | None) -> None:
-            self._call(lambda store: store.client.log_artifact(self.id, str(file), folder))
-
         for file in sorted(here.rglob("*")) if here.is_dir() else [here]:
             if file.is_file():
-                log(file, None if here in (file, file.parent) else str(file.parent.relative_to(here)))
+                folder = None if here in (file, file.parent) else str(file.parent.relative_to(here))
+                self._call(lambda store, *what: store.client.log_artifact(self.id, *what), str(file), folder)
 
     def log_input(self, name: str, digest: str, context: str) -> None:
         """A data set that was read; `context`: its use, such as training or evaluation."""
@@ -145,20 +124,17 @@ class Run:
         self._call(lambda store: store.log(store.recipe, "metrics", rows))
         self._call(lambda store: store.client.set_terminated(store.recipe, "FINISHED"))
 
-    @contextmanager
-    def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
+    def child(self, name: str, tags: Mapping[str, str]) -> AbstractContextManager["Run"]:
         """A run below this one, e.g. of a seed, with the labels of this one as tags."""
         self._open()
-        child = Run(self._store, {"mlflow.runName": name, **tags}, self._labels, self)
-        with child.closing():
-            yield child
+        return Run(self._store, {"mlflow.runName": name, **tags}, self._labels, self).closing()
 
     @contextmanager
-    def closing(self) -> Iterator[None]:
+    def closing(self) -> Iterator["Run"]:
         """Marks the run FINISHED when the block ends, FAILED when it raises, KILLED when it is interrupted."""
         status = "FAILED"
         try:
-            yield
+            yield self
             status = "FINISHED"
         except Interrupted:
             status = "KILLED"
@@ -167,21 +143,23 @@ class Run:
             self.flush()
             self._call(lambda store: store.end(self.id, status))
 
-    def _call(self, call: "Callable[[Store], object]") -> None:
+    def _call(self, call: "Callable[..., object]", *arguments: Any) -> None:
         self._open()
-        self._store.do(call)
+        self._store.do(lambda store: call(store, *arguments))
 
-    def _open(self, earlier: str = "") -> None:
-        """Before any other call: begin this run, or go on with an earlier one."""
+    def _open(self, note: Path | None = None) -> None:
+        """Before any other call: begin this run, or go on with the one that is noted; note it."""
         if not self._is_open:
             self._is_open = True
-            self._store.do(lambda store: self._begin_or_go_on(store, earlier))
+            self._store.do(lambda store: self._begin_or_go_on(store, note))
             self._begin(self)
 
-    def _begin_or_go_on(self, store: "Store", earlier: str) -> None:
+    def _begin_or_go_on(self, store: "Store", note: Path | None) -> None:
+        earlier = note.read_text(encoding="utf-8") if note is not None and note.is_file() else ""
         if not store.has(earlier):
             parent = self._parent.id if self._parent else store.recipe
-            earlier = store.created({**self._tags, "mlflow.parentRunId": parent})
+            tags = {**self._tags, "mlflow.parentRunId": parent}
+            earlier = store.client.create_run(store.experiment, tags=tags).info.run_id
         else:
             store.client.update_run(earlier, status="RUNNING")
             store.client.set_tag(earlier, "resumed", "true")
@@ -189,6 +167,9 @@ class Run:
                 self._last[name] = max(point.step for point in store.client.get_metric_history(earlier, name))
         self.id = earlier
         store.mark(self.id).write_text(str(os.getpid()), encoding="ascii")
+        if note is not None:
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(self.id, encoding="utf-8")
 
 
 def _rows(metrics: Mapping[str, float], step: int) -> list[tuple[str, float, int, int]]:
@@ -249,7 +230,7 @@ class Store:
 
     def __init__(self, params: Path | None, seconds: float = SECONDS) -> None:
         self._params, self._seconds = params, seconds
-        self.failed, self._failing = params is None, threading.Lock()
+        self.failed, self._may_fail = params is None, threading.Lock()
         self.name = recipe_name(params) if params else ""
         self._folder = project_root() / ".work/mlflow" / sha256(redacted(tracking_uri()).encode()).hexdigest()[:8]
         self._down = self._folder / "down"
@@ -294,10 +275,6 @@ class Store:
         for first in range(0, len(entries), most):
             self.client.log_batch(run_id, **{kind: entries[first : first + most]})
 
-    def created(self, tags: Mapping[str, str]) -> str:
-        """The id of a new run."""
-        return str(self.client.create_run(self.experiment, tags=dict(tags)).info.run_id)
-
     def has(self, run_id: str) -> bool:
         """Whether a run is there; else it was removed, or is in another store."""
         condition = f"attributes.run_id = '{run_id}'"
@@ -316,11 +293,11 @@ class Store:
 
         MLflow takes ten seconds for its tables; stages that begin together wait for the one that creates them.
         """
-        os.environ.update({name: os.environ.get(name, value) for name, value in DEFAULTS.items()})
+        os.environ.update({**MLFLOW, **os.environ})
         from mlflow import MlflowClient
 
         if not tracking_uri().startswith("http"):
-            importlib.import_module("mlflow.store.tracking.sqlalchemy_store")  # else the first call imports it
+            import mlflow.store.tracking.sqlalchemy_store  # noqa: F401 - else the first call imports it
         for library in ("mlflow", "alembic", "sqlalchemy", "urllib3"):
             logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -341,10 +318,9 @@ class Store:
                 self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        with self._failing:
-            if self.failed:
-                return
-            self.failed = True
+        if not self._may_fail.acquire(blocking=False):  # once, from whichever thread
+            return
+        self.failed = True
         with suppress(OSError):
             self._down.touch()
         reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
@@ -378,14 +354,8 @@ class Store:
         condition = f"tags.stage = 'recipe' and tags.recipe = '{self.name}'"
         for run in self.client.search_runs([self.experiment], condition, max_results=1):
             return str(run.info.run_id)
-        tags = {"mlflow.runName": self.name, "mlflow.source.name": self._params.name, "mlflow.note.content": RECIPE}
-        run_id = self.created({**tags, "stage": "recipe", "recipe": self.name})
+        run_id = self.client.create_run(self.experiment, tags=origin_of_recipe(self._params, self.name)).info.run_id
         self.client.update_run(run_id, status="SCHEDULED")
         self.log(run_id, "params", load.flatten(load.read(self._params)).items())
         self.client.log_artifact(run_id, str(self._params))
-        return run_id
-
-
-def tracking_uri() -> str:
-    """MLFLOW_TRACKING_URI, else mlflow.db in the project's folder by its absolute path."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
+        return str(run_id)

@@ -1,4 +1,4 @@
-"""The origin of a run: project, recipe, code, DVC stage and experiment; and its name."""
+"""The origin of a run of MLflow: project, recipe, code, DVC stage and experiment; its name and its store."""
 
 import json
 import os
@@ -12,6 +12,11 @@ from adaptbert.config import load
 
 PRESETS = Path("presets")
 OWN = "own"
+RECIPE = (
+    "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
+    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `steps`, differences of "
+    "them; intervals are in the report."
+)
 _FOLDER_OF_DATA = re.compile(r"((?:path|train|dev|test): )['\"]?(?:[^\s'\"]*/)?([^\s'\"/]+)['\"]?$")
 
 
@@ -20,6 +25,11 @@ def project_root() -> Path:
     here = Path.cwd().resolve()
     copies = (folder for folder in here.parents if folder.parts[-3:] == (".dvc", "tmp", "exps"))
     return next((folder.parents[2] for folder in copies), here)
+
+
+def tracking_uri() -> str:
+    """MLFLOW_TRACKING_URI, else mlflow.db in the project's folder by its absolute path."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
 
 
 def recipe_name(params: Path) -> str:
@@ -65,6 +75,17 @@ def origin(stage: str) -> dict[str, str]:
         "mlflow.note.content": f"Stage `{named or stage}`{at}. {again}",
     }
     return {name: value for name, value in tags.items() if value}
+
+
+def origin_of_recipe(params: Path, name: str) -> dict[str, str]:
+    """The same for the run of the recipe itself."""
+    return {
+        "mlflow.runName": name,
+        "mlflow.source.name": params.name,
+        "mlflow.note.content": RECIPE,
+        "stage": "recipe",
+        "recipe": name,
+    }
 
 
 def commit() -> str:

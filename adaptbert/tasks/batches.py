@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from adaptbert.model.device import Movable
 from adaptbert.model.packing import Rows, pack
-from adaptbert.model.to_device import Movable
 from adaptbert.tasks.examples import Examples
 from adaptbert.training.document_stream import DocumentStream
 

@@ -14,8 +14,8 @@ from adaptbert.data import labelled_set
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance, TaskCard
+from adaptbert.model.device import named_precision
 from adaptbert.model.families.registry import family_of
-from adaptbert.model.precision import named_precision
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import ExtraRuns, learn_from_fewer, search_values

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from adaptbert.config.schema.training import Training
+from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.evaluation import evaluating
 from adaptbert.model.optimizer import adamw, rate
 from adaptbert.tasks.batches import LabelledBatch, batch_of
 from adaptbert.tasks.examples import Examples

@@ -25,7 +25,7 @@ from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores
 from adaptbert.tasks.module import FineTuning, logits
-from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
@@ -239,7 +239,8 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
         precision=params.precision,
         seed=request.seed,
         loss_name="train/loss",
-        keep_best=None if rule is None else KeepBest(f"dev/{head.metric}", rule.patience),
+        keep_best=None if rule is None else f"dev/{head.metric}",
+        patience=0 if rule is None else rule.patience,
     )
     module = FineTuning(model, head, params, plan.steps)
     examples = request.train.examples

@@ -32,18 +32,6 @@ Measure = Callable[[int], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class KeepBest:
-    """Keeps the weights of the measured step with the highest `metric`, one of the measures.
-
-    Attributes:
-        patience: measurements without a better one, after which the run ends.
-    """
-
-    metric: str
-    patience: int
-
-
-@dataclass(frozen=True)
 class TrainingArguments:
     """Length and settings of a training run.
 
@@ -55,7 +43,8 @@ class TrainingArguments:
         seed: of dropout, micro-batch by micro-batch.
         loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
         parts: other values that `training_step` returns by these names; the curves get their means over micro-batches.
-        keep_best: None keeps the last of all steps.
+        keep_best: a measure: the weights of the measured step with the highest are kept; None: those of the last step.
+        patience: with `keep_best`, measurements without a better one, after which the run ends.
     """
 
     steps: int
@@ -65,7 +54,8 @@ class TrainingArguments:
     seed: int
     loss_name: str
     parts: tuple[str, ...] = ()
-    keep_best: KeepBest | None = None
+    keep_best: str | None = None
+    patience: int = 0
 
 
 @dataclass(frozen=True)

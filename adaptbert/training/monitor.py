@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from adaptbert.codes import Code
 from adaptbert.core.files import write_json
-from adaptbert.model.to_device import HostCopy
+from adaptbert.model.device import HostCopy
 from adaptbert.runtime import signals
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.progress import Progress
@@ -124,7 +124,6 @@ class Monitor:
         self, plan: TrainingArguments, run: Run, measure_at: Mapping[int, Measure], savepoints: Savepoints | None
     ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
-        self._rule = plan.keep_best
         self._progress = Progress(plan.steps, run)
         self.step = 0
         self._names = (plan.loss_name, *plan.parts)
@@ -139,15 +138,16 @@ class Monitor:
     @property
     def is_over(self) -> bool:
         """Whether training ends before its last step."""
-        return self._rule is not None and self._past.best.worse >= self._rule.patience
+        return self._plan.keep_best is not None and self._past.best.worse >= self._plan.patience
 
     def fitted(self, module: pl.LightningModule) -> Fitted:
         """The result of the run; the module gets the best weights."""
         past, health = self._past, self._past.health
-        if self._rule is not None:
-            _put(module, self._best_weights)
         counts = {**past.counts, "skipped_steps": health.skipped, "spikes": health.spikes}
-        return Fitted(past.curve, counts, self.step if self._rule is None else past.best.step)
+        if self._plan.keep_best is None:
+            return Fitted(past.curve, counts, self.step)
+        _put(module, self._best_weights)
+        return Fitted(past.curve, counts, past.best.step)
 
     def restore(self, module: pl.LightningModule, state: State) -> None:
         """Restore the weights and the state of this monitor; the optimizer does not exist yet."""
@@ -235,7 +235,8 @@ class Monitor:
         here = {"step": self.step, "tokens": past.counts["tokens"]}
         past.curve.append({**here, **measures, **self._means(past.since_measured)})
         past.since_measured = []
-        if self._rule is not None and past.best.observe(self.step, measures[self._rule.metric]):
+        best = self._plan.keep_best
+        if best is not None and past.best.observe(self.step, measures[best]):
             self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
 
     def _means(self, steps: list[list[float]]) -> dict[str, float]:

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -49,11 +49,10 @@ class Savepoints:
 
     Args:
         folder: created with the first savepoint.
-        at: called with a name at each point of writing, where tests raise.
     """
 
-    def __init__(self, folder: Path, at: Callable[[str], None] = lambda _: None) -> None:
-        self.folder, self._at = folder, at
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def save(self, state: State) -> None:
         """Write one; when it is safe on disk, remove all but the last two.
@@ -64,21 +63,16 @@ class Savepoints:
         from safetensors.torch import save
 
         tensors = {name: tensor.detach().contiguous() for name, tensor in state.tensors.items()}
-        payload = memoryview(save(tensors, {VALUES: json.dumps(dict(state.values))}))  # slices are no copies
+        payload = save(tensors, {VALUES: json.dumps(dict(state.values))})
         digest = sha256(payload).hexdigest()
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.folder / f"{state.step:08d}-{digest}.safetensors"
         part = self.folder / f".{state.step:08d}.{os.getpid()}.part"  # in this folder: $TMPDIR may be another disk
         try:
-            self._at("begin")
             with part.open("xb") as file:
-                file.write(payload[: len(payload) // 2])
-                self._at("half")
-                file.write(payload[len(payload) // 2 :])
+                file.write(payload)
                 file.flush()
-                self._at("written")
                 os.fsync(file.fileno())
-            self._at("synced")
             if file_digest(part) != digest:
                 raise OSError(5, "what was read back is not what was written", str(part))
             part.rename(target)
@@ -86,10 +80,8 @@ class Savepoints:
         except OSError:
             part.unlink(missing_ok=True)
             raise
-        self._at("renamed")
         for old in self._newest_first()[MAX_SAVEPOINTS:]:
             old.unlink()
-            self._at("pruned")
 
     def latest(self) -> State | None:
         """The newest undamaged savepoint, None if there are none at all; damaged ones are renamed and reported.

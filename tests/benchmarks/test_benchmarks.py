@@ -11,7 +11,7 @@ from adaptbert.mlm.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.training.document_stream import DocumentStream
 from benchmarks import finetuning, machine, masked_lm, peer, quality, real_text, table
 from benchmarks.peer import peers
-from benchmarks.profile import REST
+from benchmarks.profile import REST, profiled
 from benchmarks.rounds import OTHER_PRECISION, Budget
 from benchmarks.workload import Documents, Setting
 from tests.support import tiny, tiny_params
@@ -50,10 +50,10 @@ def test_beside_the_peers(
 
 @pytest.mark.parametrize("benchmark_", [masked_lm, finetuning])
 def test_profile(benchmark_: Any) -> None:
-    profiled = benchmark_.profile(SHORT, BUDGET)
-    assert sum(profiled["share"].values()) == pytest.approx(1, abs=0.02)
+    shares = profiled(benchmark_.train, SHORT, BUDGET)["share"]
+    assert sum(shares.values()) == pytest.approx(1, abs=0.02)
     for kind in ("data (order, masks, packing)", "matrix products", "dropout", "optimizer", REST):
-        assert profiled["share"][kind] > 0, kind
+        assert shares[kind] > 0, kind
 
 
 def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

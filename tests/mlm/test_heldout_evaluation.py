@@ -15,6 +15,7 @@ from adaptbert.errors import BadData
 from adaptbert.mlm.heldout_evaluation import HeldOut, bits_per_char, sets_in
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import write
+from adaptbert.training.stability import Diverged
 from tests.support import tiny, tiny_params
 
 
@@ -71,6 +72,14 @@ def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> No
         expected = naive(model(), TokenizedCorpus.load(folder / name), config)
         assert values == pytest.approx(expected, abs=2e-5), name
     assert measures["domain"] != measures["general"]
+
+
+def test_a_loss_that_is_no_number(folder: Path) -> None:
+    ours = model()
+    with torch.no_grad():
+        ours.bert.embeddings.word_embeddings.weight[7] = torch.nan
+    with pytest.raises(Diverged, match="AB-158 heldout/domain: the loss is nan"):
+        HeldOut(sets_in(folder), tiny_params.MEASURE, tiny.tokenizer(), 64).measure(ours, "32-true")
 
 
 def test_text_too_short_for_a_mask(tmp_path: Path) -> None:

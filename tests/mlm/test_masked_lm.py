@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForPreTraining, BertForMaskedLM, BertForPreTraining
+from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.masked_lm import (
@@ -24,8 +24,7 @@ from adaptbert.mlm.masked_lm import (
     token_scores,
 )
 from adaptbert.mlm.sentence_pairs import SentencePairs
-from adaptbert.model import checkpoint, optimizer
-from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model import optimizer
 from adaptbert.text.token_store import Documents, Flat, TokenizedCorpus
 from adaptbert.text.token_writer import write
 from adaptbert.training.arguments import TrainingArguments
@@ -116,20 +115,6 @@ def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best:
     assert curve[-1]["train/sentence_accuracy"] == pytest.approx(best, abs=0.06)
     for point in curve:
         assert point["train/loss"] == pytest.approx(point["train/mlm_loss"] + point["train/sentence_loss"], abs=1e-5)
-
-
-def test_what_is_saved_opens_as_bert_with_both_heads(tmp_path: Path) -> None:
-    plain = tiny.pretrained(tmp_path / "plain")
-    model, again = (plain.model("pretraining", 7) for _ in range(2))
-    assert torch.equal(model.cls.seq_relationship.weight, again.cls.seq_relationship.weight), "drawn with the seed"
-    checkpoint.save(tmp_path / "pairs", model, tiny.tokenizer(), tiny.card("pretrain"))
-    opened, info = AutoModelForPreTraining.from_pretrained(str(tmp_path / "pairs"), output_loading_info=True)
-    assert isinstance(opened, BertForPreTraining)
-    assert not info["missing_keys"]
-    assert not info["unexpected_keys"]
-    assert all(torch.equal(tensor, model.state_dict()[name]) for name, tensor in opened.state_dict().items())
-    without = Checkpoint.load(tmp_path / "pairs").model("masked_lm", 7)
-    assert torch.equal(without.cls.predictions.bias, model.cls.predictions.bias)
 
 
 # ---- the warm-up of a head

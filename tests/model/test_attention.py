@@ -11,7 +11,6 @@ import torch
 from torch.nn.attention import varlen
 
 from adaptbert.model import attention
-from adaptbert.model import to_device as batch
 from adaptbert.model.attention import flash_fits
 from adaptbert.model.packing import pack
 from tests.model.test_encoder import by_document
@@ -42,7 +41,7 @@ def test_the_installed_kernel_accepts_our_arguments(rate: float, monkeypatch: py
     monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
-    rows = batch.to(pack(np.array(LENGTHS), 24), meta)
+    rows = pack(np.array(LENGTHS), 24).to(meta)
     mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16).attend(projected, rate)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()

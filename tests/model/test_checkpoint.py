@@ -48,33 +48,24 @@ def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
 # ---- written and read
 
 
-def test_stock_transformers_opens_it(tmp_path: Path) -> None:
-    """Nothing of ours is in it."""
-    base = tiny.pretrained(tmp_path / "base", seed=4)
-    ours = base.model("masked_lm", seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
-    checkpoint.save(tmp_path / "saved", ours, base.tokenizer, tiny.card("pretrain"))
-    assert same(ours, AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")))
-    tokenizer = AutoTokenizer.from_pretrained(str(tmp_path / "saved"))
-    text = tiny.sentences("domain", 1)[0]
-    assert tokenizer(text)["input_ids"][1:-1] == tiny.tokenizer().encode([text])[0].ids
-    written = (tmp_path / "saved/config.json").read_text(encoding="utf-8")
-    assert "adaptbert" not in written
-    assert "attn_implementation" not in written
-    assert not list((tmp_path / "saved").glob("*.bin"))
-
-
 def test_round_trip(folder: Path, tmp_path: Path) -> None:
+    """Also by transformers itself: nothing of ours is in it."""
     base = Checkpoint.load(folder)
-    ours = base.model("masked_lm", seed=0)
-    texts = [{"name": "general", "digest": "d", "tokens": 5, "trained_tokens": 9}]
-    measured = {"general": {"mlm_loss": 1.0}}
-    card = checkpoint.save(tmp_path / "again", ours, base.tokenizer, tiny.card("x", texts=texts, measured=measured))
-    again = Checkpoint.load(tmp_path / "again")
+    ours = base.model("masked_lm", seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+    texts, measured = [{"name": "general", "digest": "d", "tokens": 5, "trained_tokens": 9}], {"a": {"mlm_loss": 1.0}}
+    saved = tmp_path / "again"
+    card = checkpoint.save(saved, ours, base.tokenizer, tiny.card("x", texts=texts, measured=measured))
+    again = Checkpoint.load(saved)
     assert (again.card, again.texts, again.measured) == (card, texts, measured)
-    assert again.digest == card.weights == file_digest(tmp_path / "again" / WEIGHTS)
+    assert again.digest == card.weights == file_digest(saved / WEIGHTS)
     assert again.tokenizer.fingerprint == base.tokenizer.fingerprint
     assert same(ours, again.model("masked_lm", seed=9))
-    assert len({path.stat().st_mode & 0o777 for path in (tmp_path / "again").iterdir()}) == 1, "who may read the config"
+    assert same(ours, AutoModelForMaskedLM.from_pretrained(str(saved)))
+    ids = AutoTokenizer.from_pretrained(str(saved))("the shape of bread")["input_ids"]
+    assert ids[1:-1] == tiny.tokenizer().encode(["the shape of bread"])[0].ids
+    written = (saved / "config.json").read_text(encoding="utf-8")
+    assert not [word for word in ("adaptbert", "attn_implementation") if word in written]
+    assert len({path.stat().st_mode & 0o777 for path in saved.iterdir()}) == 1, "who may read the config"
 
 
 def test_scratch_is_an_architecture_and_each_seed_draws_its_own_weights(tmp_path: Path) -> None:
@@ -143,12 +134,7 @@ def bytes_of_weights(harm: Callable[[bytes], bytes]) -> Harm:
 
 def without_card(harm: Harm) -> Harm:
     """As another project would have left it."""
-
-    def both(folder: Path) -> None:
-        (folder / "card.json").unlink()
-        harm(folder)
-
-    return both
+    return lambda folder: ((folder / "card.json").unlink(), harm(folder))
 
 
 def config(**changes: Any) -> Harm:
@@ -214,12 +200,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def resealed(harm: Harm) -> Harm:
     """The card gets the digests of the harmed files, so that these do not give the harm away."""
-
-    def both(folder: Path) -> None:
-        harm(folder)
-        sealed(folder)
-
-    return both
+    return lambda folder: (harm(folder), sealed(folder))
 
 
 def card(**changes: Any) -> Harm:
@@ -230,13 +211,9 @@ def tensors(**changes: Any) -> Harm:
     """By their names with `__` for a dot; `...` removes one."""
 
     def harm(folder: Path) -> None:
-        weights = load_file(folder / WEIGHTS)
-        for name, value in changes.items():
-            if value is ...:
-                del weights[name.replace("__", ".")]
-            else:
-                weights[name.replace("__", ".")] = value
-        save_file(weights, folder / WEIGHTS, {"format": "pt"})
+        weights = load_file(folder / WEIGHTS) | {name.replace("__", "."): value for name, value in changes.items()}
+        kept = {name: value for name, value in weights.items() if value is not ...}
+        save_file(kept, folder / WEIGHTS, {"format": "pt"})
 
     return harm
 
@@ -269,14 +246,11 @@ ANY_RULES = {"tokenizer_class": "PreTrainedTokenizerFast"}
 DAMAGED, OTHER, NO = Code.DAMAGED_CHECKPOINT, Code.OTHER_ARCHITECTURE, Code.NOT_A_CHECKPOINT
 FINE_TUNED: list[tuple[Harm, Code, str]] = [
     (config(hidden_size=1_000_000_000), DAMAGED, r"config.json: hidden_size: .*, found 1000000000\n  copy"),
-    (config(hidden_size=64), OTHER, "weights and config.json disagree"),
     (config(hidden_size="32"), DAMAGED, 'hidden_size: expected a valid integer, found "32"'),
-    (config(hidden_size=...), OTHER, "disagree"),
+    (config(hidden_size=...), OTHER, "weights and config.json disagree"),
     (config(num_hidden_layers=900, hidden_size=65_536), DAMAGED, "parameters, more than"),
     (config(num_hidden_layers=3), OTHER, "bert.encoder.layer.2"),
     (config(num_attention_heads=3), DAMAGED, "no multiple of 3 heads"),
-    (config(max_position_embeddings=128), OTHER, "position_embeddings"),
-    (config(vocab_size=151), OTHER, "word_embeddings"),
     (config(vocab_size=10), Code.TOKENIZER, "tokenizer"),
     (config(id2label={"x": "code"}), DAMAGED, "id2label"),
     (config(id2label={"0": "a", "1": "b", "2": "c"}), OTHER, "head has 3 labels, task has 2"),
@@ -323,9 +297,7 @@ FINE_TUNED = [(resealed(harm), code, words) for harm, code, words in FINE_TUNED]
     (card(task__tuned={"threshold": "hot"}), DAMAGED, "task.tuned.threshold"),
     (card(task__replace=[["("]]), DAMAGED, "task.replace"),
     (text_in("tokenizer.json", b"{}"), NO, ""),
-    (text_in("tokenizer.json", b"\xff\xfe"), NO, ""),
     (text_in("tokenizer.json", b"[" * 100_000), NO, ""),
-    (text_in("tokenizer_config.json", b"[]"), NO, ""),
     (text_in("tokenizer_config.json", b'{"tokenizer_class": 7'), NO, ""),
     (lambda folder: (folder / "tokenizer.json").unlink(), NO, ""),
     (tokenizer(lambda content: content.pop("model")), NO, ""),
@@ -347,15 +319,10 @@ def test_a_fine_tuned_one(project: Project, tmp_path: Path, harm: Harm, code: Co
     refused(folder, code, words)
 
 
-@pytest.mark.parametrize(
-    ("task", "changes"),
-    [
-        (ANSWER, {"task__tuned": {}}),
-        (ANSWER, {"task__no_answer": ...}),
-        (TAGS, {"task__tuned": {}}),
-        (TAGS, {"task__tuned": {"commonest_tag": 3.0}}),
-    ],
-)
+UNTUNED = [(ANSWER, {"task__tuned": {}}), (ANSWER, {"task__no_answer": ...}), (TAGS, {"task__tuned": {"other": 3.0}})]
+
+
+@pytest.mark.parametrize(("task", "changes"), UNTUNED)
 def test_what_was_tuned_is_missing(project: Project, tmp_path: Path, task: str, changes: Any) -> None:
     folder = shutil.copytree(model(project, task), tmp_path / "model")
     edit(folder, "card.json", **changes)
@@ -422,13 +389,6 @@ VALUES = st.recursive(
 @settings(max_examples=25)
 @given(name=st.sampled_from(JSON_FILES), draw=st.data())
 def test_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
-    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
-
-
-@pytest.mark.nightly
-@settings(max_examples=3_000)
-@given(name=st.sampled_from(JSON_FILES), draw=st.data())
-def test_many_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
     answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
 
 

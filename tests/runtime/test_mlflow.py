@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.runtime import progress
-from adaptbert.runtime.mlflow import Store, open_run, tracking_uri
-from adaptbert.runtime.origin import project_root
+from adaptbert.runtime.mlflow import Store, open_run
 from adaptbert.runtime.signals import Interrupted
 from tests.support.stores import client, runs
 
@@ -106,30 +105,6 @@ def test_many_values_are_logged_in_full(inside: Path) -> None:
     assert len([name for name in logged.data.tags if name.startswith("tag")]) == 150
 
 
-@pytest.mark.parametrize(
-    ("inside_of", "expected"),
-    [
-        (".", "."),
-        ("below/deeper", "below/deeper"),
-        (".dvc/tmp/exps/standalone/tmpabc", "."),
-        (".dvc/tmp/exps/tmpxyz", "."),
-        ("nested/.dvc/tmp/exps/celery/run1", "nested"),
-        (".dvc/tmp", ".dvc/tmp"),
-    ],
-)
-def test_the_projects_folder_also_from_an_experiments_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside_of: str, expected: str
-) -> None:
-    folder = tmp_path / inside_of
-    folder.mkdir(parents=True, exist_ok=True)
-    monkeypatch.chdir(folder)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    assert project_root() == (tmp_path / expected).resolve()
-    assert tracking_uri() == f"sqlite:///{(tmp_path / expected).resolve()}/mlflow.db"
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere:5000")
-    assert tracking_uri() == "http://elsewhere:5000"
-
-
 def test_a_stage_that_was_stopped_goes_on_in_its_own_run(inside: Path, tmp_path: Path) -> None:
     """A curve is one curve, without a step twice and without a second run."""
 
@@ -197,8 +172,7 @@ def test_the_load_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", raising=False)
     threads = {thread.name for thread in threading.enumerate()}
     load = progress.load_of_machine()
-    names = ("cpu_utilization_percentage", "system_memory_usage_percentage", "system_memory_usage_megabytes")
-    assert all(load[f"system/{name}"] >= 0 for name in names)
+    assert load["system/cpu_utilization_percentage"] >= 0
     assert 0 < load["system/system_memory_usage_percentage"] < 100
     assert {thread.name for thread in threading.enumerate()} == threads
     monkeypatch.setattr(progress, "_monitors", lambda: [1])

@@ -6,10 +6,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -23,7 +24,7 @@ SLACK = 15.0
 
 
 class Server(BaseHTTPRequestHandler):
-    """What a client of MLflow needs to hear to record a run; how it is said is up to the subclass."""
+    """What a client of MLflow needs to hear to record a run."""
 
     protocol_version = "HTTP/1.1"
     artifacts = ""
@@ -53,41 +54,33 @@ class Server(BaseHTTPRequestHandler):
         pass
 
 
-class Deaf(Server):
-    def answer(self) -> None:
-        time.sleep(3600)
+Answer = Callable[[Any], None]
 
 
-class Broken(Server):
-    def answer(self) -> None:
-        self.send(500, {"error_code": "INTERNAL_ERROR", "message": "out of order"})
+def slow(server: Server) -> None:
+    time.sleep(2)
+    Server.answer(server)
 
 
-class Limited(Server):
-    def answer(self) -> None:
-        self.send(429, {"message": "later"}, Retry_After="180")
+def dying() -> Answer:
+    """It gives eight answers."""
+    left = iter(range(8))
+    return lambda server: server.connection.close() if next(left, None) is None else Server.answer(server)
 
 
-class Slow(Server):
-    def answer(self) -> None:
-        time.sleep(2)
-        super().answer()
-
-
-class Dying(Server):
-    left = 8
-
-    def answer(self) -> None:
-        Dying.left -= 1
-        if Dying.left < 0:
-            self.connection.close()
-        else:
-            super().answer()
+BAD: dict[str, Callable[[], Answer | None]] = {
+    "refused": lambda: None,
+    "deaf": lambda: lambda server: time.sleep(3600),
+    "broken": lambda: lambda server: server.send(500, {"error_code": "INTERNAL_ERROR", "message": "out of order"}),
+    "limited": lambda: lambda server: server.send(429, {"message": "later"}, Retry_After="180"),
+    "slow": lambda: slow,
+    "dying": dying,
+}
 
 
 @contextmanager
-def serving(kind: type[Server] | None) -> Iterator[str]:
-    """The address; nobody listens there where the kind is None."""
+def serving(answer: Answer | None = Server.answer) -> Iterator[str]:
+    """The address; nobody listens there where there is no answer."""
 
     class Quiet(ThreadingHTTPServer):
         daemon_threads = True
@@ -96,10 +89,10 @@ def serving(kind: type[Server] | None) -> Iterator[str]:
         def handle_error(self, *_: object) -> None:
             pass
 
-    with Quiet(("127.0.0.1", 0), kind or Server) as server:
+    with Quiet(("127.0.0.1", 0), type("Kind", (Server,), {"answer": answer})) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{server.server_port if kind else free_port()}"
+            yield f"http://127.0.0.1:{server.server_port if answer else free_port()}"
         finally:
             server.shutdown()
 
@@ -129,14 +122,8 @@ def begun(body: str, stage: str) -> "subprocess.Popen[str]":
         "from tests.runtime.test_mlflow_failures import made\n"
         f"with open_run({stage!r}, {{}}, {{}}, Path('params.yaml'), 10.0) as run:\n{body}"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipe, command = subprocess.PIPE, [sys.executable, "-c", code]
+    process = subprocess.Popen(command, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     assert next(iter(process.stdout or [])) == "begun\n"
     return process
 
@@ -146,22 +133,18 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setattr(Server, "artifacts", (tmp_path / "artifacts").as_uri())
-    monkeypatch.setattr(Dying, "left", 8)
     (tmp_path / "params.yaml").write_text("seed: 1\n")
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "kind", [None, Deaf, Broken, Limited, Slow, Dying], ids=lambda kind: kind.__name__ if kind else "Refused"
-)
+@pytest.mark.parametrize("kind", BAD)
 def test_a_bad_server_costs_limited_time_and_one_line(
-    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], kind: type[Server] | None
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], kind: str
 ) -> None:
     """And the stages that begin in the next minutes none at all, unless they have another store."""
-    seconds = 1.0
-    with serving(kind) as uri, serving(Server) as another:
+    with serving(BAD[kind]()) as uri, serving() as another:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        assert stage(seconds) < seconds + SLACK
+        assert stage(1.0) < 1.0 + SLACK
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith(LINE)
         assert line.endswith("); the stage goes on without tracking")
@@ -189,13 +172,12 @@ def test_training_does_not_wait_for_a_slow_server(
     may_answer.set()
     answered: list[str] = []
 
-    class Held(Server):
-        def answer(self) -> None:
-            may_answer.wait(60)
-            answered.append(self.path)
-            super().answer()
+    def held(server: Server) -> None:
+        may_answer.wait(60)
+        answered.append(server.path)
+        Server.answer(server)
 
-    with serving(Held) as uri:
+    with serving(held) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         with open_run("pretrain", {}, {}, Path("params.yaml"), 3.0) as run:
             made(run)
@@ -211,8 +193,8 @@ def test_training_does_not_wait_for_a_slow_server(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("kind", [None, Deaf], ids=["Refused", "Deaf"])
-def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: type[Server] | None) -> None:
+@pytest.mark.parametrize("kind", ["refused", "deaf"])
+def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: str) -> None:
     """DVC waits for the process, also when a call hangs; what MLflow and urllib3 would print is left out."""
     code = (
         "import logging, sys, time; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
@@ -221,7 +203,7 @@ def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: t
         "with open_run('finetune', {}, {}, Path('params.yaml'), 4.0) as run: run.log_metrics({'a': 1.0})\n"
         "print(time.monotonic() - began, time.time())"
     )
-    with serving(kind) as uri:
+    with serving(BAD[kind]()) as uri:
         command, env = [sys.executable, "-c", code], environment(MLFLOW_TRACKING_URI=uri)
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     seconds, ended = map(float, done.stdout.split())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.project import presets
-from adaptbert.runtime.origin import OWN, origin, preset_name, run_name
+from adaptbert.runtime.origin import OWN, origin, preset_name, run_name, tracking_uri
 
 NAMES = sorted(path.stem for path in presets.FOLDER.glob("*.yaml"))
 
@@ -16,10 +16,10 @@ def params(tmp_path: Path) -> Path:
     return tmp_path / "params.yaml"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_preset_is_known_by_its_name(name: str, params: Path) -> None:
-    params.write_text(presets.text(name, None), encoding="utf-8")
-    assert preset_name(params) == name
+def test_every_preset_is_known_by_its_name(params: Path) -> None:
+    for name in NAMES:
+        params.write_text(presets.text(name, None), encoding="utf-8")
+        assert preset_name(params) == name
 
 
 @pytest.mark.parametrize("folder", ['"/srv/text', '"../shared', "data/moved"])
@@ -40,6 +40,21 @@ def test_comments_are_not_looked_at_and_values_are(params: Path, tmp_path: Path)
     assert preset_name(params, tmp_path / "nowhere") == OWN, "without presets"
     params.write_text(text.replace("epochs: 2", "epochs: 3", 1), encoding="utf-8")
     assert preset_name(params) == OWN
+
+
+@pytest.mark.parametrize(
+    ("inside_of", "expected"),
+    [("below/deeper", "below/deeper"), (".dvc/tmp/exps/standalone/tmpabc", "."), ("a/.dvc/tmp/exps/celery/run1", "a")],
+)
+def test_the_store_is_the_project_s_also_from_an_experiment_s_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside_of: str, expected: str
+) -> None:
+    (tmp_path / inside_of).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / inside_of)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert tracking_uri() == f"sqlite:///{(tmp_path / expected).resolve()}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere:5000")
+    assert tracking_uri() == "http://elsewhere:5000"
 
 
 def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +78,6 @@ def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 CELL = {"task": "section", "arm": "domain_task", "base": "small", "replicate": "1"}
-STEP = {"task": "section", "base": "small", "replicate": "1"}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +85,7 @@ STEP = {"task": "section", "base": "small", "replicate": "1"}
     [
         ("finetune", CELL, "finetune@section-domain_task-small-1", "domain_task section small-1"),
         ("finetune", CELL | {"replicate": "0"}, "finetune@section-domain_task-small", "domain_task section small"),
-        ("task_transfer", STEP, "task_transfer@section-domain-small-1", "task_transfer section-domain-small-1"),
+        ("task_transfer", {}, "task_transfer@section-domain-small-1", "task_transfer section-domain-small-1"),
         ("domain_transfer", {"corpus": "domain", "base": "small"}, "", "domain_transfer domain small"),
         ("compare", {}, "compare", "compare"),
     ],

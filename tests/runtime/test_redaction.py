@@ -31,15 +31,13 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("url: /x?X-Amz-Signature=secret", "url: /x?X-Amz-Signature=***"),
         ("Invalid token hf_abcdefghijklmnopqrstuvwx.", "Invalid token ***."),
         ("key AKIAIOSFODNN7EXAMPLE is unknown", "key *** is unknown"),
-        (
-            "http://host:5000/a/b?run=1 to sqlite:////srv/mlflow.db",
-            "http://host:5000/a/b?run=1 to sqlite:////srv/mlflow.db",
-        ),
-        ("mail to a@b.example, tokens=5 in all", "mail to a@b.example, tokens=5 in all"),
+        ("http://host:5000/a?run=1 to sqlite:////srv/mlflow.db", ""),
+        ("mail to a@b.example, tokens=5 in all", ""),
     ],
 )
 def test_what_looks_like_a_credential(text: str, expected: str) -> None:
-    assert redacted(text, {}) == expected
+    """Nothing for a text that stays as it is."""
+    assert redacted(text, {}) == (expected or text)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +48,7 @@ def test_what_looks_like_a_credential(text: str, expected: str) -> None:
         {"MLFLOW_TRACKING_URI": f"http://user:{CANARY}@host:5000"},
         {"MLFLOW_TRACKING_URI": f"http://host:5000?api_token={ENCODED}"},
         {"MLFLOW_TRACKING_PASSWORD": CANARY},
-        {"HF_TOKEN": CANARY},
-        {"AWS_SECRET_ACCESS_KEY": CANARY},
-        {"PREFECT_API_AUTH_STRING": CANARY},
+        *({name: CANARY} for name in ("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "PREFECT_API_AUTH_STRING")),
     ],
     ids=lambda variables: next(iter(variables)),
 )

@@ -5,9 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,9 +67,18 @@ def test_items_are_read_a_few_ahead_of_the_answers() -> None:
     assert read == 200
 
 
+def refused_params(number: int) -> int:
+    os.environ["ADAPTBERT_WORKERS"] = "many"
+    return workers()
+
+
 def test_an_error_is_the_function_s_own() -> None:
+    """A user's error comes from another process as it is."""
     with pytest.raises(ValueError, match="not 20"):
         list(in_order(refuse, range(40), 2))
+    with pytest.raises(BadParams, match=r"\n  write e.g. 4, or 0 for none beside the stage's own$") as refused:
+        list(in_order(refused_params, range(40), 1))
+    assert (refused.value.exit_code, str(refused.value.place)) == (78, "ADAPTBERT_WORKERS")
 
 
 def test_a_killed_worker_is_reported_with_a_code_for_retries() -> None:
@@ -91,48 +99,51 @@ def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (batch_workers(0), batch_workers(2), workers()) == (3, 3, 4)
 
 
-@pytest.mark.parametrize("value", ["all", "-1", "2.5", " 3"])
-@pytest.mark.parametrize(
-    ("variable", "read"), [("ADAPTBERT_WORKERS", workers), ("ADAPTBERT_BATCH_WORKERS", partial(batch_workers, 0))]
-)
-def test_no_number_of_processes(
-    monkeypatch: pytest.MonkeyPatch, variable: str, read: Callable[[], int], value: str
-) -> None:
-    monkeypatch.setenv(variable, value)
-    with pytest.raises(BadParams, match=rf"AB-109 {variable}: expected a number of processes, found '{value}'\n"):
-        read()
+@pytest.mark.parametrize("value", ["all", "-1", " 3"])
+def test_no_number_of_processes(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("ADAPTBERT_WORKERS", value)
+    with pytest.raises(BadParams, match=rf"AB-109 ADAPTBERT_WORKERS: expected a number .*, found '{value}'\n"):
+        workers()
 
 
 PROGRAM = """
-import itertools, sys
+import itertools, signal, sys
 from adaptbert.runtime import signals
 from adaptbert.runtime.stage import _exit_code
 from adaptbert.runtime.worker_pool import in_order
 from tests.runtime.test_worker_pool import square
 
+def stop_there(frame, event, _):
+    if [frame.f_code.co_name, event] == sys.argv[1:] and "threading.py" in frame.f_code.co_filename:
+        sys.settrace(None)
+        signal.raise_signal(signal.SIGINT)
+    return stop_there
+
 def work():
     signals.raise_at_once()
-    for _, process in in_order(square, itertools.count(), 2):
+    for number, (_, process) in enumerate(in_order(square, itertools.count(), 2)):
         print(process, flush=True)
+        if number == 10 and sys.argv[1:]:
+            sys.settrace(stop_there)
 
 if __name__ == "__main__":
     sys.exit(_exit_code(work))
 """
 
 
+def begun(folder: Path, *place: str) -> "subprocess.Popen[str]":
+    """It prints who gives the answers; with a place, a signal comes there."""
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    pipe, command = subprocess.PIPE, [sys.executable, str(program), *place]
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 75), (signal.SIGINT, 75)])
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """Also when the signal comes to all, as from a terminal."""
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    process = subprocess.Popen(
-        [sys.executable, str(program)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = begun(tmp_path)
     assert process.stdout is not None
     seen: set[str] = set()
     while len(seen) < 2:  # on a busy machine one of them may begin late
@@ -144,35 +155,9 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: 
     assert "Traceback" not in printed
 
 
-INSIDE = """
-import itertools, signal, sys
-from adaptbert.runtime import signals
-from adaptbert.runtime.stage import _exit_code
-from adaptbert.runtime.worker_pool import in_order
-from tests.runtime.test_worker_pool import square
-
-def stop_there(frame, event, _):
-    if (frame.f_code.co_name, event) == ("{function}", "{event}") and "threading.py" in frame.f_code.co_filename:
-        sys.settrace(None)
-        signal.raise_signal(signal.SIGINT)
-    return stop_there
-
-def work():
-    signals.raise_at_once()
-    for number, _ in in_order(square, itertools.count(), 2):
-        if number == 100:
-            sys.settrace(stop_there)
-
-if __name__ == "__main__":
-    sys.exit(_exit_code(work))
-"""
-
-
 @pytest.mark.parametrize(("function", "event"), [("__enter__", "return"), ("__exit__", "call")])
 def test_a_signal_inside_the_executor_leaves_no_lock_taken(tmp_path: Path, function: str, event: str) -> None:
     """An exception at these places leaves one taken, for which the process would wait for ever."""
-    program = tmp_path / "program.py"
-    program.write_text(INSIDE.format(function=function, event=event))
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, str(program)], env=env, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (75, "stopped by SIGINT; the same command goes on from here\n")
+    process = begun(tmp_path, function, event)
+    _, printed = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (75, "stopped by SIGINT; the same command goes on from here\n")

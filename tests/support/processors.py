@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from adaptbert.model import precision
-from adaptbert.model.precision import Speeds
+from adaptbert.model import device
+from adaptbert.model.device import Speeds
 
 ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device decides by what it says of itself")
 FAST, SLOW = Speeds(2e11, 1e11), Speeds(3e10, 1e11)
@@ -12,4 +12,4 @@ FAST, SLOW = Speeds(2e11, 1e11), Speeds(3e10, 1e11)
 
 def processor(monkeypatch: pytest.MonkeyPatch, measurement: Speeds) -> None:
     """Replace the measurement."""
-    monkeypatch.setattr(precision, "speeds", lambda: measurement)
+    monkeypatch.setattr(device, "speeds", lambda: measurement)

@@ -16,7 +16,6 @@ from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertForPreTraini
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import attention, checkpoint
-from adaptbert.model import to_device as batch
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 from adaptbert.tasks import heads
@@ -29,7 +28,7 @@ from adaptbert.training.savepoints import Savepoints
 from tests.model.test_encoder import documents, model
 from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.short_runs import STEPS, Stop, flat_weights, masked_batches, masked_lm, model_of, until
-from tests.training.test_accelerator import CASES, OPTIONS
+from tests.training.test_accelerator import CASES
 
 pytestmark = pytest.mark.gpu
 LENGTHS = [7, 16, 3, 12, 1, 9]
@@ -50,7 +49,7 @@ def test_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> None:
     """Of the weights alone: the mean over many draws is the output without it."""
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(sum(LENGTHS), 3 * 4 * 16, generator=draw, device=CUDA).bfloat16()
-    rows = batch.to(pack(np.array(LENGTHS), 24), CUDA)
+    rows = pack(np.array(LENGTHS), 24).to(CUDA)
     made = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
     plain = made.attend(projected, 0.0).float()
     torch.manual_seed(1)
@@ -62,7 +61,7 @@ def test_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> None:
 
 
 def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
-    rows = batch.to(pack(np.array([len(text) for text in texts]), 24), CUDA)
+    rows = pack(np.array([len(text) for text in texts]), 24).to(CUDA)
     with torch.autocast("cuda", dtype, enabled=dtype != torch.float32):
         return encode(ours.bert, rows, Tokens(torch.as_tensor(np.concatenate(texts), device=CUDA)))
 
@@ -123,7 +122,7 @@ def test_no_step_waits_for_the_device(tmp_path: Path) -> None:
 def test_long_documents_have_the_same_gradients_again() -> None:
     """The kernel's backward pass adds up in any order unless it is asked; documents of one block hide that."""
     lengths = np.array([1000, 700, 300])
-    rows = batch.to(pack(lengths, 1000), CUDA)
+    rows = pack(lengths, 1000).to(CUDA)
     made = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(2000, 3 * 4 * 16, generator=draw, device=CUDA).bfloat16().requires_grad_()
@@ -141,10 +140,8 @@ def test_long_documents_have_the_same_gradients_again() -> None:
         torch.use_deterministic_algorithms(False)
 
 
-def fine_tuned(kind: str, target: str, option: str, precision: str) -> Tensor:
-    of_shape, of_run = OPTIONS[option]
-    described, options = tiny_tasks.described(kind, target), tiny_tasks.options(kind, **of_shape)
-    head = heads.head_of(described, options, of_run.get("weights"))
+def fine_tuned(kind: str, target: str, options: dict[str, Any], weights: list[float] | None, precision: str) -> Tensor:
+    head = heads.head_of(tiny_tasks.described(kind, target), tiny_tasks.options(kind, **options), weights)
     made = model_of(head)
     trained = head.extend(made)
     rows = tiny_tasks.labelled("domain", kind, 32, 1, target)
@@ -159,11 +156,11 @@ def fine_tuned(kind: str, target: str, option: str, precision: str) -> Tensor:
 
 
 @pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
-@pytest.mark.parametrize(("kind", "target", "option"), CASES, ids=str)
-def test_fine_tuning_repeats_its_bits(kind: str, target: str, option: str, precision: str) -> None:
-    first = fine_tuned(kind, target, option, precision)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fine_tuning_repeats_its_bits(case: tuple[Any, ...], precision: str) -> None:
+    first = fine_tuned(*case, precision)
     assert first.isfinite().all()
-    assert torch.equal(fine_tuned(kind, target, option, precision), first)
+    assert torch.equal(fine_tuned(*case, precision), first)
 
 
 def pretrained(folder: Path, objective: str, precision: str) -> Tensor:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 import torch
-from transformers import BertForMaskedLM
 
 from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL
@@ -20,7 +19,7 @@ from adaptbert.mlm.heldout_evaluation import HeldOut
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
-from adaptbert.training.arguments import Fitted, KeepBest, TrainingArguments
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
@@ -236,14 +235,6 @@ def test_no_savepoint_holds_a_weight_that_is_not_finite(
     assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["00000004", "00000005"]
 
 
-def test_a_held_out_loss_that_is_no_number(heldout: HeldOut) -> None:
-    model = BertForMaskedLM(tiny.config())
-    with torch.no_grad():
-        model.bert.embeddings.word_embeddings.weight[7] = float("nan")
-    with pytest.raises(Diverged, match="AB-158 heldout/domain: the loss is nan"):
-        heldout.measure(model, "32-true")
-
-
 # The best weights on dev
 
 SCORES = {2: 0.3, 4: 0.6, 6: 0.5, 8: 0.6, 10: 0.4, 12: 0.9}
@@ -254,11 +245,10 @@ def stopped(
 ) -> tuple[Fitted, dict[str, torch.Tensor]]:
     """Dev scores are given: the third measurement in a row that is not better is the fifth."""
     made, stream = short_runs.made(**options)
-    rule = None if patience is None else KeepBest("dev/score", patience)
+    kept = {} if patience is None else {"keep_best": "dev/score", "patience": patience}
     measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
-    source = until(stream, stop_at)
-    how = replace(short_runs.plan(12), keep_best=rule)
-    return fit(made, source, how, tiny.no_record(), measure_at, Savepoints(folder)), weights(made)
+    how = replace(short_runs.plan(12), **kept)
+    return fit(made, until(stream, stop_at), how, tiny.no_record(), measure_at, Savepoints(folder)), weights(made)
 
 
 def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path: Path) -> None:

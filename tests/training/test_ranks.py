@@ -132,7 +132,7 @@ def test_no_number_of_devices(monkeypatch: pytest.MonkeyPatch, devices: str, mes
 
 
 def test_pickled_batches_are_small(tmp_path: Path) -> None:
-    """A corpus goes to another process by its name, not by its tokens; what arrives reads the same."""
+    """A corpus goes to another process by its name, not by its tokens."""
     large = tiny.corpus(tmp_path / "large", "domain", 3000)
     mixed = large.mixed_with(tiny.corpus(tmp_path / "other", "general", 300), 0.1, 0)
     batch = masked_batches(mixed, 150)
@@ -140,10 +140,6 @@ def test_pickled_batches_are_small(tmp_path: Path) -> None:
     text = pickle.dumps(batch)
     assert len(text) < 32 * len(mixed.lengths) + 20_000, "some numbers a document, and no token"
     assert len(text) < mixed.tokens * 3
-    for k in (0, 7, 2000):
-        here, there = batch(k), pickle.loads(text)(k)  # noqa: S301 - our own, from above
-        assert torch.equal(here.ids, there.ids)
-        assert torch.equal(here.chosen, there.chosen)
 
 
 def fail(rank: int, world: int, store: str) -> None:
@@ -179,6 +175,9 @@ def test_the_mean_of_gradients_on_a_cpu() -> None:
     for actual, each in zip(own, expected, strict=True):
         assert torch.equal(actual, each)
     assert own[2].stride() == tensors(0)[2].stride(), "in place"
+    with mock.patch("torch.distributed.all_reduce") as reduced:  # a device has an operation for it
+        Ranks(0, 3).mean([tensor.to("meta") for tensor in own])
+    assert reduced.call_args.args[1] == torch.distributed.ReduceOp.AVG
 
 
 # Several processes
@@ -200,14 +199,9 @@ here = Path({str(tmp_path)!r})
 """
     file = tmp_path / "script.py"
     file.write_text(head + body)
-    return subprocess.Popen(
-        [sys.executable, str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), ranks.VARIABLE: "2"},
-    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), ranks.VARIABLE: "2"}
+    pipe, command = subprocess.PIPE, [sys.executable, str(file)]
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True, env=environment)
 
 
 @pytest.mark.usefixtures("save_every_step")

@@ -1,4 +1,6 @@
-"""The type of the matrix products: the one in params.yaml, or with `auto` the one that is fast on the device.
+"""The device of a process: the type of matrix products there, evaluation there, and what is moved there and back.
+
+The type is the one in params.yaml, or with `auto` the one that is fast:
 
 cuda    bfloat16 where the device has instructions for it, else float32
 cpu     the faster of both in one product of a training step, measured: docs/decisions/0015 says why no flag decides
@@ -9,9 +11,17 @@ number of threads that train changes the answer.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 BF16, FLOAT32 = "bf16-mixed", "32-true"
 
@@ -105,3 +115,86 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.thread_time()
     work()
     return time.thread_time() - began
+
+
+# ---- evaluation
+
+
+def fastest_device() -> "torch.device":
+    """The first CUDA device, or the processor."""
+    import torch
+
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@contextmanager
+def evaluating(model: Any, precision: str) -> Iterator[None]:
+    """No dropout and no gradients, matrix products in `precision`; afterwards the model is as and where it was before.
+
+    Outside of training a model is on the processor, as Lightning leaves it there.
+    """
+    import torch
+
+    was_training, home = model.training, model.device
+    model.eval()
+    if home.type == "cpu":
+        model.to(fastest_device())
+    try:
+        with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=precision == BF16):
+            yield
+    finally:
+        model.train(was_training)
+        model.to(home)
+
+
+# ---- there and back
+
+
+class Movable:
+    """A dataclass of tensors, arrays and others of its kind, as Lightning moves it; arrays become tensors."""
+
+    def to(self, device: "torch.device") -> Self:
+        """The same on a device; from pinned memory the copy is asynchronous."""
+        return self.each(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pin_memory(self) -> Self:
+        """The same in memory that a CUDA device reads by itself."""
+        return self.each(lambda tensor: tensor.pin_memory())
+
+    def each(self, change: "Callable[[Tensor], Tensor]") -> Self:
+        """The same of changed tensors."""
+        import torch
+
+        def changed(value: Any) -> Any:
+            if isinstance(value, (torch.Tensor, np.ndarray)):
+                return change(torch.as_tensor(value))
+            return value.each(change) if isinstance(value, Movable) else value
+
+        values = {field.name: changed(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **values)  # type: ignore[type-var]
+
+
+class HostCopy:
+    """Copies of tensors on their way to the processor; the device goes on with its work.
+
+    It copies in its turn, so that the copies have the values of now, whatever changes the tensors later.
+
+    Args:
+        tensors: of one device.
+    """
+
+    def __init__(self, tensors: "Sequence[Tensor]") -> None:
+        import torch
+
+        # From a CUDA device into pinned memory, or the copy would wait.
+        self._copies = [tensor.detach().to("cpu", non_blocking=True, copy=True) for tensor in tensors]
+        device = tensors[0].device
+        self._done = None if device.type == "cpu" else torch.Event(device)
+        if self._done is not None:
+            self._done.record()
+
+    def tensors(self) -> "list[Tensor]":
+        """The copies; waits until the device has come so far."""
+        if self._done is not None:
+            self._done.synchronize()
+        return self._copies

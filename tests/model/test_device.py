@@ -1,4 +1,4 @@
-"""`precision: auto`: a measurement decides, a run keeps what it began with, and the choice is reported.
+"""`precision: auto`: a measurement decides, a run keeps what it began with, and the choice is reported; evaluation.
 
 oneDNN can be held to the instructions of an older processor by its environment: those of this one then lie idle, which
 is how a processor without bfloat16 is tried here.
@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import BertModel
 
 from adaptbert.core.files import read_json
 from adaptbert.mlm import step
-from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, named_precision, speeds
+from adaptbert.model import device
+from adaptbert.model.device import BF16, FLOAT32, Speeds, best, evaluating, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.training.resume import Work
 from tests.support import tiny
@@ -47,7 +49,7 @@ def test_instructions_for_bf16_are_detected() -> None:
 @pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
 def test_missing_instructions_for_bf16_are_detected(instructions: str) -> None:
     """In a new process, as the library reads the variable once."""
-    code = "import json; from adaptbert.model.precision import best; print(json.dumps(best()))"
+    code = "import json; from adaptbert.model.device import best; print(json.dumps(best()))"
     env = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     name, reason = json.loads(done.stdout)
@@ -113,20 +115,6 @@ def test_the_printed_line(
 
 
 @ON_CPU
-@pytest.mark.slow
-def test_all_ranks_train_in_what_the_first_has_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are processes of their own, for which the processor is what it is."""
-    monkeypatch.setenv("ADAPTBERT_DEVICES", "2")
-    projects = {name: Steps(tmp_path / name) for name in ("auto", BF16, FLOAT32)}
-    for measurement, name in ((FAST, BF16), (SLOW, FLOAT32)):
-        processor(monkeypatch, measurement)
-        for value in ("auto", name):
-            projects[value].pretrain(precision=value, micro_batch_tokens=64)
-        assert projects["auto"].outputs() == projects[name].outputs()
-    assert projects[BF16].outputs() != projects[FLOAT32].outputs()
-
-
-@ON_CPU
 def test_a_cell_is_the_one_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And `predict` answers as it was evaluated, or in another precision where that is said."""
     processor(monkeypatch, SLOW)
@@ -173,3 +161,48 @@ def test_an_unfinished_run_keeps_its_precision(
     assert f"precision auto: {name}, in which this run was begun\n" in printed
     assert "left alone" not in printed
     assert interrupted.outputs() == undisturbed.outputs()
+
+
+# ---- evaluation: no dropout and no gradient, on the fastest device; afterwards as and where it was
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_mode_is_as_before(training: bool) -> None:
+    model = BertModel(tiny.config()).train(training)
+    with evaluating(model, "bf16-mixed"):
+        assert not model.training
+        assert not torch.is_grad_enabled()
+        assert torch.is_autocast_enabled("cpu")
+    assert model.training is training
+    assert torch.is_grad_enabled()
+
+
+class Placed(torch.nn.Linear):
+    """Says where it is, and keeps the places that it was moved to."""
+
+    def __init__(self, home: str) -> None:
+        super().__init__(1, 1)
+        self.device, self.moves = torch.device(home), list[str]()
+
+    def to(self, *args: Any, **kwargs: Any) -> "Placed":
+        self.device = torch.device(args[0])
+        self.moves.append(self.device.type)
+        return self
+
+
+@pytest.mark.parametrize(("home", "fastest", "moves"), [("cpu", "mps", ["mps", "cpu"]), ("mps", "cpu", ["mps"])])
+def test_outside_of_training_it_is_moved_there_and_back(
+    home: str, fastest: str, moves: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In training it stays: the optimizer has its weights; of several devices it may be on another than the first."""
+    monkeypatch.setattr(device, "fastest_device", lambda: torch.device(fastest))
+    model = Placed(home)
+
+    def failing() -> None:
+        with evaluating(model, "32-true"):
+            assert model.device.type == "mps"
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        failing()
+    assert model.moves == moves
