@@ -24,7 +24,10 @@ print(*sys.modules)
 """
 BEFORE_WORK = 720
 """Modules with which a stage has checked params.yaml, those of all other stages' sections among them."""
-LATER = {"torch", "transformers", "pytorch_lightning", "mlflow", "pandas", "pyarrow", "joblib", "sklearn", "scipy"}
+LATER = {"torch", "transformers", "pytorch_lightning", "mlflow", "pandas", "pyarrow", "joblib", "sklearn"} | {
+    f"scipy.{part}" for part in ("special", "stats", "optimize", "sparse")
+}
+"""`import scipy` alone is cheap, and loads none of its parts."""
 
 TRACKED, WITH_TORCH, WITH_LIGHTNING = 3_000, 5_200, 6_200
 WHOLE = {
