@@ -34,7 +34,7 @@ from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import ranks
 from adaptbert.training.arguments import TrainingArguments
-from adaptbert.training.document_stream import optimizer_steps
+from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 from adaptbert.training.resume import Work
 
@@ -269,6 +269,14 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
         random_head=metrics.random_head,
     )
     return Trained(model, metrics, provenance, counts)
+
+
+def optimizer_steps(config: MlmStep, corpus_tokens: int) -> int:
+    """Optimizer steps of a budget, for a corpus of so many tokens a pass."""
+    if config.steps is not None:
+        return config.steps
+    tokens = config.tokens if config.tokens is not None else (config.passes or 0) * corpus_tokens
+    return steps_of(tokens, config.global_batch_tokens)
 
 
 def is_random(model: Any, drawn: Iterable[str], measured: Measures, vocabulary: int) -> bool:

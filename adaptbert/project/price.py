@@ -26,7 +26,7 @@ from adaptbert.core.files import make_folder
 from adaptbert.data.task_description import FILE
 from adaptbert.errors import BadData
 from adaptbert.mlm.masked_lm import MaskedBatches
-from adaptbert.mlm.step import Step, train
+from adaptbert.mlm.step import Step, optimizer_steps, train
 from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.device import chosen as precision_of
@@ -38,7 +38,6 @@ from adaptbert.tasks.seed_run import SeedRun, TaskRun, flop_of, train_seed
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import ranks
-from adaptbert.training.document_stream import optimizer_steps
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 

@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.config.schema.mlm import MlmStep
 from adaptbert.core.seeds import seed_of
-
-
-def optimizer_steps(config: MlmStep, corpus_tokens: int) -> int:
-    """Optimizer steps of a budget, for a corpus of so many tokens a pass."""
-    if config.steps is not None:
-        return config.steps
-    tokens = config.tokens if config.tokens is not None else (config.passes or 0) * corpus_tokens
-    return steps_of(tokens, config.global_batch_tokens)
 
 
 def steps_of(amount: float, batch: int) -> int:

@@ -65,6 +65,8 @@ EDITS = {
     "adaptbert/project/presets.py": set(),
     "adaptbert/config/recipe.py": set(),
     "adaptbert/prediction/predictor.py": set(),
+    "adaptbert/config/schema/finetuning.py": {"finetune"},
+    "adaptbert/config/schema/mlm.py": {"measure", *MLM},
     "adaptbert/core/files.py": set(stages()),
     "adaptbert/statistics/spread.py": {"compare"},
     "adaptbert/report/page.css": {"compare"},

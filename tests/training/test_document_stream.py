@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.training.document_stream import DocumentStream, optimizer_steps
+from adaptbert.mlm.step import optimizer_steps
+from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny_params
 
 lengths_of = st.lists(st.integers(2, 40), min_size=1, max_size=60).map(lambda lengths: np.array(lengths, np.int64))

@@ -6,15 +6,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import Contradiction, FromWeights, Section, Seed
+from adaptbert.config.schema.section import Contradiction, Decoder, FromWeights, LongText, Positions, Section, Seed
 from adaptbert.config.schema.training import Fraction, Rate, Training
 
 Count = Annotated[int, Field(gt=0, le=bounds.ROWS)]
 Size = Annotated[int, Field(gt=0, le=bounds.BATCH_EXAMPLES)]
 Epochs = Annotated[float, Field(gt=0, le=bounds.EPOCHS)]
-Positions = Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
-LongText = Literal["head", "head_tail", "windows"]
-Decoder = Literal["softmax", "crf"]
 ClassWeights = Literal["balanced"] | dict[str, Annotated[float, Field(gt=0)]]
 
 

@@ -3,11 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 
 from adaptbert.codes import Code
+from adaptbert.config.schema import bounds
 from adaptbert.errors import BadParams, Place, shortened
 
 CHANGE = "change one of them"
@@ -105,3 +106,7 @@ def _checked(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(_checked)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
+Positions = Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
+LongText = Literal["head", "head_tail", "windows"]
+Decoder = Literal["softmax", "crf"]
+"""These are options of fine-tuning, and of a task in the card of a checkpoint."""

@@ -7,12 +7,14 @@ common. Beside this table each has a head (adaptbert.tasks.heads) and scores (ad
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import model_validator
 
-from adaptbert.config.schema.finetuning import Decoder, Finetune, LongText, Positions
-from adaptbert.config.schema.section import Contradiction, Section
+from adaptbert.config.schema.section import Contradiction, Decoder, LongText, Positions, Section
+
+if TYPE_CHECKING:  # every stage knows the types of tasks, but only one depends on the options of fine-tuning
+    from adaptbert.config.schema.finetuning import Finetune
 
 TaskName = Literal[
     "text-classification",
@@ -54,7 +56,7 @@ class TextOptions(Section):
         return self
 
     @classmethod
-    def of(cls, values: Finetune) -> "TextOptions":
+    def of(cls, values: "Finetune") -> "TextOptions":
         stride = _stride(values, values.max_length - 2, TWO_LESS) if values.long_text == "windows" else None
         return cls(long_text=values.long_text, stride=stride)
 
@@ -65,7 +67,7 @@ class PairOptions(Section):
     long_text: Literal["head", "head_tail"]
 
     @classmethod
-    def of(cls, values: Finetune) -> "PairOptions":
+    def of(cls, values: "Finetune") -> "PairOptions":
         if values.long_text == "windows":
             raise Contradiction("long_text 'windows' and a pair of texts", "write head or head_tail", key="long_text")
         return cls(long_text=values.long_text)
@@ -79,7 +81,7 @@ class AnswerOptions(Section):
     max_answer: Positions
 
     @classmethod
-    def of(cls, values: Finetune) -> "AnswerOptions":
+    def of(cls, values: "Finetune") -> "AnswerOptions":
         length = values.max_length
         question, answer = values.max_question or length // 4, values.max_answer or length // 4
         room = length - 3 - question
@@ -98,7 +100,7 @@ class TokenOptions(Section):
     decoder: Decoder | None = None
 
     @classmethod
-    def of(cls, values: Finetune) -> "TokenOptions":
+    def of(cls, values: "Finetune") -> "TokenOptions":
         return cls(stride=_stride(values, values.max_length - 2, TWO_LESS), decoder=values.decoder)
 
 
@@ -108,7 +110,7 @@ TaskOptions = TextOptions | PairOptions | AnswerOptions | TokenOptions
 TWO_LESS = "two less"
 
 
-def _stride(values: Finetune, room: int, held: str) -> int:
+def _stride(values: "Finetune", room: int, held: str) -> int:
     """Half of the room of a window where it is left out.
 
     Args:
@@ -268,7 +270,7 @@ class TaskSpec:
     def output(self) -> TargetSpec:
         return TARGETS[self.target]
 
-    def options(self, values: Finetune) -> TaskOptions:
+    def options(self, values: "Finetune") -> TaskOptions:
         """Of this type.
 
         Raises:
@@ -276,7 +278,7 @@ class TaskSpec:
         """
         return self.rows.options.of(values)
 
-    def check(self, values: Finetune) -> None:
+    def check(self, values: "Finetune") -> None:
         """Refuse options that such a task does not have.
 
         Raises:
