@@ -37,7 +37,8 @@ STRENGTHS = (1.0, 10.0, 100.0)
 MOST_CHARACTERS, MOST_WORDS = 10_000_000, 100_000
 """Limits of what a linear model is fitted on, for texts and for tagged words: about a minute for all strengths."""
 FEW_SPACES = 0.08
-WEIGHTS = "bert.embeddings.word_embeddings.weight"
+WEIGHTS = "embeddings.word_embeddings.weight"
+"""Of the encoder, in every family."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,8 @@ class Embeddings:
         from tokenizers import Tokenizer
 
         with safe_open(folder / "model.safetensors", "numpy") as weights:
-            self._vectors: NDArray[np.float32] = weights.get_tensor(WEIGHTS)
+            (name,) = (each for each in weights.keys() if each.endswith(WEIGHTS))  # noqa: SIM118, it is no mapping
+            self._vectors: NDArray[np.float32] = weights.get_tensor(name)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.encode_special_tokens = True  # `[MASK]` in a text is text
         self._tokenizer.no_truncation()

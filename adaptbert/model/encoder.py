@@ -51,7 +51,7 @@ def encode(encoder: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = Non
     attention = Attention(rows, device, heads, width // heads, dtype)
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
-        if first := family_of(encoder.config).first_position:
+        if first := family_of(encoder.config).first_position(encoder.config):
             positions = positions + first
         segments = None if tokens.segments is None else attention.to_layout(tokens.segments)
         hidden = _embed(encoder.embeddings, attention.to_layout(tokens.ids), attention.to_layout(positions), segments)
@@ -66,6 +66,7 @@ def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | N
     vectors = functional.embedding(ids, embeddings.word_embeddings.weight)
     vectors = vectors + functional.embedding(positions, embeddings.position_embeddings.weight)
     kinds = embeddings.token_type_embeddings.weight
+    segments = segments if len(kinds) > 1 else None  # a family without segments
     vectors = vectors + (kinds[0] if segments is None else functional.embedding(segments, kinds))
     return dropout(embeddings.LayerNorm(vectors), rate_of(embeddings.dropout))
 

@@ -258,12 +258,13 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     dtypes = [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()]
     dtype = reduce(torch.promote_types, dtypes or [torch.float32])  # none: all is missing, which is said below
     with quiet(), checkpoint.readable():
-        model, info = family.hugging_face("pretraining").from_pretrained(
+        model, info = family.hugging_face(family.pretraining_head).from_pretrained(
             None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
         )
     lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
     of_heads = tuple(family.pretrained.values())
-    strays = [key for key, *_ in info["mismatched_keys"]] + [name for name in unused if name.startswith(family.prefix)]
+    strays = [key for key, *_ in info["mismatched_keys"]]
+    strays += [name for name in unused if name.startswith(family.prefix) and not name.startswith(family.heads)]
     refuse_strays([*strays, *(name for name in lacking if not name.startswith(of_heads))], file.parent)
     if config.tie_word_embeddings:
         lacking |= decoder

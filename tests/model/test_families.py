@@ -1,6 +1,7 @@
 """What a family says is enough: with RoBERTa as one more entry the encoder gives what its stock model gives."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,16 @@ import torch
 from torch.nn.functional import gelu
 from transformers import RobertaConfig, RobertaForMaskedLM, RobertaForSequenceClassification
 
+from adaptbert.comparison.baselines import Embeddings
+from adaptbert.errors import BadParams
 from adaptbert.mlm.masked_lm import token_scores
+from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Family, depths
 from adaptbert.model.families.registry import FAMILIES, family_of
 from adaptbert.model.packing import pack
+from adaptbert.project.importing import import_checkpoint
 from tests.support import tiny
 
 
@@ -31,7 +36,7 @@ ROBERTA = Family(
     decoder="lm_head.decoder.",
     heads=("lm_head.", "classifier.", "pooler.", "qa_outputs."),
     buffers=("embeddings.position_ids",),
-    first_position=2,
+    first_position=lambda config: config.pad_token_id + 1,
     sentence_vectors=lambda model, hidden: torch.tanh(model.classifier.dense(hidden)),
     last_layer=lambda model: model.classifier.out_proj,
     token_head=lambda model: (partial(transformed, model.lm_head), model.lm_head.decoder),
@@ -39,18 +44,21 @@ ROBERTA = Family(
 )
 
 
-def test_roberta_would_be_one_more_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("pad", [0, 1])
+def test_roberta_would_be_one_more_entry(pad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its positions begin behind that of the padding, and it has no segments."""
     monkeypatch.setitem(FAMILIES, ROBERTA.name, ROBERTA)
     torch.manual_seed(0)
     config = RobertaConfig(
         vocab_size=60, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=18, type_vocab_size=1, initializer_range=0.15,
+        max_position_embeddings=18, type_vocab_size=1, initializer_range=0.15, pad_token_id=pad,
     )  # fmt: skip
     model, family = RobertaForSequenceClassification(config).eval(), family_of(config)
     assert isinstance(model, family.hugging_face("sequence"))
     lengths = [7, 16, 3, family.longest(config)]
     ids = torch.as_tensor(np.random.default_rng(1).integers(5, 60, sum(lengths)))
-    hidden = encode(model.base_model, pack(np.array(lengths), 24), Tokens(ids))
+    segments = (torch.arange(sum(lengths)) % 7 > 3).long()
+    hidden = encode(model.base_model, pack(np.array(lengths), 24), Tokens(ids, segments))
     texts = [text[None] for text in ids.split(lengths)]
     torch.testing.assert_close(
         hidden, torch.cat([model.roberta(text).last_hidden_state[0] for text in texts]), atol=2e-6, rtol=0
@@ -63,6 +71,22 @@ def test_roberta_would_be_one_more_entry(monkeypatch: pytest.MonkeyPatch) -> Non
     expected = torch.cat([masked(text).logits[0] for text in texts])
     torch.testing.assert_close(token_scores(masked, encoded), expected, atol=2e-6, rtol=0)
     assert set(depths(name for name, _ in model.named_parameters()).values()) == {0, 1, 2, 3}
+
+
+def test_a_checkpoint_of_another_family_is_brought_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the baselines as well; what it has no head for is the user's error."""
+    monkeypatch.setitem(FAMILIES, ROBERTA.name, ROBERTA)
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").touch()
+    config = {**tiny.config().to_dict(), "model_type": "roberta", "type_vocab_size": 1}
+    RobertaForMaskedLM(RobertaConfig.from_dict(config)).save_pretrained("source")
+    tiny.tokenizer().save(Path("source"))
+    assert "with masked-LM head" in import_checkpoint("source", None, "other")
+    checkpoint = Checkpoint.load("models/init/other")
+    assert checkpoint.model_and_drawn("masked_lm", 0)[1] == frozenset()
+    assert Embeddings(Path(checkpoint.source)).mean(["The shape"]).any()
+    with pytest.raises(BadParams, match="roberta has no head for pairs"):
+        checkpoint.model("pretraining", 0)
 
 
 @pytest.mark.parametrize("head", BERT.classes)

@@ -213,8 +213,8 @@ REFUSED: list[tuple[Act, str]] = [
     (config(hidden_size="32"), "AB-124 source/config.json: hidden_size: "),
     (config(hidden_act="gelo"), "AB-124 source: config.json cannot be used: KeyError: "),
     (lambda: Path(CONFIG).write_text("{"), "AB-124 source/config.json: not a JSON object\n"),
-    (config(model_type="roberta"), f"AB-132 source/config.json: a model of the kind roberta, {OTHER}"),
-    (config(model_type=None, architectures=["RobertaForMaskedLM"]), f"AB-132 {CONFIG}: a model of the kind Rob"),
+    (config(model_type="electra"), f"AB-132 source/config.json: a model of the kind electra, {OTHER}"),
+    (config(model_type=None, architectures=["ElectraForMaskedLM"]), f"AB-132 {CONFIG}: a model of the kind Ele"),
     # files that are missing, or something else
     (gone(CONFIG), "AB-128 source: no config.json: not a Hugging Face folder\n  there are pytorch_model.bin, vocab.t"),
     (gone(VOCABULARY), "AB-128 source: no tokenizer: neither tokenizer.json nor vocab.txt\n  there are config.json"),
@@ -335,12 +335,12 @@ def test_a_model_of_the_hub(source: Path) -> None:
         (source / index).unlink()
     save({"weights": public.Runs()})
     in_cache("code", source)
-    (source / "config.json").write_text(json.dumps({"model_type": "roberta"}))
-    in_cache("roberta", source)
+    (source / "config.json").write_text(json.dumps({"model_type": "electra"}))
+    in_cache("electra", source)
     for arguments, words in {
         ("typo",): "AB-128 acme/typo: cannot be loaded from the hub: ",
         ("tiny-bert", "--revision", "v2"): "AB-128 acme/tiny-bert: ",
-        ("roberta",): "AB-132 acme/roberta/config.json: a model of the kind roberta, ",
+        ("electra",): "AB-132 acme/electra/config.json: a model of the kind electra, ",
         ("no-weights",): "AB-124 acme/no-weights: no weights of torch: neither ",
         ("code",): "AB-119 acme/code/pytorch_model.bin: the pickle holds more than tensors",
     }.items():

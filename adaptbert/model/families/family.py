@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from adaptbert.codes import Code
+from adaptbert.errors import BadParams
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -31,7 +34,7 @@ class Family:
         decoder: prefix of the weights that turn hidden states into scores of tokens; they may be the embeddings.
         heads: prefixes of all weights above the encoder, in a model with a head and without one.
         buffers: what old checkpoints hold inside the encoder besides weights.
-        first_position: the embedding of the first position of a text; those before it are not used.
+        first_position: of a config, the embedding of the first position of a text; those before it are not used.
         sentence_vectors: a model with the head `sequence` and the hidden states of [CLS], (texts, hidden), to the input
             of its last layer, (texts, hidden).
         last_layer: of a model with the head `sequence`, which is linear.
@@ -48,22 +51,34 @@ class Family:
     decoder: str
     heads: tuple[str, ...]
     buffers: tuple[str, ...]
-    first_position: int
+    first_position: Callable[[Any], int]
     sentence_vectors: "Callable[[Any, Tensor], Tensor]"
     last_layer: Callable[[Any], Any]
     token_head: Callable[[Any], tuple[Any, Any]]
     pair_scores: "Callable[[Any, Tensor], Tensor]"
 
     def hugging_face(self, head: Head) -> Any:
-        """The class of transformers with this head."""
+        """The class of transformers with this head.
+
+        Raises:
+            BadParams: the family has none for pairs of sentences.
+        """
         import transformers
 
+        if head not in self.classes:
+            problem, remedy = f"a model of the kind {self.name} has no head for pairs of sentences", "write none"
+            raise BadParams(Code.CONTRADICTION, "sentence_objective", problem, remedy)
         return getattr(transformers, self.classes[head])
+
+    @property
+    def pretraining_head(self) -> Head:
+        """What keeps most of what pre-training leaves."""
+        return "pretraining" if "pretraining" in self.classes else "masked_lm"
 
     def longest(self, config: Any) -> int:
         """The most tokens of a text."""
         positions: int = config.max_position_embeddings
-        return positions - self.first_position
+        return positions - self.first_position(config)
 
 
 def depths(names: Iterable[str]) -> dict[str, int]:
