@@ -177,7 +177,7 @@ def steps_of(tables: Plan, folder: str) -> list[str]:
     if stage in ("scratch", "pretrain"):
         return [stage]
     entry = getattr(tables, stage)[key]
-    return [*trained_on(tables, entry.checkpoint), entry.corpus or entry.task]
+    return [*steps_of(tables, entry.checkpoint), entry.corpus or entry.task]
 
 
 @settings(max_examples=100)
