@@ -67,7 +67,7 @@ def test_a_hidden_character_separates_no_words_in_training_and_prediction(text: 
     reader.check(["text"], "f", str)
     request = reader.read({"text": text}, 1, "f:1")
     assert request.values["tokens"] == tokens
-    assert text[request.places[1][0] :].startswith("co")
+    assert text[request.values["places"][1][0] :].startswith("co")
 
 
 @pytest.mark.parametrize(
