@@ -15,7 +15,7 @@ from adaptbert.statistics.study import ArmRuns, Study, resampled_weights
 
 ARMS = ("scratch", "general", "general_long", "domain", "task", "domain_task")
 ONCE = ("scratch", "general")
-"""Arms whose rung is made once."""
+"""Arms whose checkpoint is made once."""
 QUESTIONS = {
     "pretrain": ("general", "scratch"),
     "more_training": ("general_long", "general"),

@@ -27,7 +27,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
     """Read the results of every planned arm and checkpoint, and compare the arms of each task within each base."""
     checkpoints, min_gain = read_checkpoints(plan, outputs.metrics), params.min_gain / 100
     several = len(plan.pretrain) > 1
-    climbs = {entry.arm: checkpoints[entry.checkpoint].climb for entry in plan.finetune.values()}
+    by_arm = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in plan.finetune.values()}
     rows: dict[str, ResampledRows] = {}
     results: dict[tuple[str, str], TaskResults] = {}
     tasks = []
@@ -36,7 +36,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
             rows[task] = ResampledRows(outputs.data / task, mapped)
         own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
-        tasks.append(_task(f"{task}/{base}" if several else task, own, climbs, checkpoints, outputs, params))
+        tasks.append(_task(f"{task}/{base}" if several else task, own, by_arm, checkpoints, outputs, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
     tasks = judged(tasks, results, min_gain, params.confidence, one_more)
     sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
@@ -84,9 +84,9 @@ def _task(
         for each, own in baselines.items()
         if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
     }
-    climbs = {arm: every[arm] for arm in results.arms}
+    by_arm = {arm: every[arm] for arm in results.arms}
     variants = {arm.name for arm in arms if arm.has_own_values}
-    compared, named = without_variants(climbs, variants), named_pairs(climbs, params.questions)
+    compared, named = without_variants(by_arm, variants), named_pairs(by_arm, params.questions)
     return Task(
         name=name,
         task=results.task,
@@ -102,11 +102,11 @@ def _task(
         baselines={each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
         beside_baselines=beside,
         baseline_rows=next(iter(baselines.values())).rows,
-        steps=steps_of([*pairs(compared), *named], climbs, arms, study, params.primary),
+        steps=steps_of([*pairs(compared), *named], by_arm, arms, study, params.primary),
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
-        scattered=[arm for arm in climbs if arm in study.scattered],
-        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, every),
+        scattered=[arm for arm in by_arm if arm in study.scattered],
+        advice=advice_of(compared, {role(by_arm[arm]) for arm in variants}, named, every),
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adaptbert.comparison.records import Checkpoint, Cost, Masks, Replicate
 from adaptbert.config.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, RANDOM, SCRATCH, TASK_TRANSFER, Plan
-from adaptbert.config.schema.bases import Climb
+from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
 
 Bits = dict[str, float]
@@ -23,25 +23,25 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
         measured = _metrics(metrics / PRETRAIN / f"{base}.json")
         random = _random(scratch, measured, _on_all_text(metrics, f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
         public = measured.init if measured is not None and measured.init != f"{SCRATCH}/{base}" else None
-        found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, Climb(is_random=True), [random])
+        found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, TrainedOn(is_random=True), [random])
         replicate = _trained(pretrain, 0, measured, _on_all_text(metrics, base), random)
         found[f"{PRETRAIN}/{base}"] = Checkpoint(
-            pretrain, PRETRAIN, base, None, public or scratch, Climb(), [replicate], public is not None
+            pretrain, PRETRAIN, base, None, public or scratch, TrainedOn(), [replicate], public is not None
         )
     for step, entries in ((DOMAIN_TRANSFER, plan.domain_transfer), (TASK_TRANSFER, plan.task_transfer)):
         for key, entry in entries.items():
             begun = found[entry.checkpoint]
             is_of_task = step == TASK_TRANSFER
-            corpora = begun.climb.corpora if is_of_task else (*begun.climb.corpora, entry.corpus)
-            climb = replace(begun.climb, corpora=corpora, with_task_text=is_of_task)
-            parts = [*([entry.task] if is_of_task else []), *([RANDOM] if climb.is_random else []), *corpora]
+            corpora = begun.trained_on.corpora if is_of_task else (*begun.trained_on.corpora, entry.corpus)
+            trained_on = replace(begun.trained_on, corpora=corpora, with_task_text=is_of_task)
+            parts = [*([entry.task] if is_of_task else []), *([RANDOM] if trained_on.is_random else []), *corpora]
             path = f"{step}/{'-'.join(parts)}"
             name = f"{path}-{entry.base}" if several_bases else path
             own = f"{name}-{entry.replicate}" if several else name
             measured = _metrics(metrics / step / f"{key}.json")
             replicate = _trained(own, entry.replicate, measured, _on_all_text(metrics, key), begun.replicates[0])
             found[f"{step}/{key}"] = Checkpoint(
-                name, path, entry.base, entry.task or None, begun.name, climb, [replicate]
+                name, path, entry.base, entry.task or None, begun.name, trained_on, [replicate]
             )
     return found
 
@@ -65,10 +65,10 @@ def published(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
     trained = {
         each.base
         for each in checkpoints.values()
-        if each.climb == Climb() and (cost := each.first.cost) and cost.tokens
+        if each.trained_on == TrainedOn() and (cost := each.first.cost) and cost.tokens
     }
     bases = began_from(checkpoints).keys() - trained
-    return {each.name for each in checkpoints.values() if each.base in bases and not each.climb.is_random}
+    return {each.name for each in checkpoints.values() if each.base in bases and not each.trained_on.is_random}
 
 
 def _random(name: str, measured: StepMetrics | None, on_all_text: Bits, folder: str) -> Replicate:

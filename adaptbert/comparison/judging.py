@@ -19,7 +19,7 @@ from adaptbert.comparison.records import (
     Step,
     Task,
 )
-from adaptbert.config.schema.bases import Climb
+from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
 from adaptbert.statistics.study import Study
@@ -34,7 +34,7 @@ Results = Mapping[tuple[str, str], TaskResults]
 
 def steps_of(
     pairs: Iterable[Pair],
-    climbs: Mapping[str, Climb],
+    by_arm: Mapping[str, TrainedOn],
     arms: Iterable[Arm],
     study: Study,
     primary: Collection[str],
@@ -42,7 +42,7 @@ def steps_of(
     """The questions of one task with their differences; verdicts need all tasks.
 
     Args:
-        climbs: arm -> what its checkpoint was trained on.
+        by_arm: arm -> what its checkpoint was trained on.
         primary: a question counts for the arm that is called by its role (`domain_text`: the arm `domain`); where there
             is none, for all arms that it is about. `domain_text/news` is the one of the arm `news`.
     """
@@ -53,7 +53,7 @@ def steps_of(
         difference = study.difference(pair.arm, pair.other)
         replicates = None
         if arm.checkpoint != other.checkpoint:
-            of_weights = climbs[pair.arm].is_random != climbs[pair.other].is_random
+            of_weights = by_arm[pair.arm].is_random != by_arm[pair.other].is_random
             replicates = 1 if of_weights or difference is None else max(1, difference.replicates)
         steps.append(
             Step(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adaptbert.config.schema.bases import ARMS, DOMAIN, GENERAL, Arm, Climb
+from adaptbert.config.schema.bases import ARMS, DOMAIN, GENERAL, Arm, TrainedOn
 
 
 def _written(steps: Mapping[str, str]) -> str:
@@ -13,7 +13,7 @@ def _written(steps: Mapping[str, str]) -> str:
 
 ROLES = {name: _written(steps) for name, steps in ARMS.items()}
 """Role -> how an arm that has it is written. An arm with the name of a role must have it."""
-_ROLE_OF = {Arm.model_validate(steps).climb: name for name, steps in ARMS.items()}
+_ROLE_OF = {Arm.model_validate(steps).trained_on: name for name, steps in ARMS.items()}
 QUESTIONS = {
     "pretrain": ("general", "scratch"),
     "more_training": ("general_long", "general"),
@@ -27,8 +27,8 @@ QUESTIONS = {
 }
 """Question -> the role with the step and the role without it. `domain_transfer` = `more_training` + `domain_text`."""
 
-Arms = Mapping[str, Climb]
-"""The arms of a task from one base: name -> climb."""
+Arms = Mapping[str, TrainedOn]
+"""The arms of a task from one base: name -> what its checkpoint was trained on."""
 
 
 @dataclass(frozen=True)
@@ -68,20 +68,20 @@ class Advice:
     there: str | None = None
 
 
-def role(climb: Climb) -> str | None:
-    """A key of `ROLES`; None: a climb that no comparison knows, domain transfer of random weights."""
-    corpus = GENERAL if set(climb.corpora) == {GENERAL} else DOMAIN
-    return _ROLE_OF.get(replace(climb, corpora=(corpus,) if climb.corpora else ()))
+def role(trained_on: TrainedOn) -> str | None:
+    """A key of `ROLES`; None: what no comparison knows: domain transfer of random weights."""
+    corpus = GENERAL if set(trained_on.corpora) == {GENERAL} else DOMAIN
+    return _ROLE_OF.get(replace(trained_on, corpora=(corpus,) if trained_on.corpora else ()))
 
 
-def question(climb: Climb, other: Climb) -> str | None:
-    """The question that arms with these climbs answer; None where they differ by more than one step.
+def question(trained_on: TrainedOn, other: TrainedOn) -> str | None:
+    """The question that two arms answer by what they were trained on; None where they differ by more than one step.
 
     Task transfer is compared only with the checkpoint that it began with.
     """
-    if climb.with_task_text and other != replace(climb, with_task_text=False):
+    if trained_on.with_task_text and other != replace(trained_on, with_task_text=False):
         return None
-    roles = role(climb), role(other)
+    roles = role(trained_on), role(other)
     return next((name for name, pair in QUESTIONS.items() if pair == roles), None)
 
 
@@ -91,7 +91,7 @@ def without_variants(arms: Arms, with_options: Collection[str]) -> Arms:
     A variant has options of its own in `finetune`, e.g. a frozen encoder. Beside an arm without them, more than a step
     differs.
     """
-    return {name: climb for name, climb in arms.items() if name not in with_options}
+    return {name: trained_on for name, trained_on in arms.items() if name not in with_options}
 
 
 def named_pairs(arms: Collection[str], named: Mapping[str, Sequence[str]]) -> list[Pair]:
@@ -108,9 +108,9 @@ def pairs(arms: Arms) -> list[Pair]:
     return [
         Pair(name, arm, other, None if arm == QUESTIONS[name][0] else arm)
         for name in QUESTIONS
-        for arm, climb in arms.items()
+        for arm, trained_on in arms.items()
         for other, below in arms.items()
-        if question(climb, below) == name
+        if question(trained_on, below) == name
     ]
 
 
@@ -139,19 +139,19 @@ def advice_of(arms: Arms, variants: Collection[str | None], named: Sequence[Pair
 def advice(arms: Arms, beside: Sequence[str], every: Arms | None = None) -> Advice | None:
     """The arm that would be compared with most of these arms, which are in no question themselves.
 
-    None only for climbs without a role: without random weights, general pre-training and the climb below a task
+    None only for arms without a role: without random weights, general pre-training and the checkpoint before a task
     transfer there is always one to add.
 
     Args:
         every: the arms of all tasks and bases, one of which may be the arm to add.
     """
-    there = {climb: name for name, climb in (every or {}).items()}
+    there = {trained_on: name for name, trained_on in (every or {}).items()}
     order, candidates = list(QUESTIONS), []
     below = [replace(arms[arm], with_task_text=False) for arm in beside]
-    for climb in dict.fromkeys([Climb(is_random=True), Climb(), Climb(corpora=(GENERAL,)), *below]):
-        questions = {arm: question(climb, arms[arm]) or question(arms[arm], climb) for arm in beside}
+    for trained_on in dict.fromkeys([TrainedOn(is_random=True), TrainedOn(), TrainedOn(corpora=(GENERAL,)), *below]):
+        questions = {arm: question(trained_on, arms[arm]) or question(arms[arm], trained_on) for arm in beside}
         answers = {arm: name for arm, name in questions.items() if name is not None}
-        named = role(climb)
-        if answers and climb not in arms.values() and named is not None:
-            candidates.append(Advice(named, list(answers), list(answers.values()), there.get(climb)))
+        named = role(trained_on)
+        if answers and trained_on not in arms.values() and named is not None:
+            candidates.append(Advice(named, list(answers), list(answers.values()), there.get(trained_on)))
     return min(candidates, key=lambda each: (-len(each.beside), min(map(order.index, each.questions))), default=None)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from pydantic import TypeAdapter
 
 from adaptbert.comparison.questions import Advice, role
-from adaptbert.config.schema.bases import Climb
+from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.task_types import Target, TaskType
 from adaptbert.core.record import Number, Record, read_record
 from adaptbert.statistics.intervals import Difference, Interval
@@ -97,7 +97,7 @@ class Checkpoint:
         base: what its weights began with.
         task: whose text it was trained on; None below task transfer.
         below: the name of the checkpoint that it began with; None for random weights.
-        climb: what its weights have been trained on.
+        trained_on: what its weights have been trained on.
         is_public_below: whether `below` is a public checkpoint, and none of these.
     """
 
@@ -106,14 +106,14 @@ class Checkpoint:
     base: str
     task: str | None
     below: str | None
-    climb: Climb
+    trained_on: TrainedOn
     replicates: list[Replicate]
     is_public_below: bool = False
 
     @property
     def role(self) -> str:
         """One of `adaptbert.comparison.questions.ROLES`, or `other`."""
-        return role(self.climb) or "other"
+        return role(self.trained_on) or "other"
 
     @property
     def first(self) -> Replicate:

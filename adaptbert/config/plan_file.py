@@ -23,7 +23,7 @@ from adaptbert.config.plan import (
     Plan,
 )
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.bases import FOLDERS, Climb
+from adaptbert.config.schema.bases import FOLDERS, TrainedOn
 from adaptbert.config.schema.section import Section
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
@@ -90,28 +90,28 @@ class _Expansion:
         cells = {}
         for names in self.recipe.cells():
             base, task, arm = names["base"], names["task"], names["arm"]
-            climb = self.recipe.arms[arm].climb
-            is_repeated = climb.corpora or climb.with_task_text
+            trained_on = self.recipe.arms[arm].trained_on
+            is_repeated = trained_on.corpora or trained_on.with_task_text
             for replicate in range(1, self.recipe.compare.replicates + 1) if is_repeated else (0,):
-                checkpoint = self._checkpoint(climb, task, base, replicate)
+                checkpoint = self._checkpoint(trained_on, task, base, replicate)
                 key = "-".join([task, arm, base, *([str(replicate)] if replicate else [])])
                 cells[key] = self._entry(FINETUNE, checkpoint, replicate, task=task, arm=arm, base=base)
         return cells
 
-    def _checkpoint(self, climb: Climb, task: str, base: str, replicate: int) -> str:
+    def _checkpoint(self, trained_on: TrainedOn, task: str, base: str, replicate: int) -> str:
         """The folder of the checkpoint; it and those below it are added to the tables."""
-        key = key_of(climb, task, base, replicate)
-        if climb.with_task_text:
-            below = self._checkpoint(Climb(climb.is_random, climb.corpora), task, base, replicate)
+        key = key_of(trained_on, task, base, replicate)
+        if trained_on.with_task_text:
+            below = self._checkpoint(TrainedOn(trained_on.is_random, trained_on.corpora), task, base, replicate)
             self.task[key] = self._entry(TASK_TRANSFER, below, replicate, task=task, base=base)
             return f"{TASK_TRANSFER}/{key}"
-        if climb.corpora:
-            below = self._checkpoint(Climb(climb.is_random, climb.corpora[:-1]), task, base, replicate)
-            self.domain[key] = self._entry(DOMAIN_TRANSFER, below, replicate, corpus=climb.corpora[-1], base=base)
+        if trained_on.corpora:
+            below = self._checkpoint(TrainedOn(trained_on.is_random, trained_on.corpora[:-1]), task, base, replicate)
+            self.domain[key] = self._entry(DOMAIN_TRANSFER, below, replicate, corpus=trained_on.corpora[-1], base=base)
             return f"{DOMAIN_TRANSFER}/{key}"
-        if climb.is_random:
+        if trained_on.is_random:
             self.random.setdefault(base)
-        return f"{SCRATCH if climb.is_random else PRETRAIN}/{base}"
+        return f"{SCRATCH if trained_on.is_random else PRETRAIN}/{base}"
 
     def _measured(self) -> dict[str, Entry]:
         """Every checkpoint that an arm needs, and every base.
@@ -137,9 +137,13 @@ class _Expansion:
         return {"overrides": differing} if differing else {}
 
 
-def key_of(climb: Climb, task: str, base: str, replicate: int) -> str:
+def key_of(trained_on: TrainedOn, task: str, base: str, replicate: int) -> str:
     """Of a checkpoint above general pre-training: task (of task transfer), corpora, base and replicate."""
-    path = [*([task] if climb.with_task_text else []), *([RANDOM] if climb.is_random else []), *climb.corpora]
+    path = [
+        *([task] if trained_on.with_task_text else []),
+        *([RANDOM] if trained_on.is_random else []),
+        *trained_on.corpora,
+    ]
     return "-".join([*path, base, str(replicate)])
 
 

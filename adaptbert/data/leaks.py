@@ -1,4 +1,4 @@
-"""Finds dev and test text in training rows.
+"""Finds dev and test text in the rows of corpora; `validate_set` finds copies between the splits of a labelled set.
 
 In: the dev and test texts. Out: for any rows, which of them equal such a text or contain one. Texts are compared by
 their letters and digits (adaptbert.data.cleaning.letters), so that white space, case and punctuation do not hide a

@@ -1,7 +1,8 @@
 """Reads tables: CSV, TSV and Parquet. Nothing is converted: `NA` and `007` stay text.
 
 csv: a header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: the columns that are
-read; strings that are not UTF-8 reject their row.
+read; strings that are not UTF-8 reject their row. What parts the columns follows from the format
+(adaptbert.data.formats); the key `separator` is of labels.
 """
 
 import csv

@@ -44,7 +44,7 @@ class MaskingMetrics(MeasuredRecord):
 class CheckpointMeasures(Record):
     """metrics/measure/*.json: one checkpoint on all held-out text."""
 
-    checkpoint: str = Field(alias="rung")
+    checkpoint: str
     """Its folder below models/."""
     texts: dict[str, HeldOutMeasures]
     """By held-out text."""
@@ -53,7 +53,7 @@ class CheckpointMeasures(Record):
 class StepMetrics(Record):
     """One step."""
 
-    checkpoint: str = Field(alias="rung")
+    checkpoint: str
     """Its folder below models/."""
     init: str = Field(alias="from")
     """The checkpoint, the folder or the model of the hub that it began from."""

@@ -67,7 +67,7 @@ def opened_base(base: Base, tokenizer: Path, scratch: Path) -> Iterator[Checkpoi
             sizes = f"{public.unextended.size:,} -> {public.tokenizer.size:,} tokens"
             print(f"vocabulary: {sizes}; the embeddings grow to match")
         vocabulary, config = public.tokenizer, public.config()
-    untrained = Provenance(stage="pretrain", rung=f"scratch/{scratch.name}", params={}, init=None)
+    untrained = Provenance(stage="pretrain", checkpoint=f"scratch/{scratch.name}", params={}, init=None)
     with atomic_write(scratch) as part:
         checkpoint.save(part, config, vocabulary, untrained)
         yield public or Checkpoint.load(part)
@@ -221,7 +221,7 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
         print(f"  warning: {RANDOM_HEAD.format(name=init.name)}")
     for text in corpus.texts:
         run.log_input(str(text["name"]), str(text["digest"]), "training")
-    run.set_tags({"rung": name, "init": init.digest, "precision": precision})
+    run.set_tags({"checkpoint": name, "init": init.digest, "precision": precision})
     print(f"{name}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
 
     def measure(_step: int) -> dict[str, float]:
@@ -260,7 +260,7 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
     )
     provenance = Provenance(
         stage=step.name,
-        rung=name,
+        checkpoint=name,
         params={**params.model_dump(), "precision": precision, "seed": step.seed},
         init=init.digest,
         texts=[*init.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts if steps)],

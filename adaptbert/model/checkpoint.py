@@ -120,7 +120,7 @@ class Checkpoint:
     @property
     def name(self) -> str:
         """Its folder below models/; the source for a checkpoint that this project did not write."""
-        return self.card.rung if self.card else self.source
+        return self.card.checkpoint if self.card else self.source
 
     @property
     def digest(self) -> str:

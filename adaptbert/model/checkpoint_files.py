@@ -196,7 +196,7 @@ class Provenance(CardRecord):
     """The provenance of the weights of a checkpoint."""
 
     stage: str
-    rung: str
+    checkpoint: str
     """Its folder below models/, which names base and replicate: `finetune/section-domain-small-1`."""
     params: dict[str, Any]
     task: TaskCard | None = None
@@ -230,14 +230,14 @@ def read_card(file: Path) -> Card | None:
         BadData: values are missing or of another type; or `weights` is null for a checkpoint that was trained.
     """
     values = read_object(file) if file.is_file() else {}
-    if len({"stage", "rung", "weights", "tokenizer"} & values.keys()) < 2:
+    if len({"stage", "checkpoint", "weights", "tokenizer"} & values.keys()) < 2:
         return None
     task = values.get("task")
     if isinstance(task, Mapping) and _OF_A_TASK - task.keys():
         raise incomplete_task(file)
     card = validated(Card, values, file, COPY)
-    if card.weights is None and (card.rung.partition("/")[0] != SCRATCH or card.task is not None):
-        problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
+    if card.weights is None and (card.checkpoint.partition("/")[0] != SCRATCH or card.task is not None):
+        problem = f"`weights` is null, but {card.checkpoint} was trained: its answers would be those of random weights"
         raise damaged(file, problem)
     return card
 

@@ -185,7 +185,7 @@ class _Bench:
         tokenizer = Tokenizer.load(words)
         if weights.is_random:
             config = random_weights(weights, tokenizer.size, tokenizer.pad)
-            untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.base}", params={}, init=None)
+            untrained = Provenance(stage=PRETRAIN, checkpoint=f"{SCRATCH}/{self.base}", params={}, init=None)
             save(self.work / self.base, config, tokenizer, untrained)
             return Checkpoint.load(self.work / self.base)
         return Checkpoint.of(weights).extended(tokenizer, words)

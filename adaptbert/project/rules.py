@@ -17,7 +17,7 @@ from adaptbert.comparison.questions import (
 )
 from adaptbert.config.plan_file import key_of
 from adaptbert.config.recipe import KINDS, Recipe, errors
-from adaptbert.config.schema.bases import FOLDERS, GENERAL, Climb
+from adaptbert.config.schema.bases import FOLDERS, GENERAL, TrainedOn
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME
 from adaptbert.data.source_config import contradictions
@@ -70,11 +70,11 @@ def _something_to_compare(recipe: Recipe) -> Iterator[UserError]:
 
 def _sections(recipe: Recipe) -> Iterator[UserError]:
     """DVC stops at a section that a stage compares and that is not there; an empty one is enough."""
-    arms = [recipe.arms[cell["arm"]].climb for cell in recipe.cells()]
+    arms = [recipe.arms[cell["arm"]].trained_on for cell in recipe.cells()]
     needed = {
         "pretrain": True,
-        "domain_transfer": any(climb.corpora for climb in arms),
-        "task_transfer": any(climb.with_task_text for climb in arms),
+        "domain_transfer": any(trained_on.corpora for trained_on in arms),
+        "task_transfer": any(trained_on.with_task_text for trained_on in arms),
         "finetune": True,
         "compare": True,
     }
@@ -165,7 +165,7 @@ def _keys_fit(recipe: Recipe) -> Iterator[UserError]:
     """A checkpoint is a file and a folder by its key, so the corpora of one arm cannot be too many."""
     longest: dict[str, str] = {}
     for cell in recipe.cells():
-        key = key_of(recipe.arms[cell["arm"]].climb, cell["task"], cell["base"], recipe.compare.replicates)
+        key = key_of(recipe.arms[cell["arm"]].trained_on, cell["task"], cell["base"], recipe.compare.replicates)
         longest[cell["arm"]] = max(longest.get(cell["arm"], ""), key, key=len)
     for name, key in longest.items():
         if len(key) > MOST_OF_KEY:
@@ -177,19 +177,19 @@ def _keys_fit(recipe: Recipe) -> Iterator[UserError]:
 def _roles(recipe: Recipe) -> Iterator[UserError]:
     """An arm with the name of a role has that role."""
     for name, arm in recipe.arms.items():
-        if name in ROLES and role(arm.climb) != name:
+        if name in ROLES and role(arm.trained_on) != name:
             problem = f"an arm '{name}' is {ROLES[name]}, and this one is not"
-            remedy = f"write {ROLES[name]}, or call it {role(arm.climb) or 'otherwise'}"
+            remedy = f"write {ROLES[name]}, or call it {role(arm.trained_on) or 'otherwise'}"
             yield BadParams(Code.CONTRADICTION, recipe.at("arms", name), problem, remedy)
 
 
 def _no_cell_twice(recipe: Recipe) -> Iterator[UserError]:
     """Two arms with the same steps and equal values would be one cell, twice."""
-    first: dict[tuple[str, str, Climb, str], str] = {}
+    first: dict[tuple[str, str, TrainedOn, str], str] = {}
     for cell in recipe.cells():
         base, task, name = cell["base"], cell["task"], cell["arm"]
         own = json.dumps(recipe.values("finetune", cell).model_dump(), sort_keys=True)
-        beside = first.setdefault((base, task, recipe.arms[name].climb, own), name)
+        beside = first.setdefault((base, task, recipe.arms[name].trained_on, own), name)
         if beside != name:
             problem = f"trained on what {beside} is trained on: the same cell twice"
             remedy = f"remove one, train it on something else, or write other values in overrides.{name}.finetune"
@@ -278,23 +278,23 @@ def _few_seeds(recipe: Recipe) -> Iterator[str]:
         yield f"{recipe.at('finetune')}: seeds: {', '.join(few)}: {of_seeds}"
 
 
-def _climbs(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, Climb], Mapping[str, Climb]]]:
+def _by_arm(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, TrainedOn], Mapping[str, TrainedOn]]]:
     """Of each task from each base: what arms are trained on, and of which of them questions about steps are asked."""
     otherwise = {name for name, sections in recipe.overrides().items() if "finetune" in sections}
     for task in recipe.tasks:
         for base in recipe.bases:
-            climbs = {name: arm.climb for name, arm in recipe.arms_of(task, base).items()}
-            yield task, climbs, without_variants(climbs, otherwise)
+            by_arm = {name: arm.trained_on for name, arm in recipe.arms_of(task, base).items()}
+            yield task, by_arm, without_variants(by_arm, otherwise)
 
 
 def _alone(recipe: Recipe) -> Iterator[str]:
     """Arms that no step compares, each once for all bases."""
     lines: dict[tuple[str, str], str] = {}
-    every = {name: arm.climb for name, arm in recipe.arms.items()}
-    for task, climbs, arms in _climbs(recipe):
-        variants = {role(climb) for name, climb in climbs.items() if name not in arms}
-        for arm in climbs if len(recipe.bases) == 1 else ():
-            if arm not in arms and climbs[arm] not in arms.values():
+    every = {name: arm.trained_on for name, arm in recipe.arms.items()}
+    for task, by_arm, arms in _by_arm(recipe):
+        variants = {role(trained_on) for name, trained_on in by_arm.items() if name not in arms}
+        for arm in by_arm if len(recipe.bases) == 1 else ():
+            if arm not in arms and by_arm[arm] not in arms.values():
                 line = f"{recipe.at('overrides', arm, 'finetune')}: on {task}, no step compares an arm that is"
                 line += f" fine-tuned otherwise; write these values into finetune or overrides.{task}, for all arms"
                 lines.setdefault((task, arm), line)
@@ -309,7 +309,7 @@ def _alone(recipe: Recipe) -> Iterator[str]:
 def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
     """Why there will be no verdict: no task asks a primary question, or steps are trained once."""
     primary, own = recipe.compare.primary, recipe.compare.questions
-    compared = [pair for _, climbs, arms in _climbs(recipe) for pair in (*pairs(arms), *named_pairs(climbs, own))]
+    compared = [pair for _, by_arm, arms in _by_arm(recipe) for pair in (*pairs(arms), *named_pairs(by_arm, own))]
     questions = list(dict.fromkeys(pair.question for pair in compared))
     answered = {*questions} & {name.partition("/")[0] for name in primary}
     if not answered:
@@ -323,7 +323,7 @@ def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
             "weights"
         )
     elif recipe.compare.replicates == 1 and any(
-        arm.climb.corpora or arm.climb.with_task_text for arm in recipe.arms.values()
+        arm.trained_on.corpora or arm.trained_on.with_task_text for arm in recipe.arms.values()
     ):
         yield (
             f"{recipe.at('compare', 'replicates')}: with 1 there is no verdict on a step, only a description of these "

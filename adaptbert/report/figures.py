@@ -189,7 +189,7 @@ def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
             if own := _bits(replicate, heldout):
                 titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {millions(own[-1][0])} M"]
                 dots = [Point(*each, title) for each, title in zip(own, titles, strict=True)]
-                lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.climb.with_task_text))
+                lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.trained_on.with_task_text))
     bits = [point.y for line in lines for point in line.points]
     last = max((point.x for line in lines for point in line.points), default=0) or 1
     levels = {level: plain(level) for level in nice_ticks(min(bits, default=0.0), max(bits, default=1.0))}

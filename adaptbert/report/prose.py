@@ -124,7 +124,7 @@ def repeated(comparison: Comparison) -> Text:
 
 def _replicates_bring_verdicts(comparison: Comparison) -> bool:
     """Whether a primary question is about more than general pre-training, which is done once whatever is asked for."""
-    is_random = {each.name: each.climb.is_random for each in comparison.checkpoints}
+    is_random = {each.name: each.trained_on.is_random for each in comparison.checkpoints}
     return any(
         is_random.get(arm.checkpoint) == is_random.get(other.checkpoint)
         for task in comparison.tasks

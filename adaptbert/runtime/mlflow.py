@@ -1,9 +1,10 @@
 """MLflow: every stage is a run, in a SQLite file of the project unless MLFLOW_TRACKING_URI names a server.
 
 Stages read nothing from it, and it neither delays nor ends one (docs/decisions/0014). Calls go to a queue, and a thread
-makes them in their order; a stage waits at its end alone, for 20 s at most. With the first call that fails, tracking
-ends for this process, and for those that begin in the next five minutes. What a process leaves for the next one lies in
-`.work/mlflow/<store>/`: `down`, touched by a failure, and for each open run `<id>.run`, which holds its process.
+makes them in their order; a stage waits at its end alone, for 20 s at most. With the first call that fails, repeats of
+MLflow's own included (adaptbert.runtime.libraries), tracking ends for this process, and for those that begin in the
+next five minutes. What a process leaves for the next one lies in `.work/mlflow/<store>/`: `down`, touched by a failure,
+and for each open run `<id>.run`, which holds its process.
 """
 
 import logging

@@ -40,7 +40,7 @@ def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path, work: 
     _begin(task, work)
     labels, available, seeds = task.labels, len(task.pool), task.params.seeds
     run.go_on(work.run)
-    run.set_tags({"init": task.start.digest, "rung": task.start.name, "precision": task.params.precision})
+    run.set_tags({"init": task.start.digest, "checkpoint": task.start.name, "precision": task.params.precision})
     run.log_input(f"tasks/{task.task}", labelled_set.digest(task.pool), "training")
     first = task.of(seeds[0]).train
     run.log_metrics({"train/cut_share": first.cut_share}, step=0)
@@ -163,7 +163,7 @@ def _provenance(task: TaskRun, best: TrainedSeed) -> Provenance:
     }
     return Provenance(
         stage="finetune",
-        rung=f"finetune/{task.name}",
+        checkpoint=f"finetune/{task.name}",
         params=task.params.model_dump(exclude_none=True),
         task=TaskCard.model_validate(how_read),
         init=task.start.digest,

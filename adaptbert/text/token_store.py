@@ -1,5 +1,7 @@
 """A tokenised corpus, as adaptbert.text.token_writer leaves it: a folder of flat token arrays, read as documents.
 
+A document is a text, or a piece of one that is longer than `max_length`; where texts end is not kept.
+
 Of a corpus that is read, a document needs some bytes of memory, whatever its length; its tokens are pages of the
 files, which the system frees when memory is short.
 """

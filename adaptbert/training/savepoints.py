@@ -5,7 +5,8 @@ A savepoint is one safetensors file, which cannot run code, named by its step an
     00000120-3f9a...c1.safetensors
 
 so a truncated, damaged or exchanged file is detected, and one rename publishes it. Values that are not tensors are in
-the metadata of the file. No state of a random generator is saved: every draw is a function of (seed, k).
+the metadata of the file. No state of a random generator is saved: every draw is a function of (seed, k). When one is
+written, adaptbert.training.monitor says.
 """
 
 import json

@@ -17,19 +17,19 @@ from adaptbert.comparison.questions import (
     uncompared,
     without_variants,
 )
-from adaptbert.config.schema.bases import Climb
+from adaptbert.config.schema.bases import TrainedOn
 from tests.support.known import known
 from tests.support.simulated import ARMS, compared, rearmed, simulate
 
-SCRATCH, GENERAL = Climb(is_random=True), Climb()
-LONG, NEWS, LAW = (Climb(corpora=(corpus,)) for corpus in ("general", "news", "law"))
+SCRATCH, GENERAL = TrainedOn(is_random=True), TrainedOn()
+LONG, NEWS, LAW = (TrainedOn(corpora=(corpus,)) for corpus in ("general", "news", "law"))
 
 
-def with_task_text(climb: Climb) -> Climb:
-    return replace(climb, with_task_text=True)
+def with_task_text(trained_on: TrainedOn) -> TrainedOn:
+    return replace(trained_on, with_task_text=True)
 
 
-def compared_arms(**arms: Climb) -> dict[str, tuple[str, str]]:
+def compared_arms(**arms: TrainedOn) -> dict[str, tuple[str, str]]:
     return {pair.name: (pair.arm, pair.other) for pair in pairs(arms)}
 
 
@@ -47,12 +47,12 @@ EVERY = {
 
 
 def test_a_role_is_what_the_weights_were_trained_on() -> None:
-    assert {name: role(climb) for name, climb in EVERY.items()} == {name: name for name in ROLES}
-    assert role(Climb(corpora=("general", "news"))) == "domain"
+    assert {name: role(trained_on) for name, trained_on in EVERY.items()} == {name: name for name in ROLES}
+    assert role(TrainedOn(corpora=("general", "news"))) == "domain"
 
 
 def test_every_question_is_answered_where_its_roles_exist_and_an_odd_arm_is_in_none() -> None:
-    odd = Climb(is_random=True, corpora=("news",))
+    odd = TrainedOn(is_random=True, corpora=("news",))
     assert role(odd) is None
     compared = compared_arms(odd=odd, **EVERY)
     assert compared == QUESTIONS
@@ -104,7 +104,7 @@ def test_two_domain_corpora_are_two_steps_each_beside_its_own_arms() -> None:
         ({"task": with_task_text(GENERAL)}, Advice("general", ["task"], ["task_transfer"])),
     ],
 )
-def test_the_arm_that_would_make_most_comparisons(arms: dict[str, Climb], expected: Advice) -> None:
+def test_the_arm_that_would_make_most_comparisons(arms: dict[str, TrainedOn], expected: Advice) -> None:
     assert uncompared(arms) == list(arms)
     assert advice(arms, list(arms)) == expected
 

@@ -13,7 +13,7 @@ from adaptbert.config.plan import Entry, Plan, read
 from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import ARMS as KNOWN
-from adaptbert.config.schema.bases import Climb
+from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.section import RESERVED
 from adaptbert.errors import BadParams
 from tests.support.rules import DEMO
@@ -171,13 +171,13 @@ STEPS = st.builds(
 )
 
 
-def trained_on(tables: Plan, folder: str) -> list[str]:
+def steps_of(tables: Plan, folder: str) -> list[str]:
     """How the weights of a checkpoint began, and the names of its texts."""
     stage, _, key = folder.partition("/")
     if stage in ("scratch", "pretrain"):
         return [stage]
     entry = getattr(tables, stage)[key]
-    return [*trained_on(tables, entry.checkpoint), entry.corpus or entry.task]
+    return [*steps_of(tables, entry.checkpoint), entry.corpus or entry.task]
 
 
 @settings(max_examples=100)
@@ -197,12 +197,12 @@ def test_every_checkpoint_is_there(
     parents = tables.parents()
     assert all(below is None or below in parents for below in parents.values())
     for cell in tables.finetune.values():
-        climb = whole.arms[cell.arm].climb
-        begin, end = "scratch" if climb.is_random else "pretrain", [cell.task] if climb.with_task_text else []
-        assert trained_on(tables, cell.checkpoint) == [begin, *climb.corpora, *end]
+        trained_on = whole.arms[cell.arm].trained_on
+        begin, end = "scratch" if trained_on.is_random else "pretrain", [cell.task] if trained_on.with_task_text else []
+        assert steps_of(tables, cell.checkpoint) == [begin, *trained_on.corpora, *end]
         key = cell.checkpoint.rpartition("/")[2].split("-")
         assert key[-2 if cell.replicate else -1] == cell.base
-    trained = [arm for arm in whole.arms.values() if arm.climb not in (Climb(), Climb(is_random=True))]
+    trained = [arm for arm in whole.arms.values() if arm.trained_on not in (TrainedOn(), TrainedOn(is_random=True))]
     each = replicates * len(trained) + len(arms) - len(trained)
     assert len(tables.finetune) == each * len(bases) * len(tasks)
 

@@ -106,7 +106,7 @@ def test_arms_that_are_left_out_are_all_that_the_text_allows() -> None:
 def test_a_list_of_arms_has_known_names_and_own_ones() -> None:
     arms = recipe(arms=["general", {"news": {"domain_transfer": ["domain", "general"]}}, "task"]).arms
     corpora = {"general": (), "news": ("domain", "general"), "task": ()}
-    assert {name: arm.climb.corpora for name, arm in arms.items()} == corpora
+    assert {name: arm.trained_on.corpora for name, arm in arms.items()} == corpora
     assert list(arms) == list(corpora)
 
 

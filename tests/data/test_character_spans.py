@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adaptbert.data.character_spans import CharacterSpan, tagged, words
 from adaptbert.data.cleaning import clean
-from adaptbert.data.rows import BadRow
+from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import spans
 from adaptbert.prediction.inputs import Reader
 
@@ -65,9 +65,9 @@ def test_a_hidden_character_separates_no_words_in_training_and_prediction(text: 
     assert (tokens, tags) == (["Take", "cotrimoxazole"], ["O", "B-DRUG"])
     reader = Reader("sequence_labelling", {})
     reader.check(["text"], "f", str)
-    request = reader.read({"text": text}, 1, "f:1")
+    request = reader.read(Row("", "f", 1, {"text": text}), "f:1")
     assert request.values["tokens"] == tokens
-    assert text[request.places[1][0] :].startswith("co")
+    assert text[request.values["places"][1][0] :].startswith("co")
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_predict_and_names_that_libraries_do_not_take(tmp_path: Path) -> None:
     """Text of any name is read; Arrow and safetensors open no such file."""
     text, folder = write(tmp_path / f"{LATIN}.txt", "one\n"), tmp_path / LATIN
     source = Input(text, "single_sentence", Reader("single_sentence", {}), None, None)
-    assert [row.values for row in source.rows()] == [{"text": "one"}]
+    assert [row.values["text"] for row in source.rows()] == ["one"]
     file = write(tmp_path / f"{LATIN}.parquet", b"PAR1")
     uses: list[Callable[[], object]] = [
         lambda: Predictor.load(folder),

@@ -34,8 +34,8 @@ MADE = ("--out", "--scratch", "--metrics", "--predictions")
 def values(accumulate: int) -> dict[str, Any]:
     """The smoke preset, smaller still, with dropout everywhere."""
     document = params.read(ROOT / "presets/smoke.yaml")
-    for rung in ("pretrain", "domain_transfer", "task_transfer"):
-        document[rung] = {
+    for checkpoint in ("pretrain", "domain_transfer", "task_transfer"):
+        document[checkpoint] = {
             "steps": 14,
             "global_batch_tokens": 128 * accumulate,
             "micro_batch_tokens": 128,

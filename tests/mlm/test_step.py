@@ -57,7 +57,7 @@ def test_files_and_metrics(trained: Steps) -> None:
             assert str(trained.root) not in content.decode(), name
             assert not re.search(r"20\d\d-\d\d|\d\d:\d\d|/tmp|seconds|run_id", content.decode()), name
     metrics = trained.metrics(DOMAIN)
-    assert (metrics["rung"], metrics["from"]) == (DOMAIN, PRETRAIN)
+    assert (metrics["checkpoint"], metrics["from"]) == (DOMAIN, PRETRAIN)
     assert (metrics["steps"], metrics["tokens"]) == (62, 62 * 128), "8,000 / 128"
     assert metrics["tflop"] > 0
     assert metrics["parameters"] == sum(tensor.numel() for tensor in weights_of(trained.folder(PRETRAIN)).values())
@@ -111,7 +111,7 @@ def test_the_card_names_all_text_from_the_first_step_on_and_the_weights_before(t
     }
     for name, card in cards.items():
         assert card is not None
-        assert (card.rung, card.tokenizer) == (name, tiny.tokenizer().fingerprint)
+        assert (card.checkpoint, card.tokenizer) == (name, tiny.tokenizer().fingerprint)
         assert [(text["name"], text["trained_tokens"]) for text in card.texts or []] == expected[name]
     digests = {text["digest"] for text in cards[DOMAIN].texts}
     assert digests == {read_json(trained.root / f"data/corpora/{kind}/corpus.json")["digest"] for kind in tiny.WORDS}

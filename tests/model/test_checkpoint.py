@@ -274,8 +274,8 @@ FINE_TUNED: list[tuple[Harm, Code, str]] = [
 FINE_TUNED = [(resealed(harm), code, words) for harm, code, words in FINE_TUNED] + [
     (too_large, DAMAGED, "17,179,869,184 bytes of JSON"),
     (card(weights=None), DAMAGED, "`weights` is null, but finetune/.* was trained: its answers would be those of ran"),
-    (card(weights=None, rung="scratch"), DAMAGED, "`weights` is null"),
-    (card(weights=None, rung="scratch", task=...), DAMAGED, f"there is {WEIGHTS}, which would not be read"),
+    (card(weights=None, checkpoint="scratch"), DAMAGED, "`weights` is null"),
+    (card(weights=None, checkpoint="scratch", task=...), DAMAGED, f"there is {WEIGHTS}, which would not be read"),
     (card(weights="abc"), DAMAGED, "card.json: weights"),
     (card(weights="0" * 64), DAMAGED, "sha256 mismatch"),
     (card(config="0" * 64), DAMAGED, "config.json: sha256 mismatch"),

@@ -1,7 +1,7 @@
 """Which stages an edit of the names in params.yaml makes run, by a real DVC: those of the new name, and no others.
 
 Paths, params and `foreach` are those of the project. In the place of every stage runs `STAND_IN`, whose outputs are a
-function of what the stage reads: its data, and the values that are in force for it. So a rung that is trained on
+function of what the stage reads: its data, and the values that are in force for it. So a checkpoint that is trained on
 something else makes those above it run, and one that is trained on the same does not.
 """
 

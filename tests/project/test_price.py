@@ -29,7 +29,7 @@ from tests.support.project import write_params
 from tests.support.small_graph import dvc, write_graph
 
 TOKENS = 20 * 2048
-"""Of a rung: 40,000 tokens in steps of 2,048."""
+"""Of a checkpoint: 40,000 tokens in steps of 2,048."""
 
 TASKS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
 ARMS = ("general", "general_long", "domain", "domain_task")
@@ -46,7 +46,7 @@ GRAPH = "vars: [plan.json]\nstages:" + "".join(
       outs: ["metrics/{stage}/${{key}}.json"]"""
     for stage in SECTIONS
 )
-"""The stages alone: which rung a rung or cell starts from stands in plan.json."""
+"""The stages alone: which checkpoint a checkpoint or cell starts from stands in plan.json."""
 
 
 def document() -> dict[str, Any]:
@@ -115,7 +115,7 @@ def priced() -> dict[tuple[str, str], Price]:
 
 @pytest.mark.usefixtures("start")
 def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> None:
-    """The price of a rung is that of its budget; what is up to date has none, and has one again after a change."""
+    """A price is that of the budget; what is up to date has none, and has one again after a change."""
     before = {folder: tiny.folder_bytes(project / folder) for folder in ("models", "data", "metrics")}
     first = priced()
     assert {folder: tiny.folder_bytes(project / folder) for folder in before} == before
@@ -130,8 +130,8 @@ def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> N
     domain = first["domain_transfer", "domain"]
     assert domain.tokens == 2 * TOKENS
     assert all(each.minutes > 0 and each.tokens > 0 for each in first.values())
-    rungs = [each for key, each in first.items() if key[0] != "finetune"]
-    assert len({round(each.minutes / each.tflop, 9) for each in rungs}) == 1, "one speed for all rungs"
+    checkpoints = [each for key, each in first.items() if key[0] != "finetune"]
+    assert len({round(each.minutes / each.tflop, 9) for each in checkpoints}) == 1, "one speed for all checkpoints"
 
     domain_rungs = [f"domain_transfer@domain-small-{replicate}" for replicate in (1, 2)]
     train(*domain_rungs, "finetune@section-general-small", "finetune@section-domain-small-1")
@@ -146,7 +146,7 @@ def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> N
     (project / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
     third = priced()
     assert third["domain_transfer", "domain"].tokens == 2 * domain.tokens
-    assert third["finetune", "section"].trainings == 2 * 6, "the cell upon the changed rung is due again"
+    assert third["finetune", "section"].trainings == 2 * 6, "the cell upon the changed checkpoint is due again"
 
 
 def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

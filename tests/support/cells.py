@@ -1,4 +1,4 @@
-"""Cells of the comparison in a folder of their own: labelled sets, two rungs to start from, and the stage."""
+"""Cells of the comparison in a folder of their own: labelled sets, two checkpoints to start from, and the stage."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -375,7 +375,7 @@ def write_checkpoint(root: Path, checkpoint: str, below: str, plan: Plan, dice: 
         )
     metrics = StepMetrics.model_validate(
         {
-            "rung": checkpoint,
+            "checkpoint": checkpoint,
             "from": below,
             "tokens": tokens,
             "steps": steps,

@@ -80,9 +80,17 @@ def config(dropout: float | None = None, **changes: Any) -> Any:
     return made
 
 
-def card(rung: str, **changes: Any) -> Provenance:
+def card(checkpoint: str, **changes: Any) -> Provenance:
     return Provenance(
-        **{"stage": "pretrain", "rung": rung, "params": {}, "init": None, "texts": [], "measured": {}, **changes}
+        **{
+            "stage": "pretrain",
+            "checkpoint": checkpoint,
+            "params": {},
+            "init": None,
+            "texts": [],
+            "measured": {},
+            **changes,
+        }
     )
 
 

@@ -84,7 +84,7 @@ def test_what_is_written(project: Project, task: str) -> None:
     names = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
     card = read_json(folder / "card.json")
-    assert card["rung"] == f"finetune/{task}-general"
+    assert card["checkpoint"] == f"finetune/{task}-general"
     assert card["init"] == Checkpoint.load(project.root / "models/pretrain").digest
     for name in ("card.json", "config.json"):
         text = (folder / name).read_text(encoding="utf-8")

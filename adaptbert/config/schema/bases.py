@@ -92,7 +92,7 @@ other."""
 
 
 @dataclass(frozen=True)
-class Climb:
+class TrainedOn:
     """What weights have been trained on.
 
     Attributes:
@@ -128,9 +128,9 @@ class Arm(Section):
     """Bases that have this arm; left out: all."""
 
     @property
-    def climb(self) -> Climb:
+    def trained_on(self) -> TrainedOn:
         """What it is trained on."""
-        return Climb(self.pretrain == "none", tuple(self.domain_transfer), self.task_transfer is not None)
+        return TrainedOn(self.pretrain == "none", tuple(self.domain_transfer), self.task_transfer is not None)
 
     def is_of(self, task: str, base: str) -> bool:
         """Whether a task has it from a base."""

@@ -29,7 +29,7 @@ STEPS = 100_000_000
 PASSES = 10_000
 EPOCHS = 1_000
 RUNS = 100
-"""Seeds of a cell or a trial, and draws of a rung."""
+"""Seeds of a task from one checkpoint, or of a trial, and replicates of a step."""
 VALUES = 50
 """Of one dimension of a search, or points on a curve of label counts."""
 TRIALS = 10_000

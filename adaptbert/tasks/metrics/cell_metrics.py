@@ -117,7 +117,7 @@ class CellMetrics(Record):
     task: str
     arm: str
     start: str = Field(alias="from")
-    """The rung whose weights it began with."""
+    """The checkpoint whose weights it began with."""
     type: str
     """As adaptbert.config.schema.task_types names it."""
     metric: str
