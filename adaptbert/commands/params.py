@@ -52,12 +52,12 @@ def plan(
 
 def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:
     """A line for each step, text and base: how often, and how long each time."""
-    from adaptbert.config.plan import DOMAIN_TRANSFER, FINETUNE, PRETRAIN, TASK_TRANSFER
+    from adaptbert.config.plan import FINETUNE, TRAINED
     from adaptbert.config.schema.bases import GENERAL
     from adaptbert.config.schema.mlm import BUDGET
 
     trainings = Counter[tuple[str, str, str, str]]()
-    for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
+    for stage in TRAINED:
         for entry in getattr(planned, stage).values():
             values = recipe.values(stage, entry.names())
             if stage == FINETUNE:

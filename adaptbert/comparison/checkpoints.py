@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from adaptbert.comparison.records import Checkpoint, Cost, Masks, Replicate
-from adaptbert.config.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, RANDOM, SCRATCH, TASK_TRANSFER, Plan
-from adaptbert.config.schema.bases import TrainedOn
+from adaptbert.config.plan import MEASURE, PRETRAIN, SCRATCH, Plan
+from adaptbert.config.schema.bases import RANDOM, TRANSFERS, TrainedOn
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
 
 Bits = dict[str, float]
@@ -15,8 +15,8 @@ Bits = dict[str, float]
 
 def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
     """Folder below models/ -> the checkpoint, with that one replicate; in the order of training."""
-    trained = (*plan.domain_transfer.values(), *plan.task_transfer.values())
-    several_bases, several = len(plan.pretrain) > 1, len({entry.replicate for entry in trained}) > 1
+    replicates = {entry.replicate for step in TRANSFERS for entry in plan.table(step).values()}
+    several_bases, several = len(plan.pretrain) > 1, len(replicates) > 1
     found: dict[str, Checkpoint] = {}
     for base in plan.pretrain:
         scratch, pretrain = (f"{step}/{base}" if several_bases else step for step in (SCRATCH, PRETRAIN))
@@ -28,14 +28,11 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
         found[f"{PRETRAIN}/{base}"] = Checkpoint(
             pretrain, PRETRAIN, base, None, public or scratch, TrainedOn(), [replicate], public is not None
         )
-    for step, entries in ((DOMAIN_TRANSFER, plan.domain_transfer), (TASK_TRANSFER, plan.task_transfer)):
-        for key, entry in entries.items():
+    for step in TRANSFERS:
+        for key, entry in plan.table(step).items():
             begun = found[entry.checkpoint]
-            is_of_task = step == TASK_TRANSFER
-            corpora = begun.trained_on.corpora if is_of_task else (*begun.trained_on.corpora, entry.corpus)
-            trained_on = replace(begun.trained_on, corpora=corpora, with_task_text=is_of_task)
-            parts = [*([entry.task] if is_of_task else []), *([RANDOM] if trained_on.is_random else []), *corpora]
-            path = f"{step}/{'-'.join(parts)}"
+            trained_on = begun.trained_on.after(step, entry.corpus)
+            path = f"{step}/{'-'.join(trained_on.path(entry.task))}"
             name = f"{path}-{entry.base}" if several_bases else path
             own = f"{name}-{entry.replicate}" if several else name
             measured = _metrics(metrics / step / f"{key}.json")

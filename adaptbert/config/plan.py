@@ -16,14 +16,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.bases import TRANSFERS
 from adaptbert.config.schema.section import Section
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
 
-SCRATCH, PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER = "scratch", "pretrain", "domain_transfer", "task_transfer"
-MEASURE, FINETUNE = "measure", "finetune"
-RANDOM = "none"
-"""Stands in the key of a checkpoint before its corpora where the weights began at random."""
+SCRATCH, PRETRAIN, MEASURE, FINETUNE = "scratch", "pretrain", "measure", "finetune"
+TRAINED = (PRETRAIN, *TRANSFERS, FINETUNE)
+"""The stages that train, in the order in which they can run."""
 
 PLAN = Path("plan.json")
 WRITE = "run `adaptbert plan`, which writes it from params.yaml, then the same command again"
@@ -97,8 +97,14 @@ class Plan(Section):
         found: dict[str, str | None] = {}
         for base in self.pretrain:
             found |= {f"{SCRATCH}/{base}": None, f"{PRETRAIN}/{base}": f"{SCRATCH}/{base}"}
-        found |= {f"{DOMAIN_TRANSFER}/{key}": entry.checkpoint for key, entry in self.domain_transfer.items()}
-        return found | {f"{TASK_TRANSFER}/{key}": entry.checkpoint for key, entry in self.task_transfer.items()}
+        for stage in TRANSFERS:
+            found |= {f"{stage}/{key}": entry.checkpoint for key, entry in self.table(stage).items()}
+        return found
+
+    def table(self, stage: str) -> Table:
+        """By its name."""
+        table: Table = getattr(self, stage)
+        return table
 
 
 class _File(Section):

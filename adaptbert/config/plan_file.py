@@ -11,19 +11,9 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config import plan as planning
 from adaptbert.config.code_digest import ROOT, code_digest
-from adaptbert.config.plan import (
-    DOMAIN_TRANSFER,
-    FINETUNE,
-    MEASURE,
-    PRETRAIN,
-    RANDOM,
-    SCRATCH,
-    TASK_TRANSFER,
-    Entry,
-    Plan,
-)
+from adaptbert.config.plan import FINETUNE, MEASURE, PRETRAIN, SCRATCH, Entry, Plan
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.bases import FOLDERS, TrainedOn
+from adaptbert.config.schema.bases import FOLDERS, RANDOM, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Section
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
@@ -53,14 +43,13 @@ class _Expansion:
     """The entries of a recipe.
 
     Attributes:
-        domain, task: the checkpoints above general pre-training, by key; they are found with the cells.
+        transfers: stage -> the checkpoints above general pre-training, by key; they are found with the cells.
         random: bases with an arm that begins with random weights.
     """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.domain: dict[str, Entry] = {}
-        self.task: dict[str, Entry] = {}
+        self.transfers: dict[str, dict[str, Entry]] = {stage: {} for stage in TRANSFERS}
         self.random: dict[str, None] = {}
 
     def plan(self) -> Plan:
@@ -83,7 +72,7 @@ class _Expansion:
             tables["tokenize"][base] = Entry(base=base, dictionary=watched, values=values)
             values = of_base | self._measured_with(base) | self._overrides(PRETRAIN, names)
             tables[PRETRAIN][base] = Entry(base=base, init=init, values=values)
-        tables |= {FINETUNE: self._cells(), DOMAIN_TRANSFER: self.domain, TASK_TRANSFER: self.task}
+        tables |= {FINETUNE: self._cells()} | self.transfers
         return Plan.model_validate(tables | {MEASURE: self._measured()})
 
     def _cells(self) -> dict[str, Entry]:
@@ -91,8 +80,7 @@ class _Expansion:
         for names in self.recipe.cells():
             base, task, arm = names["base"], names["task"], names["arm"]
             trained_on = self.recipe.arms[arm].trained_on
-            is_repeated = trained_on.corpora or trained_on.with_task_text
-            for replicate in range(1, self.recipe.compare.replicates + 1) if is_repeated else (0,):
+            for replicate in range(1, self.recipe.compare.replicates + 1) if trained_on.steps else (0,):
                 checkpoint = self._checkpoint(trained_on, task, base, replicate)
                 key = "-".join([task, arm, base, *([str(replicate)] if replicate else [])])
                 cells[key] = self._entry(FINETUNE, checkpoint, replicate, task=task, arm=arm, base=base)
@@ -100,15 +88,11 @@ class _Expansion:
 
     def _checkpoint(self, trained_on: TrainedOn, task: str, base: str, replicate: int) -> str:
         """The folder of the checkpoint; it and those below it are added to the tables."""
-        key = key_of(trained_on, task, base, replicate)
-        if trained_on.with_task_text:
-            below = self._checkpoint(TrainedOn(trained_on.is_random, trained_on.corpora), task, base, replicate)
-            self.task[key] = self._entry(TASK_TRANSFER, below, replicate, task=task, base=base)
-            return f"{TASK_TRANSFER}/{key}"
-        if trained_on.corpora:
-            below = self._checkpoint(TrainedOn(trained_on.is_random, trained_on.corpora[:-1]), task, base, replicate)
-            self.domain[key] = self._entry(DOMAIN_TRANSFER, below, replicate, corpus=trained_on.corpora[-1], base=base)
-            return f"{DOMAIN_TRANSFER}/{key}"
+        if trained_on.steps:
+            key, stage = key_of(trained_on, task, base, replicate), trained_on.steps[-1]
+            below = self._checkpoint(trained_on.below, task, base, replicate)
+            self.transfers[stage][key] = self._entry(stage, below, replicate, **trained_on.names(task), base=base)
+            return f"{stage}/{key}"
         if trained_on.is_random:
             self.random.setdefault(base)
         return f"{SCRATCH if trained_on.is_random else PRETRAIN}/{base}"
@@ -120,7 +104,7 @@ class _Expansion:
         """
         checkpoints = [(f"{RANDOM}-{base}", f"{SCRATCH}/{base}", base, 0) for base in self.random]
         checkpoints += [(base, f"{PRETRAIN}/{base}", base, 0) for base in self.recipe.bases]
-        for stage, table in ((DOMAIN_TRANSFER, self.domain), (TASK_TRANSFER, self.task)):
+        for stage, table in self.transfers.items():
             checkpoints += [(key, f"{stage}/{key}", each.base, each.replicate) for key, each in table.items()]
         return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in checkpoints}
 
@@ -139,12 +123,7 @@ class _Expansion:
 
 def key_of(trained_on: TrainedOn, task: str, base: str, replicate: int) -> str:
     """Of a checkpoint above general pre-training: task (of task transfer), corpora, base and replicate."""
-    path = [
-        *([task] if trained_on.with_task_text else []),
-        *([RANDOM] if trained_on.is_random else []),
-        *trained_on.corpora,
-    ]
-    return "-".join([*path, base, str(replicate)])
+    return "-".join([*trained_on.path(task), base, str(replicate)])
 
 
 def _dumped(section: Section) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from rich import box
 from rich.table import Table
 
 from adaptbert.codes import Code
-from adaptbert.config.plan import DOMAIN_TRANSFER, FINETUNE, PRETRAIN, SCRATCH, TASK_TRANSFER, Entry, Plan
+from adaptbert.config.plan import FINETUNE, PRETRAIN, SCRATCH, TRAINED, Entry, Plan
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.bases import GENERAL
+from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL, TRANSFERS
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.core.files import make_folder
 from adaptbert.data.task_description import FILE
@@ -115,9 +115,9 @@ class _Bench:
         self.tokenized = TOKENIZED / base
         self.due: dict[tuple[str, Path], list[Entry]] = {}
         """Checkpoints by step and text: all of a step on one text have one price."""
-        for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER):
+        for stage in (PRETRAIN, *TRANSFERS):
             for entry in self._pending(plan, stage):
-                self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
+                self.due.setdefault((stage, self._text(entry)), []).append(entry)
         self.due_cells: dict[tuple[str, str], list[Entry]] = {}
         """Cells of a task have one price; those of an arm with values of its own another."""
         for cell in self._pending(plan, FINETUNE):
@@ -170,10 +170,9 @@ class _Bench:
             name = task if not arm else f"{task}, {arm}"
             yield Price(FINETUNE, name, self.base, len(cells) * runs, passes * sizes["tokens"], tflop, tflop / speed)
 
-    def _text(self, stage: str, entry: Entry) -> Path:
+    def _text(self, entry: Entry) -> Path:
         """The tokenised text that a checkpoint is trained on, without replay."""
-        of_task = stage == TASK_TRANSFER
-        return self.tokenized / ("tasks" if of_task else "corpora") / (entry.task or entry.corpus or GENERAL)
+        return self.tokenized / ("tasks" if entry.task else "corpora") / (entry.task or entry.corpus or GENERAL)
 
     def _checkpoint(self) -> Checkpoint:
         """That after general pre-training if it is up to date, else what `pretrain` begins with."""
@@ -252,7 +251,7 @@ def _pending(plan: Plan) -> Set[str]:
         problem = f"DVC cannot say what is due: {' '.join(status.stderr.split())}"
         raise BadData(Code.DVC, "dvc status", problem, "mend that, then ask for the price again")
     changed, pending = json.loads(status.stdout), set[str]()
-    for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, FINETUNE):
+    for stage in TRAINED:
         for key, entry in getattr(plan, stage).items():
             # `pretrain` writes the random weights of a base, too.
             below = entry.checkpoint.replace(f"{SCRATCH}/", f"{PRETRAIN}/")

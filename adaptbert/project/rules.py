@@ -17,7 +17,7 @@ from adaptbert.comparison.questions import (
 )
 from adaptbert.config.plan_file import key_of
 from adaptbert.config.recipe import KINDS, Recipe, errors
-from adaptbert.config.schema.bases import FOLDERS, GENERAL, TrainedOn
+from adaptbert.config.schema.bases import FOLDERS, GENERAL, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME
 from adaptbert.data.source_config import contradictions
@@ -73,8 +73,7 @@ def _sections(recipe: Recipe) -> Iterator[UserError]:
     arms = [recipe.arms[cell["arm"]].trained_on for cell in recipe.cells()]
     needed = {
         "pretrain": True,
-        "domain_transfer": any(trained_on.corpora for trained_on in arms),
-        "task_transfer": any(trained_on.with_task_text for trained_on in arms),
+        **{step: any(step in trained_on.steps for trained_on in arms) for step in TRANSFERS},
         "finetune": True,
         "compare": True,
     }
@@ -322,9 +321,7 @@ def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
             "general pre-training is done once for each base, whatever replicates says; its interval is of these "
             "weights"
         )
-    elif recipe.compare.replicates == 1 and any(
-        arm.trained_on.corpora or arm.trained_on.with_task_text for arm in recipe.arms.values()
-    ):
+    elif recipe.compare.replicates == 1 and any(arm.trained_on.steps for arm in recipe.arms.values()):
         yield (
             f"{recipe.at('compare', 'replicates')}: with 1 there is no verdict on a step, only a description of these "
             "weights; write 2 or more"

@@ -25,7 +25,7 @@ from adaptbert.report.language import (
     t,
 )
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import METRICS, STANDS, TOKEN_CLASSES, UNITS, VERDICTS, arm_is, baseline_name, step_name
+from adaptbert.report.terms import METRICS, STANDS, TOKEN_CLASSES, VERDICTS, arm_is, baseline_name, step_name
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.verdicts import ADJUSTMENT
 
@@ -206,7 +206,7 @@ def _audit(checkpoint: Checkpoint, masks: Masks, classes: Sequence[str]) -> list
         expected = t("expected {share}", share=at_least(100 * audit[f"{key}_expected"], 1))
         return Cell(same(at_least(100 * audit[key], 1)), audit[key], [expected])
 
-    unit = joined([UNITS[masks.unit], t("mean length {tokens:.2f} tokens", tokens=audit["unit_tokens"])])
+    unit = joined([same(masks.unit), t("mean length {tokens:.2f} tokens", tokens=audit["unit_tokens"])])
     middle = same(f"{points(audit['rate_p05'])}–{points(audit['rate_p95'])}")
     return [
         Cell(_code(checkpoint.name), checkpoint.name, [unit], key=f"role-{checkpoint.role}"),

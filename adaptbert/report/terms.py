@@ -79,11 +79,6 @@ METRICS = {
     "pearson": t("Pearson's correlation"),
     "accuracy": t("accuracy"),
 }
-UNITS = {
-    "token": t("token"),
-    "word": t("word"),
-    "ngram": t("n-gram of words"),
-}
 TOKEN_CLASSES = {
     "continuation": t("continuation (##)"),
     "chinese": t("Chinese"),

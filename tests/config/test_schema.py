@@ -112,7 +112,7 @@ def test_values_that_disagree(changes: dict[str, Any], place: str, words: str) -
         ("pretrain.weight_decay：", 1, "unknown key 'weight_decay：' (did you mean 'weight_decay'?)\n  a full-width"),
         ("tokenizer.lowercase", "“true", "expected true or false, found text '“true'\n  a curly quote (U+201C) stands"),
         ("domain_transfer.tokens", "12k", "expected a valid integer, found text '12k'\n  write a whole number"),
-        ("pretrain.masking", {"unit": "words"}, "expected 'token', 'word' or 'ngram', found text 'words'\n  write"),
+        ("pretrain.sentence_objective", "sob", "expected 'none', 'nsp' or 'sop', found text 'sob'\n  write none"),
         ("finetune.early_stopping", True, "expected a mapping, found a boolean True\n  its keys are patience"),
         ("finetune.dropout", None, "expected a valid number, found nothing\n  write a value behind the colon"),
         ("finetune.seeds", list(range(101)), "seeds: list should have at most 100 items after validation, not 101\n"),

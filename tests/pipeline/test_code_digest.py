@@ -13,7 +13,9 @@ import pytest
 
 from adaptbert.config import code_digest
 from adaptbert.config.code_digest import PACKAGES, carries, meaning
+from adaptbert.config.plan import PRETRAIN
 from adaptbert.config.plan_file import stages
+from adaptbert.config.schema.bases import TRANSFERS
 from tests.support.imports import ROOT, modules, package, source
 
 STAGES = [*stages(), "plan"]
@@ -56,7 +58,7 @@ TAKEN_BY_STAGES = {
 }
 
 
-MLM = {"pretrain", "domain_transfer", "task_transfer"}
+MLM = {PRETRAIN, *TRANSFERS}
 TRAINING = {*MLM, "finetune"}
 EDITS = {
     "adaptbert/errors.py": set(),

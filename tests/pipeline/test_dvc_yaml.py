@@ -13,11 +13,12 @@ from dvc.repo import Repo
 
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
+from adaptbert.config.plan import TRAINED
 from adaptbert.runtime.stage import Stage
 from tests.support.imports import ROOT
 
 # Of params.yaml: all others are compared through plan.json.
-COMPARED = ("pretrain", "domain_transfer", "task_transfer", "finetune", "compare")
+COMPARED = (*TRAINED, "compare")
 
 # Read by each stage itself.
 NOT_ARGUMENTS = {"params.yaml"}
@@ -34,8 +35,14 @@ def resolved() -> dict[str, Any]:
         return {stage.addressing: stage for stage in repo.index.stages if not stage.is_data_source}
 
 
+def written() -> dict[str, Any]:
+    """The stages as they stand in dvc.yaml."""
+    stages: dict[str, Any] = params.read(ROOT / "dvc.yaml")["stages"]
+    return stages
+
+
 def names() -> list[str]:
-    """Stage names as they stand in dvc.yaml, in its order."""
+    """Of the stages that params.yaml stands for, in the order of dvc.yaml."""
     return list(dict.fromkeys(address.partition("@")[0] for address in resolved()))
 
 
@@ -90,7 +97,7 @@ def paths(stage: Any) -> tuple[set[str], set[str]]:
 
 
 def test_stages_files_and_functions_have_the_same_names() -> None:
-    assert set(names()) == files_in_stages()
+    assert set(written()) == files_in_stages()
     assert {name: stage_object(name).name for name in names()} == {name: name for name in names()}
 
 
@@ -120,12 +127,11 @@ def test_paths_in_the_command_are_declared_and_used(stage: Any) -> None:
 
 def test_only_checked_names_of_the_plan_stand_in_a_command() -> None:
     """A shell reads commands: DVC may fill in names, which `adaptbert plan` has checked, and no path of the user's."""
-    written = params.read(ROOT / "dvc.yaml")["stages"]
-    commands = [values.get("do", values)["cmd"] for values in written.values()]
+    commands = [values.get("do", values)["cmd"] for values in written().values()]
     filled = {each for command in commands for each in re.findall(r"\$\{(.*?)\}", command)}
     assert filled == {"key", *(f"item.{name}" for name in ("base", "replicate", "corpus", "task", "arm", "from"))}
-    assert [values["foreach"] for values in written.values() if "foreach" in values] == [
-        f"${{plan.{name}}}" for name, values in written.items() if "foreach" in values
+    assert [values["foreach"] for values in written().values() if "foreach" in values] == [
+        f"${{plan.{name}}}" for name, values in written().items() if "foreach" in values
     ]
 
 
@@ -144,13 +150,15 @@ def test_a_stage_compares_its_section_its_code_and_its_entry(stage: Any) -> None
 
 
 def test_the_first_stage_is_the_first() -> None:
-    assert next(iter(params.read(ROOT / "dvc.yaml")["stages"])) == "plan"
+    assert next(iter(written())) == "plan"
 
 
 def test_a_source_that_is_missing_costs_no_output() -> None:
     """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. A recipe stops at
     the first stage that reads what no stage makes; without plan.json DVC does not even begin."""
-    made = {path for stage in resolved().values() for path in paths(stage)[1]}
+    outs = [out for values in written().values() for out in values.get("do", values)["outs"]]
+    made = {(out if isinstance(out, str) else next(iter(out))).replace("${key}", "name") for out in outs}
+    made |= {path for stage in resolved().values() for path in paths(stage)[1]}
     read: set[str] = set()
     for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
         outside = {path for path in paths(stage)[0] - NOT_ARGUMENTS - {"plan.json"} if not related(path, made)}
@@ -173,7 +181,7 @@ def test_the_run_cache_knows_what_trains() -> None:
 def test_git_ignores_what_dvc_keeps_of_every_name() -> None:
     """Else DVC adds a line to a .gitignore for each checkpoint and cell, and a run changes files that are committed."""
     outs: list[str] = []
-    for values in params.read(ROOT / "dvc.yaml")["stages"].values():
+    for values in written().values():
         for out in values.get("do", values)["outs"]:
             path, options = (out, {}) if isinstance(out, str) else next(iter(out.items()))
             if options.get("cache", True):
@@ -187,5 +195,5 @@ def test_folders_that_are_read_as_a_whole_are_there_without_a_step() -> None:
     """`compare` depends on them, also where there is no arm of that kind."""
     committed = subprocess.run(["git", "ls-files", "metrics"], cwd=ROOT, capture_output=True, text=True).stdout
     folders = {str(Path(name).parent) for name in committed.splitlines()}
-    deps = params.read(ROOT / "dvc.yaml")["stages"]["compare"]["deps"]
+    deps = written()["compare"]["deps"]
     assert {dep for dep in deps if dep.startswith("metrics/") and not dep.endswith(".json")} <= folders

@@ -169,7 +169,7 @@ def test_the_pipeline_of_transformers_answers_alike(every: Project, task: str) -
         texts = [rows[row["id"]][column] for column in columns]
         predictions: Any = run([texts[0] if len(texts) == 1 else {"text": texts[0], "text_pair": texts[1]}])[0]
         scores = {prediction["label"]: prediction["score"] for prediction in predictions}
-        if target == "class":
+        if TARGETS[target].answer_cell == "text":
             best = max(scores, key=lambda label: scores[label])
             assert (best, scores[best]) == (row["predicted"], pytest.approx(row["confidence"], abs=1e-4))
         elif target == "labels":

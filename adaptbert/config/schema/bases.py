@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -89,6 +89,10 @@ BaseValue = Annotated[Base, BeforeValidator(_named)]
 GENERAL, DOMAIN = "general", "domain"
 """The corpus of general pre-training, which is also that of the control of domain transfer; the usual name of the
 other."""
+TRANSFERS = DOMAIN_TRANSFER, TASK_TRANSFER = ("domain_transfer", "task_transfer")
+"""The steps that an arm can have, in their order: a key of `Arm`, a stage and a table of the plan each."""
+RANDOM = "none"
+"""Stands in the key of a checkpoint before its corpora where the weights began at random."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,30 @@ class TrainedOn:
     is_random: bool = False
     corpora: tuple[str, ...] = ()
     with_task_text: bool = False
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Those of `TRANSFERS` that it has, in their order."""
+        return (DOMAIN_TRANSFER,) * len(self.corpora) + (TASK_TRANSFER,) * self.with_task_text
+
+    @property
+    def below(self) -> "TrainedOn":
+        """Without the last of its steps."""
+        return replace(self, with_task_text=False) if self.with_task_text else replace(self, corpora=self.corpora[:-1])
+
+    def after(self, step: str, corpus: str) -> "TrainedOn":
+        """With one step more."""
+        if step == TASK_TRANSFER:
+            return replace(self, with_task_text=True)
+        return replace(self, corpora=(*self.corpora, corpus))
+
+    def names(self, task: str) -> dict[str, str]:
+        """What its last step is made of."""
+        return {"task": task} if self.with_task_text else {"corpus": self.corpora[-1]}
+
+    def path(self, task: str) -> list[str]:
+        """Parts of the name of its checkpoint: task (of task transfer), corpora."""
+        return [*([task] if self.with_task_text else []), *([RANDOM] if self.is_random else []), *self.corpora]
 
 
 def _listed(value: object) -> object:
