@@ -83,8 +83,8 @@ ALLOWED: dict[str, tuple[Mapping[Any, Any], Iterable[str]]] = {
     "VERDICTS": (terms.VERDICTS, get_args(Verdict)),
     "STANDS: a base is always compared with the first one": (terms.STANDS, {*get_args(Verdict)} - {"descriptive"}),
 }
-"""Tables of terms.py, and the values that they are for; targets and task types: tests/config/test_task_types.py, names of
-baselines: the tests of the comparison."""
+"""Tables of terms.py, and the values that they are for; targets and task types are in tests/config/test_task_types.py,
+names of baselines in the tests of the comparison."""
 
 
 @pytest.mark.parametrize("place", ALLOWED)
