@@ -169,7 +169,9 @@ def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> Non
         assert ran.returncode == 0, ran.stdout
         judge(far, ran.stdout)
         far.order(left=(0.2, 65))
-        assert "error: the reason" in far.flow("--until", "left", "--cluster", "prefect", code=65, timeout=300)
+        failed = far.run("flows.recipe", "--until", "left", "--cluster", "prefect", timeout=300)
+    assert failed.returncode == 65, failed.stdout
+    assert "error: the reason" in failed.stdout
 
 
 def prefect_lines() -> list[str]:
