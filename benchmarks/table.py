@@ -191,9 +191,9 @@ def gpu_check(results: Results) -> str:
     ]
     right = {**results["tests"]["right"], **results["right"]["right"]}
     step = {name: f"{share:.0%}" for name, share in results["host"]["share"].items() if share >= 0.005}
-    found = [f"{name}: {str(value).lower()}" for name, value in right.items()]
+    checks = [f"{name}: {str(value).lower()}" for name, value in right.items()]
     about = (
-        f"{'; '.join(found)}. With the same bits a step takes {results['right']['times as long with the same bits']} "
+        f"{'; '.join(checks)}. With the same bits a step takes {results['right']['times as long with the same bits']} "
         f"times as long. Peak {results['env']['peak_tflop_per_second']} TFLOP/s. A step of "
         f"{results['host']['setting']} took {results['host']['milliseconds_per_step']} ms under the profiler: "
         f"{', '.join(f'{name} {share}' for name, share in step.items())}."

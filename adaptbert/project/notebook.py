@@ -65,11 +65,11 @@ def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
     rows = []
     for task in Comparison.read(Path(path)).tasks:
         for step in task.steps:
-            asked = {"task": task.task, "base": task.base, "question": step.name, "arm": step.arm, "other": step.other}
+            pair = {"task": task.task, "base": task.base, "question": step.name, "arm": step.arm, "other": step.other}
             ends = _ends("difference", step.difference)
             p = None if step.difference is None else step.difference.p
             judged = {"p": p, "p_holm": step.p_holm, "primary": step.primary, "verdict": step.verdict}
-            rows.append({**asked, **ends, **judged})
+            rows.append({**pair, **ends, **judged})
     return pd.DataFrame(rows)
 
 

@@ -237,8 +237,8 @@ def test_what_is_kept_rejected_and_refused(tmp_path: Path, name: str) -> None:
     for error, (_, words) in zip(passed.errors, case.errors, strict=True):
         assert words in str(error)
     if case.rejected is not None:
-        found = rows(tmp_path / "rejected.parquet")
-        assert [(row["split"], row["line"], row["code"]) for row in found] == case.rejected
+        rejected = rows(tmp_path / "rejected.parquet")
+        assert [(row["split"], row["line"], row["code"]) for row in rejected] == case.rejected
     for split, expected in case.kept.items():
         assert [row | {"id": ""} for row in rows(tmp_path / f"kept/{split}.parquet")][-len(expected) :] == [
             {"id": ""} | row for row in expected
@@ -290,9 +290,9 @@ def test_rows_in_are_rows_kept_and_rows_rejected(
             == len(ids)
             == passed.accounts[split].kept + sum(passed.accounts[split].rejected.values())
         )
-    found = {split: {letters(row["text"]) for row in rows_of_split} for split, rows_of_split in kept.items()}
-    assert not found["test"] & (found["dev"] | found["train"])
-    assert not found["dev"] & found["train"]
+    texts = {split: {letters(row["text"]) for row in rows_of_split} for split, rows_of_split in kept.items()}
+    assert not texts["test"] & (texts["dev"] | texts["train"])
+    assert not texts["dev"] & texts["train"]
 
 
 @given(st.text(st.sampled_from("ab中\u0301\U0001f600 \n\u200b\x00\u2028\x1b[1m"), min_size=1, max_size=30), st.data())

@@ -52,11 +52,11 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 @pytest.mark.parametrize("error", [ConnectionRefusedError("refused"), TimeoutError("timed out")], ids=str)
 def test_an_address_that_does_not_answer_is_one_message(error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray itself would ask again for minutes without a word; a firewall lets nobody know."""
-    asked = mock.Mock(side_effect=error)
-    monkeypatch.setattr("socket.create_connection", asked)
+    connect = mock.Mock(side_effect=error)
+    monkeypatch.setattr("socket.create_connection", connect)
     with pytest.raises(cluster.NoCluster, match=f"AB-156 .*'10.0.0.7:6379': {error}"):
         cluster.connected("10.0.0.7:6379")
-    asked.assert_called_once_with(("10.0.0.7", 6379), 5.0)
+    connect.assert_called_once_with(("10.0.0.7", 6379), 5.0)
 
 
 @pytest.mark.slow

@@ -103,6 +103,6 @@ def test_all_faults_of_all_sets_and_nothing_written(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw/tasks/mood", {"train": [("a", "pos")], "dev": [("b", "pos")], "test": [("c", "odd")]})
     with pytest.raises(Several) as several:
         run(tmp_path, Recorder())
-    found = [(error.code, Path(error.place.file).name) for error in several.value.failures]
-    assert found == [(60, "mood"), (19, "mood"), (1, "text.parquet"), (19, "text.parquet")]
+    refusals = [(error.code, Path(error.place.file).name) for error in several.value.failures]
+    assert refusals == [(60, "mood"), (19, "mood"), (1, "text.parquet"), (19, "text.parquet")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw"]

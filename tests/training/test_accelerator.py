@@ -96,21 +96,20 @@ def test_masked_lm(tmp_path: Path, objective: Any, is_flat: bool, monkeypatch: p
     step(MaskedLM(model, tiny_params.optim(), 10), MaskedBatches(corpus, stream, tiny_params.masker(), 64, pairs)(0))
 
 
-MISTAKES: list[tuple[Callable[[Tensor, Any], Tensor], type[Exception]]] = [
-    (lambda loss, _: loss * 2 if loss > 0 else loss, RuntimeError),
-    (lambda loss, batch: loss + batch.ids[batch.ids > 0].sum(), NotImplementedError),
-    (lambda loss, batch: loss + torch.ones(100)[batch.ids].sum(), RuntimeError),
-]
-"""It reads its loss, leaves out places by their values, or makes a tensor without a device."""
+MISTAKES: dict[str, Callable[[Tensor, Any], Tensor]] = {
+    "reads its loss": lambda loss, _: loss * 2 if loss > 0 else loss,
+    "leaves out places by their values": lambda loss, batch: loss + batch.ids[batch.ids > 0].sum(),
+    "makes a tensor without a device": lambda loss, batch: loss + torch.ones(100)[batch.ids].sum(),
+}
 
 
-@pytest.mark.parametrize(("mistake", "error"), MISTAKES, ids=["reads", "chooses", "forgets"])
-def test_a_mistake_is_noticed(mistake: Callable[[Tensor, Any], Tensor], error: type[Exception]) -> None:
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_noticed(mistake: Callable[[Tensor, Any], Tensor]) -> None:
     shape = tiny_tasks.head_of("single_sentence")
     module = FineTuning(model_of(shape), shape, tiny_params.optim(), STEPS)
     forward = module.training_step
     module.training_step = lambda batch, k: mistake(forward(batch, k), batch)  # type: ignore[method-assign]
-    with pytest.raises(error):
+    with pytest.raises(RuntimeError):
         step(module, first_batch(shape, "single_sentence"))
 
 
