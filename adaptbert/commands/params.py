@@ -58,7 +58,7 @@ def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:
 
     trainings = Counter[tuple[str, str, str, str]]()
     for stage in TRAINED:
-        for entry in getattr(planned, stage).values():
+        for entry in planned.table(stage).values():
             values = recipe.values(stage, entry.names())
             if stage == FINETUNE:
                 length = f"{len(values.seeds)} seeds of {values.epochs:g} epochs"

@@ -137,8 +137,11 @@ class _Bench:
         self.checkpoint = self._checkpoint()
 
     def _pending(self, plan: Plan, stage: str) -> list[Entry]:
-        table: dict[str, Entry] = getattr(plan, stage)
-        return [each for key, each in table.items() if each.base == self.base and f"{stage}/{key}" in self.pending]
+        return [
+            each
+            for key, each in plan.table(stage).items()
+            if each.base == self.base and f"{stage}/{key}" in self.pending
+        ]
 
     def transfers(self) -> Iterator[Price]:
         """Each step on each text; general pre-training may have no budget."""
@@ -252,7 +255,7 @@ def _pending(plan: Plan) -> Set[str]:
         raise BadData(Code.DVC, "dvc status", problem, "mend that, then ask for the price again")
     changed, pending = json.loads(status.stdout), set[str]()
     for stage in TRAINED:
-        for key, entry in getattr(plan, stage).items():
+        for key, entry in plan.table(stage).items():
             # `pretrain` writes the random weights of a base, too.
             below = entry.checkpoint.replace(f"{SCRATCH}/", f"{PRETRAIN}/")
             if f"{stage}@{key}" in changed or below in pending or not Path(f"metrics/{stage}/{key}.json").is_file():

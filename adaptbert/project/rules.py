@@ -104,13 +104,10 @@ def _names(recipe: Recipe) -> Iterator[UserError]:
 
 
 def _arms_name_what_exists(recipe: Recipe) -> Iterator[UserError]:
+    there = recipe.names()
     for name, arm in recipe.arms.items():
-        for key, names, known, where in (
-            ("domain_transfer", arm.domain_transfer, recipe.corpora, "corpora"),
-            ("tasks", arm.tasks or (), recipe.tasks, "tasks"),
-            ("bases", arm.bases or (), recipe.bases, "bases"),
-        ):
-            yield from _unknown(recipe.at("arms", name, key), names, known, where)
+        for key, (kind, names) in arm.names().items():
+            yield from _unknown(recipe.at("arms", name, key), names, there[kind], KINDS[kind])
 
 
 def _vocabularies_name_corpora(recipe: Recipe) -> Iterator[UserError]:

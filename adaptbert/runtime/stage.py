@@ -151,7 +151,7 @@ def _tokens_below(recipe: Recipe, names: Mapping[str, str]) -> dict[str, Any]:
     total, parents = 0, plan.parents()
     while here and not here.startswith(f"{planning.SCRATCH}/"):
         stage, _, key = here.partition("/")
-        tokens = recipe.values(stage, getattr(plan, stage)[key].names()).tokens
+        tokens = recipe.values(stage, plan.table(stage)[key].names()).tokens
         if tokens is None:
             return {}
         total, here = total + tokens, parents[here] or ""

@@ -160,6 +160,14 @@ class Arm(Section):
         """What it is trained on."""
         return TrainedOn(self.pretrain == "none", tuple(self.domain_transfer), self.task_transfer is not None)
 
+    def names(self) -> dict[str, tuple[str, list[str]]]:
+        """Key -> the kind of what it names, and these names."""
+        return {
+            "domain_transfer": ("corpus", self.domain_transfer),
+            "tasks": ("task", self.tasks or []),
+            "bases": ("base", self.bases or []),
+        }
+
     def is_of(self, task: str, base: str) -> bool:
         """Whether a task has it from a base."""
         return (self.tasks is None or task in self.tasks) and (self.bases is None or base in self.bases)
