@@ -63,14 +63,13 @@ def download(
     files in params.yaml are printed.
     """
     from adaptbert.data.download import download as fetch
-    from adaptbert.data.download import lines
     from adaptbert.project import own_data
 
     with user_errors():
-        fetch(name, revision, config, out)
+        lines = fetch(name, revision, config, out)
         if out.is_relative_to(own_data.OWN):
             own_data.record([out])
-        print(*lines(out), sep="\n")
+        print(*lines, sep="\n")
 
 
 def import_(

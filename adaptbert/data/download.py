@@ -1,25 +1,21 @@
 """A data set of the Hugging Face hub as Parquet files, which params.yaml names like any others.
 
-A split becomes `<split>.parquet`; `.download.json` beside them remembers the commit. Class numbers become the names of
-their classes. Cells of CSV stay text (`NA`, `007`) where the data set declares no type.
+A split becomes `<split>.parquet`; class numbers become the names of their classes.
 """
 
 import logging
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
-from adaptbert.core.files import atomic_write, read_json, write_json
+from adaptbert.core.files import atomic_write
 from adaptbert.errors import TEMPORARY, BadData, UserError
 
-RECORD = ".download.json"
-"""Hidden, so that the folder can be read as a corpus."""
-_BATCH = 1_000
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 
 class HubUnreachable(UserError):
@@ -28,81 +24,74 @@ class HubUnreachable(UserError):
     exit_code = TEMPORARY
 
 
-def download(name: str, revision: str | None, config: str | None, out: Path) -> dict[str, Any]:
-    """Write the splits to a folder, which is replaced as a whole, and return their record.
+def download(name: str, revision: str | None, config: str | None, out: Path) -> list[str]:
+    """Write the splits to a new folder: all of them, or none.
 
     Args:
         name: on the hub; or a local folder that `datasets` can load.
-        revision: branch, tag or commit; None: main. The record names the commit.
+        revision: branch, tag or commit; None: main.
         config: of a data set that has several.
 
+    Returns:
+        What was written, from which commit, and how params.yaml names it.
+
     Raises:
-        BadData: no such data set, configuration or revision; a damaged file; something else stands at `out`.
+        BadData: no such data set, configuration or revision; a damaged file, or one of CSV; something stands at `out`.
         HubUnreachable: the hub does not respond.
     """
-    if out.exists() and not (out / RECORD).is_file():
-        raise BadData(Code.ALREADY_THERE, out, "is there, and was not downloaded", "name another folder: --out FOLDER")
-    with TemporaryDirectory(prefix="adaptbert-") as cache, _errors(name):
+    if out.exists():
+        raise BadData(Code.ALREADY_THERE, out, "is there already", "remove it, or name another folder: --out FOLDER")
+    with TemporaryDirectory(prefix="adaptbert-") as cache, _errors(name), atomic_write(out) as folder:
         commit, splits = _load(name, revision, config, cache)
-        about = {split: {"rows": len(rows), "columns": rows.column_names} for split, rows in splits.items()}
-        record = {"name": name, "config": config, "revision": commit, "splits": about}
-        with atomic_write(out) as folder:
-            folder.mkdir()
-            for split, rows in splits.items():
-                _write(rows, folder / f"{split}.parquet", f"{name}: {split}")
-            write_json(folder / RECORD, record)
-    return record
+        folder.mkdir()
+        for split, rows in splits.items():
+            _with_class_names(rows, f"{name}: {split}").to_parquet(folder / f"{split}.parquet")
+    files = {split: out / f"{split}.parquet" for split in splits}
+    counts = (
+        f"  {files[split]}: {len(rows):,} rows of {', '.join(rows.column_names)}" for split, rows in splits.items()
+    )
+    return [
+        f"{name}{f': commit {commit}' if commit else ''}",
+        *counts,
+        f"as a corpus, below `corpora`: {out.name}: {{path: {next(iter(files.values()))}, columns: {{text: COLUMN}}}}",
+        f"as a task: adaptbert add-task {' '.join(f'{split}={path}' for split, path in files.items())}",
+    ]
 
 
-def _load(name: str, revision: str | None, config: str | None, cache: str) -> tuple[str | None, Mapping[str, Any]]:
-    """The commit, None of a folder, and the rows of each split."""
+def _load(name: str, revision: str | None, config: str | None, cache: str) -> tuple[str, Mapping[str, "Dataset"]]:
+    """The commit, empty of a folder, and the rows of each split."""
     import datasets
 
     logging.getLogger("datasets").setLevel(logging.CRITICAL)  # errors are reported once, by adaptbert
-    load = partial(datasets.load_dataset_builder, name, config, revision=revision, cache_dir=cache)
     try:
-        builder = load()
+        builder = datasets.load_dataset_builder(name, config, revision=revision, cache_dir=cache)
     except ValueError as error:
-        if not isinstance(error, _damage()):
-            problem = str(error).split("\n")[0].rstrip(".")
-            raise BadData(Code.FILE, name, problem, "check --config and --revision") from None
-        raise
-    if builder.info.builder_name == "csv":
-        stream = next(iter(builder.as_streaming_dataset().values()))
-        (row,) = deque(stream, 1)  # read to its end: else the file stays open
-        builder = load(**_as_written(builder.info.features or {}, row))
+        if isinstance(error, _damage()):
+            raise
+        problem = str(error).split("\n")[0].rstrip(".")
+        raise BadData(Code.FILE, name, problem, "check --config and --revision") from None
+    if builder.info.builder_name == "csv":  # of which `datasets` makes numbers and nulls: 007, NA
+        fetch = f"fetch its files, which are read as they stand: hf download {name} --repo-type dataset --local-dir DIR"
+        raise BadData(Code.FILE, name, "its files are CSV, which say no types", fetch)
     builder.download_and_prepare()
-    return None if Path(name).is_dir() else builder.hash, builder.as_dataset()
+    return "" if Path(name).is_dir() else str(builder.hash or ""), builder.as_dataset()
 
 
-def _as_written(declared: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
-    """Options of the CSV reader that keep cells as text; empty cells of columns with a declared type are missing."""
-    typed = {name for name, kind in declared.items() if getattr(kind, "dtype", "") != "string"}
-    return {
-        "keep_default_na": False,
-        "na_values": {name: [""] for name in typed},
-        "converters": dict.fromkeys({*columns} - typed, str),
-    }
+def _with_class_names(rows: "Dataset", place: str) -> "Dataset":
+    """The rows with text in place of the numbers of classes, alone or in lists."""
+    import datasets
 
+    features, text = rows.features.copy(), datasets.Value("string")
+    names = {column: found for column, kind in features.items() if (found := _classes(kind))}
+    for column in names:
+        features[column] = datasets.List(text) if hasattr(features[column], "feature") else text
+    if not names:
+        return rows
 
-def _write(rows: Any, path: Path, place: str) -> None:
-    """One split; classes by their names."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    def named(row: dict[str, Any]) -> dict[str, Any]:
+        return {column: _named(row[column], classes, place) for column, classes in names.items()}
 
-    classes = {name: found for name, kind in rows.features.items() if (found := _classes(kind))}
-    schema = rows.features.arrow_schema.remove_metadata()
-    for name, kind in rows.features.items():
-        if name in classes:
-            is_list = hasattr(kind, "feature")
-            named = pa.list_(pa.string()) if is_list else pa.string()
-            schema = schema.set(schema.get_field_index(name), pa.field(name, named))
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in rows.with_format("arrow").iter(_BATCH):
-            cells = {name: batch[name] for name in batch.column_names}
-            for name, names in classes.items():
-                cells[name] = [_named(value, names, place) for value in batch[name].to_pylist()]
-            writer.write_table(pa.table(cells, schema=schema))
+    return rows.map(named, features=features)
 
 
 def _classes(feature: Any) -> list[str] | None:
@@ -121,24 +110,6 @@ def _named(value: Any, names: Sequence[str], place: str) -> Any:
         problem = f"label {value}, and the data set names {len(names)} classes, from 0"
         raise BadData(Code.UNKNOWN_LABEL, place, problem, "tell its authors, or mend the files by hand")
     return names[value]
-
-
-def lines(out: Path) -> list[str]:
-    """What was written, and how params.yaml names it."""
-    record = read_json(out / RECORD)
-    files = {split: out / f"{split}.parquet" for split in record["splits"]}
-    commit = record["revision"] or "of a folder"
-    counts = (
-        f"  {files[split]}: {about['rows']:,} rows of {', '.join(about['columns'])}"
-        for split, about in record["splits"].items()
-    )
-    first, words = next(iter(files.values())), " ".join(f"{split}={path}" for split, path in files.items())
-    return [
-        f"{record['name']}, {commit}:",
-        *counts,
-        f"as a corpus, below `corpora`: {out.name}: {{path: {first}, columns: {{text: COLUMN}}}}",
-        f"as a task: adaptbert add-task {words}",
-    ]
 
 
 @contextmanager
@@ -166,7 +137,6 @@ def _errors(name: str) -> Iterator[None]:
 def _damage() -> tuple[type[Exception], ...]:
     """What `datasets` raises for a file that cannot be read; the last for an empty one."""
     from datasets.exceptions import DatasetsError
-    from pandas.errors import ParserError
     from pyarrow import ArrowException
 
-    return DatasetsError, ArrowException, ParserError, UnicodeDecodeError, StopIteration
+    return DatasetsError, ArrowException, UnicodeDecodeError, StopIteration

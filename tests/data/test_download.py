@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.core.files import read_json
-from adaptbert.data.download import RECORD, download
+from adaptbert.data.download import download
 from adaptbert.errors import BadData, UserError
 from tests.support import commands
 from tests.support.reading import ANSWER, CLASS, LABELS, read, texts
@@ -37,9 +36,7 @@ def source(tmp_path: Path) -> Path:
 
 def test_the_files_are_read_like_any_others(tmp_path: Path, source: Path) -> None:
     out = tmp_path / "out"
-    record = download(str(source), None, None, out)
-    assert read_json(out / RECORD) == record
-    assert (record["revision"], record["splits"]["test"]["rows"]) == (None, 3)
+    download(str(source), None, None, out)
     rows, bad, _ = read(out / "test.parquet", CLASS, "test")
     assert [row.values for row in rows] == [{"text": "test one", "label": "neg"}]
     assert [(row.line, row.problem and row.problem.code) for row in bad] == [(2, 41), (3, 62)], "-1 is a hidden label"
@@ -47,32 +44,19 @@ def test_the_files_are_read_like_any_others(tmp_path: Path, source: Path) -> Non
     assert rows[0].values["labels"] == ["neg", "pos"]
     (row, *_), _, _ = read(out / "train.parquet", ANSWER, "train", columns={"context": "text"})
     assert row.values["answers"] == [{"text": "one", "start": 6}]
-    assert texts(out) == ["test one", "test -1", "train one", "train -1"], "as a folder; the record is no text"
-    first = (out / "train.parquet").read_bytes()
-    download(str(source), None, None, out)
-    assert (out / "train.parquet").read_bytes() == first
+    assert texts(out) == ["test one", "test -1", "train one", "train -1"], "as a folder"
+    download(str(source), None, None, tmp_path / "again")
+    assert (tmp_path / "again/train.parquet").read_bytes() == (out / "train.parquet").read_bytes()
 
 
-DECLARED = """---
-dataset_info:
-  features:
-  - {name: text, dtype: string}
-  - {name: label, dtype: string}
-  - {name: score, dtype: float64}
----
-"""
-
-
-@pytest.mark.parametrize(("card", "score"), [("", ["1", "0.5", ""]), (DECLARED, [1, 0.5, None])])
-def test_nothing_in_csv_is_converted(tmp_path: Path, card: str, score: list[Any]) -> None:
-    """`NA` and `007` are text here as in a file, and a declared number is one."""
-    source = tmp_path / "posts"
-    source.mkdir()
-    (source / "train.csv").write_text("text,label,score\nnull,NA,1\nNone,007,0.5\n,x,\n", encoding="utf-8")
-    (source / "README.md").write_text(card, encoding="utf-8")
-    download(str(source), None, None, tmp_path / "out")
-    table = pq.read_table(tmp_path / "out/train.parquet").to_pydict()
-    assert table == {"text": ["null", "None", ""], "label": ["NA", "007", "x"], "score": score}
+def test_csv_is_not_converted(tmp_path: Path) -> None:
+    """`datasets` would make a null of `NA`, and 7 of `007`."""
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts/train.csv").write_text("text,label\nnull,NA\nNone,007\n", encoding="utf-8")
+    with pytest.raises(
+        BadData, match=r"AB-050 .*posts: its files are CSV.*\n.*hf download .*posts --repo-type dataset"
+    ):
+        download(str(tmp_path / "posts"), None, None, tmp_path / "out")
 
 
 def test_a_number_without_a_class(tmp_path: Path) -> None:
@@ -122,9 +106,6 @@ def damaged_inside() -> bytes:
     [
         ("train.jsonl", b'{"text": "a"}\n{"text": "secret"\n'),
         ("train.jsonl", b""),
-        ("train.csv", b'text\n"secret\nb\n'),
-        ("train.csv", b"text\na\nsecret,c\n"),
-        ("train.csv", b"text\ncaf\xe9\n"),
         ("train.parquet", b"PAR1"),
         ("train.parquet", damaged_inside()),
     ],
@@ -145,6 +126,5 @@ def test_the_command_says_the_lines_and_overwrites_nothing(
     assert done.exit_code == 0, done.output
     assert "mine: {path: mine/train.parquet, columns: {text: COLUMN}}" in done.stdout
     assert "adaptbert add-task train=mine/train.parquet test=mine/test.parquet" in done.stdout
-    (tmp_path / "mine" / RECORD).unlink()
     done = commands.run("download", str(source), "--out", "mine")
-    assert (done.exit_code, "AB-197 mine: is there, and was not downloaded" in done.stderr) == (65, True)
+    assert (done.exit_code, "AB-197 mine: is there already" in done.stderr) == (65, True)
