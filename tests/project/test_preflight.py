@@ -4,6 +4,7 @@ Of a large file it reads the first rows, which are notices.
 """
 
 import gzip
+import os
 import random
 import subprocess
 import sys
@@ -160,6 +161,15 @@ def test_links_in_a_circle_inside_a_folder(own: Path) -> None:
         "AB-050 params.yaml: corpora.general.path: data/own/parts/c.txt: no such file\n  put it there, "
         "or write where it is",
         *(f"AB-050 data/own/parts/{name}.txt: {problem}" for name in "bcd"),
+    ]
+
+
+def test_what_has_no_end_is_not_opened(own: Path) -> None:
+    for name in ("pipe.txt", "pipe.jsonl"):
+        os.mkfifo(own / name)
+    write({"general": "data/own/pipe.txt"}, None, mood=mood(train="data/own/pipe.jsonl"))
+    assert [line.splitlines()[0] for line in check_errors()] == [
+        f"AB-050 data/own/{name}: a named pipe, not a readable regular file" for name in ("pipe.txt", "pipe.jsonl")
     ]
 
 
