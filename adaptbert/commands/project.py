@@ -2,14 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Literal
 
 import typer
 
 from adaptbert.commands.errors import user_errors
 from adaptbert.commands.predict import pairs
+from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.data.formats import FORMATS
 
 
 def use(
@@ -89,12 +89,12 @@ def add_task(
     columns: Annotated[
         list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of a field in the files; repeatable.")
     ] = None,
-    type: Annotated[str | None, typer.Option(help=f"Task type: {', '.join(get_args(TaskName))}.")] = None,
-    format: Annotated[str | None, typer.Option(help=f"Format of the files: {', '.join(FORMATS)}.")] = None,
+    type: Annotated[TaskName | None, typer.Option(help="Task type; default: by its labels.")] = None,
+    format: Annotated[Format | None, typer.Option(help="Format of the files; default: by what they hold.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
     separator: Annotated[str | None, typer.Option(help="What parts several labels in one text, e.g. ';'.")] = None,
     tag_scheme: Annotated[
-        str | None, typer.Option(help="How tags mark spans: io, bio, iob1 or iobes; none: they are no spans.")
+        Literal[Scheme, "none"] | None, typer.Option(help="How tags mark spans; none: they are no spans.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
 ) -> None:

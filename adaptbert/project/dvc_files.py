@@ -4,9 +4,9 @@ or runs stages again.
 dvc.lock             cut short: replaced by that of git's last commit, or removed; DVC restores the missing stages from
                      its run cache instead of running them
 .dvc/tmp/rwlock      the paths that a running DVC uses; cut short, or of processes that have ended: removed
-.<22 letters>.tmp    copies that DVC had begun beside its outputs: removed
 
-Both sides of a merge, which no kill leaves, are not touched: DVC says what they are.
+Both sides of a merge, which no kill leaves, are not touched: DVC says what they are. Copies that DVC had begun beside
+its outputs (`.*.tmp`) are ignored by git and DVC.
 """
 
 import fcntl
@@ -29,9 +29,6 @@ from adaptbert.runtime.locks import ROOT
 
 LOCK = Path("dvc.lock")
 STATE = Path(".dvc/tmp")
-OUTPUTS = ("data", "models", "metrics", "predictions", "reports")
-_OURS = Path("data/own")
-_TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
@@ -56,7 +53,7 @@ def mend() -> list[str]:
     if not (os.access(STATE.parent, os.W_OK) and os.access(LOCK.parent, os.W_OK)):  # no DVC project, or not writable
         return []
     with _held(STATE / "lock") as is_ours:
-        return [*_mend_lock(), *_mend_marks(), *_remove_temporaries()] if is_ours else []
+        return [*_mend_lock(), *_mend_marks()] if is_ours else []
 
 
 def _mend_lock() -> Iterator[str]:
@@ -115,14 +112,6 @@ def _mend_marks() -> Iterator[str]:
             return
         if all(has_ended(mark["pid"], moment) for mark in chain(marks["write"].values(), *marks["read"].values())):
             path.unlink()
-
-
-def _remove_temporaries() -> Iterator[str]:
-    for folder in OUTPUTS:
-        for path in sorted(Path(folder).rglob(".*.tmp")):
-            if _TEMPORARY.fullmatch(path.name) and path.is_file() and _OURS not in path.parents:
-                path.unlink()
-                yield f"{path} removed: a copy that DVC had begun when it was killed"
 
 
 @contextmanager

@@ -68,8 +68,6 @@ def import_checkpoint(name: str, revision: str | None, base: str | None) -> list
         BadData: it cannot be used, or there is something in the folder.
         BadParams: options that do not fit.
     """
-    if not name:  # as a path it would be this folder
-        raise BadData(Code.NOT_A_CHECKPOINT, "SOURCE", "the name is empty", NAME_ONE)
     if is_folder := Path(name).is_dir():
         name = str(Path(name))
     base = name_of(Path(name).resolve().name if is_folder else name) if base is None else base
@@ -82,13 +80,12 @@ def import_checkpoint(name: str, revision: str | None, base: str | None) -> list
         problem = f"{revision} is the revision of a model on the hub, and {name} is a folder"
         raise BadParams(Code.CONTRADICTION, "--revision", problem, "leave --revision out, or move the folder away")
     to = Path(f"{FOLDERS}{base}")
-    target = Path(os.path.realpath(to))  # a link stays one
     with stage_lock("import"):
-        if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        if os.path.lexists(to):
             remedy = "remove it to import again, or give the base another name: --base NAME"
             raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
         folder = Path(name) if is_folder else _downloaded(name, revision or "main")
-        with atomic_write(target) as part, _speaking_of(part, name), _speaking_of(folder, name):
+        with atomic_write(to) as part, _speaking_of(part, name), _speaking_of(folder, name):
             part.mkdir()
             lines = [*_brought(name, folder, part, is_folder=is_folder)]
     return [
@@ -327,9 +324,6 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
         if tensor.dtype not in floats and not name.endswith("_ids"):
             problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
             raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
-        if tensor.layout != torch.strided:
-            problem = f"{shortened(name)} is no plain tensor of floating-point numbers"
-            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, COPY)
     return tensors, [str(name) for name in entries if str(name) not in tensors]
 
 

@@ -80,10 +80,7 @@ def paths(recipe: Recipe) -> Iterator[tuple[Place, str]]:
     for base, weights in recipe.bases.items():
         folder = Path(FOLDERS, base)
         if weights.checkpoint == folder.as_posix():
-            recorded = {path.stem for path in folder.glob("*.dvc")}
-            yield from (
-                (recipe.base_place(base), (folder / part).as_posix()) for part in sorted({"config.json", *recorded})
-            )
+            yield recipe.base_place(base), (folder / "config.json").as_posix()
 
 
 def _problem(place: Place, name: str, named: Collection[Path]) -> UserError | None:

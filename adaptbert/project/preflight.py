@@ -21,7 +21,6 @@ from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.collect import RawWriter, collect_task
 from adaptbert.data.files import MOST_FILES, Files
-from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
@@ -36,8 +35,6 @@ ROWS = 200
 """Of each file of a set that is not small."""
 SMALL, SMALL_PACKED = 1_000_000, 100_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
-LARGEST = 20_000_000
-"""Bytes of a file that can only be read whole."""
 _MOST_ERRORS = 10
 """Of a set that are reported one by one."""
 _OF_FILES = {Code.COLUMNS, Code.WRONG_FORMAT, Code.DAMAGED_FILE, Code.FILE, Code.BAD_PATTERN}
@@ -73,7 +70,7 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
     words = {recipe.values("tokenize", {"base": base}).words for base in recipe.bases} if task is None else ()
     with _without_warnings():
         for source in [each for each in sources if missing.isdisjoint(map(str, _paths(each).values()))]:
-            if time.monotonic() > end or _is_too_large(source):
+            if time.monotonic() > end:
                 seen.unopened.append(source.key)
                 continue
             with TemporaryDirectory() as folder:
@@ -89,13 +86,6 @@ def _paths(source: Source) -> dict[str, Path]:
     if isinstance(source, Corpus):
         return {"text": Path(source.path)}
     return {split: Path(getattr(source, split)) for split in SPLITS}
-
-
-def _is_too_large(source: Source) -> bool:
-    """Whether a file that can only be read whole would take long."""
-    is_document = source.format is not None and FORMATS[source.format].made_of == "document"
-    sizes = [path.stat().st_size for path in _paths(source).values() if path.is_file()]
-    return is_document and max(sizes, default=0) > LARGEST
 
 
 def _is_small(paths: Iterable[Path]) -> bool:

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -133,15 +132,6 @@ def test_both_sides_of_a_merge_are_left_to_the_user(project: Path) -> None:
     assert dvc("status").returncode != 0
 
 
-@pytest.mark.parametrize("name", ["dvc.lock", ".dvc/tmp/lock", ".dvc/tmp/rwlock", ".dvc/tmp/rwlock.lock"])
-@pytest.mark.parametrize("put", [os.mkdir, os.mkfifo])
-def test_what_is_no_file_is_left_to_dvc(project: Path, name: str, put: Callable[[Path], None]) -> None:
-    Path(name).unlink(missing_ok=True)
-    put(Path(name))
-    check()
-    assert Path(name).exists()
-
-
 def test_where_another_dvc_is_at_work_nothing_is_touched(project: Path) -> None:
     """It holds .dvc/tmp/lock while it writes dvc.lock."""
     Path("dvc.lock").write_text("schema")
@@ -182,18 +172,6 @@ def test_marks_of_a_number_that_another_process_has_now(project: Path) -> None:
     assert not Path(".dvc/tmp/rwlock").exists()
     Path("in.txt").write_text("another text")
     assert dvc("repro").returncode == 0
-
-
-def test_copies_that_dvc_had_begun(project: Path) -> None:
-    """Beside outputs only, and only names such as DVC gives."""
-    name = ".AbCdEf_hij-lmnopqrstuv.tmp"
-    for folder in ("models/finetune", "data/own"):
-        Path(folder).mkdir(parents=True)
-    files = [Path("models/finetune", name), Path("models/finetune/.mine.tmp"), Path("data/own", name), Path(name)]
-    for file in files:
-        file.write_text("half")
-    assert dvc_files.mend() == [f"{files[0]} removed: a copy that DVC had begun when it was killed"]
-    assert [file.is_file() for file in files] == [False, True, True, True]
 
 
 def test_where_dvc_never_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

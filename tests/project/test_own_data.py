@@ -90,14 +90,13 @@ def test_the_remedy_of_a_path(key: str, name: str, problem: str, remedy: str) ->
 
 
 def test_a_checkpoint_is_looked_for() -> None:
-    """Of another clone, say, that has the folder from git and nothing in it."""
-    folder = Path("models/init/small")
-    folder.mkdir(parents=True)
-    (folder / "model.safetensors.dvc").touch()
-    config, weights = at("bases.small", **{"bases.small": str(folder)})
-    assert config.problem == f"{folder}/config.json: no such file"
+    (config,) = at("bases.small", **{"bases.small": "models/init/small"})
+    assert config.problem == "models/init/small/config.json: no such file"
     assert config.remedy == "put a checkpoint there: `adaptbert import SOURCE --base small`"
-    assert weights.remedy.startswith(f"get it from the remote: dvc pull {folder}/model.safetensors; or from this")
+    Path("models/init").mkdir(parents=True)
+    Path("models/init/small.dvc").touch()
+    (config,) = at("bases.small", **{"bases.small": "models/init/small"})
+    assert config.remedy.startswith("get it from the remote: dvc pull models/init/small; or from this")
 
 
 def test_a_path_of_several_splits_is_reported_once() -> None:

@@ -147,23 +147,6 @@ def test_more_labels_than_there_are_rows_and_class_weights_of_others(own: Path, 
     assert f"{place} of 'a', 'c', but the labels are 'a', 'b'\n  give `balanced`, or each" in done.stderr
 
 
-def test_links_in_a_circle_inside_a_folder(own: Path) -> None:
-    """To themselves, and to one another; what leads to them by name alone is not there."""
-    parts = own / "parts"
-    parts.mkdir()
-    lines("parts/a.txt", *map(words, range(30)))
-    for name, target in (("b.txt", "b.txt"), ("c.txt", "d.txt"), ("d.txt", "c.txt")):
-        (parts / name).symlink_to(target)
-    (parts / "self").symlink_to(".")
-    write({"domain": "data/own/parts", "general": "data/own/parts/c.txt"})
-    problem = "cannot be read: Too many levels of symbolic links\n  check the path and its permissions"
-    assert check_errors() == [
-        "AB-050 params.yaml: corpora.general.path: data/own/parts/c.txt: no such file\n  put it there, "
-        "or write where it is",
-        *(f"AB-050 data/own/parts/{name}.txt: {problem}" for name in "bcd"),
-    ]
-
-
 def test_what_has_no_end_is_not_opened(own: Path) -> None:
     for name in ("pipe.txt", "pipe.jsonl"):
         os.mkfifo(own / name)
