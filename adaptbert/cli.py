@@ -1,7 +1,7 @@
 """The command line: choose a preset, import a checkpoint, check params.yaml and files, check the machine, predict.
 
     adaptbert use weibo                  write params.yaml from a preset
-    adaptbert import MODEL               bring a public checkpoint into the project as a base
+    adaptbert import FOLDER              bring a public checkpoint into the project as a base
     adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
     adaptbert add-task FILE...           add a labelled set as a task
     adaptbert plan                       write plan.json, print what would be trained and what it would cost

@@ -58,15 +58,9 @@ def download(
 
 
 def import_(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="SOURCE", help="A folder in Hugging Face format, or the name of a model on the hub."),
-    ],
-    revision: Annotated[
-        str | None, typer.Option(help="Of a model on the hub: a branch, a tag or a commit; default: main.")
-    ] = None,
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="In Hugging Face format, as of `hf download`.")],
     base: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the base that it becomes; default: by its own name.")
+        str | None, typer.Option(metavar="NAME", help="Name of the base that it becomes; default: that of the folder.")
     ] = None,
 ) -> None:
     """Bring in a public checkpoint as a base.
@@ -77,7 +71,7 @@ def import_(
     from adaptbert.project.importing import import_checkpoint
 
     with user_errors():
-        print(*import_checkpoint(source, revision, base), sep="\n")
+        print(*import_checkpoint(source, base), sep="\n")
 
 
 def add_task(

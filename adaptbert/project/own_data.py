@@ -102,7 +102,7 @@ def _missing(path: Path, named: Collection[Path]) -> tuple[str, str]:
     if recorded := record_of(path):
         return "", f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
     if path.is_relative_to(FOLDERS):
-        return "", f"put a checkpoint there: `adaptbert import SOURCE --base {path.parent.name}`"
+        return "", f"put a checkpoint there: `adaptbert import FOLDER --base {path.parent.name}`"
     if made := maker(str(path)):
         return "", f"make it: {made}"
     files = path.parent.iterdir() if path.parent.is_dir() else ()

@@ -24,7 +24,7 @@ from adaptbert.data.files import MOST_FILES, Files
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
-from adaptbert.errors import BadData, Place, UserError, failures_of
+from adaptbert.errors import Place, UserError, failures_of
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
@@ -35,8 +35,6 @@ ROWS = 200
 """Of each file of a set that is not small."""
 SMALL, SMALL_PACKED = 1_000_000, 100_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
-_MOST_ERRORS = 10
-"""Of a set that are reported one by one."""
 _OF_FILES = {Code.COLUMNS, Code.WRONG_FORMAT, Code.DAMAGED_FILE, Code.FILE, Code.BAD_PATTERN}
 """What reading says of a file as a whole; no further row mends it."""
 _OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, Code.LEAK}
@@ -112,12 +110,6 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     unreadable = _unreadable(source, own, raw, head)
     problems = unreadable or _invalid(recipe, source, raw, head, seen)
     errors = problems if head is None else [error for error in unreadable if error.code in _OF_FILES]
-    if (more := len(errors) - _MOST_ERRORS) > 1:
-        place = recipe.at(source.key)
-        last = BadData(
-            errors[_MOST_ERRORS].code, place, f"and {more} more errors", "mend these first, then check again"
-        )
-        errors = [*errors[:_MOST_ERRORS], last]
     seen.errors += errors
     is_known = isinstance(source, Task) and source.labels is not None
     silent = _OF_FILES | _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})

@@ -92,7 +92,7 @@ def test_the_remedy_of_a_path(key: str, name: str, problem: str, remedy: str) ->
 def test_a_checkpoint_is_looked_for() -> None:
     (config,) = at("bases.small", **{"bases.small": "models/init/small"})
     assert config.problem == "models/init/small/config.json: no such file"
-    assert config.remedy == "put a checkpoint there: `adaptbert import SOURCE --base small`"
+    assert config.remedy == "put a checkpoint there: `adaptbert import FOLDER --base small`"
     Path("models/init").mkdir(parents=True)
     Path("models/init/small.dvc").touch()
     (config,) = at("bases.small", **{"bases.small": "models/init/small"})

@@ -108,17 +108,11 @@ def test_a_label_of_another_name_is_a_missing_column_in_every_split(own: Path) -
     ]
 
 
-def test_every_bad_file_of_a_folder_is_reported_up_to_ten(own: Path) -> None:
-    parts = own / "parts"
-    parts.mkdir()
-    for number in range(15):
-        (parts / f"{number:02d}.csv").write_text(f"content\nx{number}\n", encoding="utf-8")
-    write({"domain": str(parts)})
-    messages = check_errors()
-    codes = ["AB-056", *["AB-056"] * 9]
-    assert [line.split(":")[0] for line in messages[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
-    more = "AB-056 params.yaml: corpora.domain: and 5 more errors\n  mend these first, then check again"
-    assert messages[10:] == [more]
+def test_every_bad_file_of_a_folder_is_reported(own: Path) -> None:
+    (own / "parts").mkdir()
+    names = [lines(f"parts/{number:02d}.csv", "content", f"x{number}") for number in range(15)]
+    write({"domain": "data/own/parts"})
+    assert [line.partition(":1: ")[0] for line in check_errors()] == [f"AB-056 {name}" for name in names]
 
 
 def test_a_recipe_is_checked_in_seconds_without_torch(own: Path) -> None:

@@ -1,16 +1,13 @@
 """Every preset is a whole, valid, short params.yaml, and the demo is the one that is committed; `adaptbert use`."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from adaptbert.config import load, plan_file
 from adaptbert.config.plan import read
-from adaptbert.config.recipe import SECTIONS, Recipe
-from adaptbert.errors import UserError
+from adaptbert.config.recipe import Recipe
 from adaptbert.project import editing, own_data, rules
 from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
@@ -49,32 +46,6 @@ def test_the_committed_files_are_those_of_the_demonstration(monkeypatch: pytest.
     if (shown := editing.committed(PARAMS)) is None:
         pytest.skip("not a git repository")
     assert shown.decode() == DEMO, "cp params.yaml presets/demo.yaml (or the other way round)"
-
-
-def without(values: dict[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each value of a section, and the document without it."""
-    for key in values[section]:
-        rest = {name: value for name, value in values[section].items() if name != key}
-        yield key, {**values, section: rest}
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "demo"])
-def test_a_value_is_written_where_it_differs_from_the_default(name: str) -> None:
-    """A file to begin with shows no more than has been decided; the demonstration shows what can be."""
-    written = recipe(name).written
-    for section in [section for section in SECTIONS if written.get(section)]:
-        for key, rest in without(written, section):
-            assert values_of(written, section) != values_of(rest, section), f"{section}.{key}"
-
-
-def values_of(document: dict[str, Any], section: str) -> list[Any]:
-    """In force, of each cell; or that there are none, because one is missing."""
-    read = Recipe(document)
-    names = [{**cell, "corpus": corpus} for cell in read.cells() for corpus in read.corpora]
-    try:
-        return [read.values(section, each) for each in names]
-    except UserError:
-        return []
 
 
 # ---- adaptbert use
