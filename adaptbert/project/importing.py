@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
@@ -35,7 +35,7 @@ from adaptbert.model.checkpoint_files import (
     refuse_strays,
 )
 from adaptbert.model.families.bert import BERT
-from adaptbert.model.families.registry import FAMILIES, family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -104,7 +104,8 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     config_file = _file(folder, CONFIG) or _file(folder, OLD_CONFIG)
     if config_file is None:
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", hint)
-    values = _config(config_file)
+    values = {"model_type": BERT.name, **read_object(config_file)}  # in archives of 2019 no kind of model is named
+    check_architecture(values, config_file)
     tokenizer = [path for file in TOKENIZER if (path := _file(folder, file))]
     if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
@@ -153,24 +154,7 @@ def _speaking_of(part: Path, source: Path) -> Iterator[None]:
 
 def _file(folder: Path, name: str) -> Path | None:
     path = folder / name
-    if not path.is_file() and (path.exists() or path.is_symlink()):
-        raise BadData(Code.FILE, path, "not a file", COPY)
     return path if path.is_file() else None
-
-
-def _config(file: Path) -> dict[str, Any]:
-    """The checked values; in archives of 2019 no kind of model is named."""
-    values = read_object(file)
-    kind, classes = values.get("model_type"), values.get("architectures")
-    if kind is None and isinstance(classes, list) and any(not str(name).startswith("Bert") for name in classes):
-        kind = str(classes[0])
-    if isinstance(kind, str) and kind not in FAMILIES:
-        problem = f"a model of the kind {kind}, which is another architecture than BERT"
-        remedy = "take a BERT; by their config.json, MacBERT and the Chinese RoBERTa-wwm are (model_type bert)"
-        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
-    values = {"model_type": BERT.name, **values} if kind is None else values
-    check_architecture(values, file)
-    return values
 
 
 def _with_lower_casing(folder: Path) -> list[str]:
