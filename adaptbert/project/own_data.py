@@ -48,13 +48,12 @@ def in_project(path: Path) -> Path:
         BadData: it lies elsewhere, or DVC cannot record it where it lies.
     """
     here, named = Path.cwd(), Path(os.path.normpath(path.absolute()))
-    inside = named.relative_to(here) if here in named.parents else None
-    if inside is None:
+    if here not in named.parents:
         problem = "outside of the project, where no other clone has it"
-    elif named.resolve() != named and record_of(inside) is None:  # DVC may keep a file as a link to its cache
-        problem = "is, or lies behind, a link, and DVC records no files behind a link"
+    elif named.parent.resolve() != named.parent:
+        problem = "in a folder behind a link, where DVC records no files"
     else:
-        return inside
+        return named.relative_to(here)
     remedy = f"copy it, and name the copy: mkdir -p {OWN} && cp {quote(str(path))} {OWN}/"
     raise BadData(Code.FILE, path, problem, remedy)
 

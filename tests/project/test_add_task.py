@@ -80,8 +80,8 @@ def test_a_file_that_is_split_where_it_lies(project: Path) -> None:
     assert "recorded" not in said
 
 
-def move_out(path: Path) -> None:
-    path.symlink_to(path.rename(path.absolute().parents[3] / path.name))
+def move_folder_out(path: Path) -> None:
+    path.parent.symlink_to(path.parent.rename(path.absolute().parents[3] / "elsewhere"))
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def move_out(path: Path) -> None:
         (lambda path: path.write_text(rows(20)), 65, "AB-070"),
         (lambda path: path.write_text('{"sentence": "x y"}\n' * 9), 65, "AB-056"),
         (lambda path: path.unlink(), 65, "AB-050"),
-        (move_out, 65, "AB-050 data/own/Reviews.dev.jsonl: is, or lies behind, a link, and DVC rec"),
+        (move_folder_out, 65, "AB-050 data/own/Reviews.train.jsonl: in a folder behind a link, where DVC records no f"),
     ],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_nothing_is_written_where_an_option_or_a_file_does_not_fit(
     arguments: str | Callable[[Path], object], code: int, words: str, project: Path, reviews: list[str]
 ) -> None:
-    """Options, or what is done to the dev rows: such as train has, no labels, no file, a link in their place."""
+    """Options, or what is done to the dev rows: such as train has, no labels, no file, their folder elsewhere."""
     if not isinstance(arguments, str):
         arguments(Path(reviews[1]))
     before = state(project)

@@ -199,7 +199,7 @@ REFUSED: list[tuple[Act, str]] = [
     (config(hidden_size="32"), "AB-124 source/config.json: hidden_size: "),
     (config(hidden_act="gelo"), "AB-124 source: config.json cannot be used: KeyError: "),
     (lambda: Path(CONFIG).write_text("{"), "AB-124 source/config.json: not a JSON object\n"),
-    (config(model_type="electra"), "AB-132 source/config.json: model_type electra, expected bert\n  name a checkpoint of the"),
+    (config(model_type="electra"), "AB-132 source/config.json: model_type electra, expected bert\n  name a checkpoint"),
     # files that are missing, or something else
     (gone(CONFIG), "AB-128 source: no config.json: not a Hugging Face folder\n  there are pytorch_model.bin, vocab.t"),
     (gone(VOCABULARY), "AB-128 source: no tokenizer: neither tokenizer.json nor vocab.txt\n  there are config.json"),

@@ -108,26 +108,17 @@ def test_a_path_of_several_splits_is_reported_once() -> None:
     [
         ("../outside/a b.csv", "outside of the project, where no other clone has it"),
         ("data/../../outside/a b.csv", "outside of the project, where no other clone has it"),
-        ("data/linked/a b.csv", "is, or lies behind, a link, and DVC records no files behind a link"),
-        ("data/link.csv", "is, or lies behind, a link, and DVC records no files behind a link"),
+        ("data/linked/a b.csv", "in a folder behind a link, where DVC records no files"),
         ("data/own/a.csv", None),
         ("data/../data/own/a.csv", None),
-        ("data/own/kept.csv", None),
     ],
 )
 def test_where_a_file_may_lie(path: str, problem: str | None, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC keeps a file as a link to its cache where `cache.type` is symlink."""
     monkeypatch.chdir(project)
-    outside = project.parent / "outside"
-    for folder in (outside, OWN):
-        folder.mkdir()
-    for file in (outside / "a b.csv", OWN / "a.csv", OWN / "kept.csv.dvc"):
-        file.touch()
-    for link, target in (("data/linked", outside), ("data/link.csv", outside / "a b.csv")):
-        Path(link).symlink_to(target)
-    (OWN / "kept.csv").symlink_to(project / ".dvc/config")
+    (project.parent / "outside").mkdir()
+    Path("data/linked").symlink_to(project.parent / "outside")
     if problem is None:
-        assert own_data.in_project(Path(path)) == OWN / Path(path).name == own_data.in_project(Path(path).absolute())
+        assert own_data.in_project(Path(path)) == OWN / "a.csv" == own_data.in_project(Path(path).absolute())
         return
     with pytest.raises(BadData) as refused:
         own_data.in_project(Path(path))
@@ -136,20 +127,22 @@ def test_where_a_file_may_lie(path: str, problem: str | None, project: Path, mon
 
 
 def test_what_dvc_records(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git takes the record and leaves the text; of a folder that is recorded nothing is recorded again."""
+    """Git takes the record and leaves the text; a link becomes the bytes of its file; a folder is recorded as one."""
     monkeypatch.chdir(project)
     (OWN / "set").mkdir(parents=True)
-    files = [OWN / "a.csv", OWN / "set/b.csv", Path("data/c.csv")]
+    linked, *files = OWN / "link.csv", OWN / "a.csv", OWN / "set/b.csv", Path("data/c.csv")
     for file in files:
         file.write_text(file.name)
-    assert own_data.unrecorded([*files, files[0]]) == files[:2]
-    own_data.record([OWN / "set", OWN / "a.csv"])
-    assert own_data.unrecorded(files) == []
+    linked.symlink_to(files[-1].absolute())
+    assert own_data.unrecorded([linked, *files, linked]) == [linked, *files[:2]]
+    own_data.record([OWN / "set", files[0], linked])
+    assert own_data.unrecorded([linked, *files]) == []
     subprocess.run(["git", "add", "data/own"], check=True)
     listed = subprocess.run(["git", "ls-files", "data/own"], capture_output=True, text=True, check=True).stdout
-    assert listed.split() == ["data/own/a.csv.dvc", "data/own/set.dvc"]
+    assert listed.split() == [f"data/own/{name}.dvc" for name in ("a.csv", "link.csv", "set")]
     kept = {path.read_text() for path in Path(".dvc/cache").rglob("*") if path.is_file() and path.suffix != ".dir"}
-    assert {"a.csv", "b.csv"} <= kept
+    assert {"a.csv", "b.csv", "c.csv"} <= kept
+    assert (linked.is_symlink(), linked.read_text(), files[-1].read_text()) == (False, "c.csv", "c.csv")
 
 
 def test_what_dvc_refuses(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
