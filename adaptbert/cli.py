@@ -1,13 +1,12 @@
 """The command line: choose a preset, import a checkpoint, check params.yaml and files, check the machine, predict.
 
-    adaptbert use weibo --data ~/text    write params.yaml from a preset, copy your files into data/own
-    adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
-    adaptbert import MODEL               bring a public checkpoint into the project as a base
+    adaptbert use weibo                  write params.yaml from a preset
+    adaptbert import FOLDER              bring a public checkpoint into the project as a base
     adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
     adaptbert add-task FILE...           add a labelled set as a task
     adaptbert plan                       write plan.json, print what would be trained and what it would cost
     adaptbert check                      validate params.yaml and the files that it names
-    adaptbert doctor                     check versions, disk space, device, environment
+    adaptbert doctor                     check disk space, device, precision, MLflow
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
 All commands but the last run in the project folder. `dvc repro` or Prefect run the stages.

@@ -40,7 +40,7 @@ from pydantic import Field
 from adaptbert.codes import Code
 from adaptbert.core.processes import cores
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
-from adaptbert.runtime.origin import OWN, commit, preset_name
+from adaptbert.runtime.origin import commit, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows import process
 from flows.devices import GPU, Devices, has_server
@@ -205,9 +205,8 @@ def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
 
 
 def run_name() -> str:
-    """Preset, commit and last stage: `weibo 3f9a2c1 until compare`."""
-    preset = preset_name(PARAMS) if PARAMS.is_file() else OWN
-    return " ".join([preset, *filter(None, [commit()[:7]]), "until", flow_run.parameters["until"]])
+    """The project's folder, the commit and the last stage: `mood-study 3f9a2c1 until compare`."""
+    return " ".join([project_root().name, *filter(None, [commit()[:7]]), "until", flow_run.parameters["until"]])
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)

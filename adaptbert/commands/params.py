@@ -100,7 +100,7 @@ def check() -> None:
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
     from adaptbert.config import load, plan_file
-    from adaptbert.project import dvc_files, named_files, preflight, rules
+    from adaptbert.project import dvc_files, own_data, preflight, rules
     from adaptbert.runtime.stage import checked
 
     with user_errors():
@@ -108,7 +108,7 @@ def check() -> None:
             print(line)
         recipe = checked()
         stale = plan_file.errors(recipe, plan_file.stages())
-        missing = named_files.check(recipe)
+        missing = own_data.check(recipe)
         seen = preflight.check(recipe, {path for path, _ in missing})
         of_the_plan = [" ".join(str(error).split()) for error in stale]
         for notice in [*rules.notices(recipe), *of_the_plan, *seen.notices]:

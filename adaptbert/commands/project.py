@@ -2,53 +2,37 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Literal
 
 import typer
 
-from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
 from adaptbert.commands.predict import pairs
+from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.data.formats import FORMATS
-from adaptbert.errors import BadParams
 
 
 def use(
     preset: Annotated[
-        str | None,
+        str,
         typer.Argument(
-            metavar="[PRESET]",
-            help="zh-public, en-public, tapt-only, gpu-base, weibo, biomed, demo or smoke; without it, "
-            "only copy the files of --data.",
+            metavar="PRESET", help="zh-public, en-public, tapt-only, gpu-base, weibo, biomed, demo or smoke."
         ),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with your files, copied into data/own and tracked by DVC.")
-    ] = None,
+    ],
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Overwrite params.yaml or files in data/own even if they exist nowhere else."),
+        bool, typer.Option("--force", help="Overwrite params.yaml even if it exists nowhere else.")
     ] = False,
 ) -> None:
     """Write params.yaml from a preset.
 
-    plan.json is written with it. With --data, your files are copied into the project first. Without a preset, only
-    the files are copied.
+    plan.json is written with it. The files that the preset names and that are missing are listed.
     """
-    from adaptbert.project import own_data, presets
+    from adaptbert.project import presets
 
     with user_errors():
-        if preset is not None:
-            for line in presets.use(preset, data, force=force):
-                print(line, flush=True)
-        elif data is not None:
-            print(f"{own_data.bring_folder(data, force=force)}\nparams.yaml is unchanged")
-        else:
-            problem = "neither a preset nor --data was named"
-            raise BadParams(Code.UNKNOWN_KEY, presets.FOLDER, problem, f"known presets: {', '.join(presets.names())}")
-    correct = "" if data is None else "correct the names of files and columns in params.yaml, and "
-    print(f"now {correct}run: adaptbert check")
+        for line in presets.use(preset, force=force):
+            print(line, flush=True)
+    print("now run: adaptbert check")
 
 
 def download(
@@ -73,15 +57,9 @@ def download(
 
 
 def import_(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="SOURCE", help="A folder in Hugging Face format, or the name of a model on the hub."),
-    ],
-    revision: Annotated[
-        str | None, typer.Option(help="Of a model on the hub: a branch, a tag or a commit; default: main.")
-    ] = None,
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="In Hugging Face format, as of `hf download`.")],
     base: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the base that it becomes; default: by its own name.")
+        str | None, typer.Option(metavar="NAME", help="Name of the base that it becomes; default: that of the folder.")
     ] = None,
 ) -> None:
     """Bring in a public checkpoint as a base.
@@ -92,7 +70,7 @@ def import_(
     from adaptbert.project.importing import import_checkpoint
 
     with user_errors():
-        print(*import_checkpoint(source, revision, base), sep="\n")
+        print(*import_checkpoint(source, base), sep="\n")
 
 
 def add_task(
@@ -104,19 +82,20 @@ def add_task(
     columns: Annotated[
         list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of a field in the files; repeatable.")
     ] = None,
-    type: Annotated[str | None, typer.Option(help=f"Task type: {', '.join(get_args(TaskName))}.")] = None,
-    format: Annotated[str | None, typer.Option(help=f"Format of the files: {', '.join(FORMATS)}.")] = None,
+    type: Annotated[TaskName | None, typer.Option(help="Task type; default: by its labels.")] = None,
+    format: Annotated[Format | None, typer.Option(help="Format of the files; default: by what they hold.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
     separator: Annotated[str | None, typer.Option(help="What parts several labels in one text, e.g. ';'.")] = None,
     tag_scheme: Annotated[
-        str | None, typer.Option(help="How tags mark spans: io, bio, iob1 or iobes; none: they are no spans.")
+        Literal[Scheme, "none"] | None, typer.Option(help="How tags mark spans; none: they are no spans.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
 ) -> None:
     """Add a labelled set as a task.
 
-    The command looks at its files, shows what it concludes, and writes a block into params.yaml. Without --yes it asks
-    first, and writes nothing where there is no terminal to ask on. What is not clear is an error that names the option.
+    Its files lie in the project. The command looks at them, shows what it concludes, and writes a block into
+    params.yaml. Without --yes it asks first, and writes nothing where there is no terminal to ask on. What is not clear
+    is an error that names the option.
     """
     from adaptbert.config.recipe import PARAMS
     from adaptbert.project.add_task import prepare
@@ -140,7 +119,7 @@ def add_task(
 def doctor() -> None:
     """Check if this machine can run the recipe.
 
-    Checks versions, disk space, device and environment. The exit code is 1 if a check fails.
+    Checks disk space, device, precision and where MLflow writes to. The exit code is 1 if a check fails.
     """
     from rich.console import Console
     from rich.table import Table

@@ -129,14 +129,9 @@ def check_regular(path: Path, shown: str) -> None:
         problem = f"cannot be read: {error.strerror}"
         raise BadData(Code.FILE, shown, problem, "check the path and its permissions") from None
     if not stat.S_ISREG(mode):
-        kind = special(mode)
+        kind = _SPECIAL.get(stat.S_IFMT(mode))
         problem = f"{f'{kind}, ' if kind else ''}not a readable regular file"
         raise BadData(Code.FILE, shown, problem, "name a file")
-
-
-def special(mode: int) -> str | None:
-    """The kind of a file that blocks when opened or never ends; None: a file or a folder."""
-    return _SPECIAL.get(stat.S_IFMT(mode))
 
 
 # ---- encodings

@@ -1,7 +1,7 @@
 """`adaptbert add-task`: files -> a block in `tasks`, and plan.json."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,6 @@ from adaptbert.codes import Code
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import KINDS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
-from adaptbert.config.schema.sources import Task
 from adaptbert.data.formats import SUFFIXES
 from adaptbert.errors import BadData, BadParams, printable, raise_all
 from adaptbert.project import editing, own_data, preflight, rules, task_inference
@@ -37,7 +36,7 @@ class NewTask:
         read: what params.yaml was when it was read.
         content: the new one.
         recipe: what that says.
-        to_copy: the user's files that are not in the project -> their places there.
+        unrecorded: its files that DVC does not track yet.
         shown: what was concluded, and the block.
         done: the line for the user when it is written.
     """
@@ -45,43 +44,35 @@ class NewTask:
     read: bytes
     content: bytes
     recipe: Recipe
-    to_copy: Mapping[Path, Path]
+    unrecorded: Sequence[Path]
     shown: str
     done: str
 
     def write(self) -> list[str]:
-        """Copy the files that are not in the project, and write params.yaml and plan.json: all of it, or nothing.
+        """Let DVC record the files, and write params.yaml and plan.json: both, or neither.
 
         Returns:
             A line for each thing done.
 
         Raises:
+            BadData: DVC refuses.
             BadParams: params.yaml was changed since it was read, as by an editor while the command waited.
         """
-        self._check_unchanged()
-        new = [path for path in self.to_copy.values() if not path.exists()]
-        try:
-            lines = [str(own_data.bring(self.to_copy))] if self.to_copy else []
-            self._check_unchanged()
-            editing.write_recipe(self.recipe, self.content)
-        except BaseException:
-            for path in new:
-                path.unlink(missing_ok=True)
-                Path(f"{path}.dvc").unlink(missing_ok=True)
-            raise
-        return [*lines, self.done]
-
-    def _check_unchanged(self) -> None:
+        if self.unrecorded:
+            own_data.record(self.unrecorded)
         if self.recipe.file.read_bytes() != self.read:
             problem = "was changed while this command was at work; nothing was written"
             raise BadParams(Code.NOT_EDITABLE, self.recipe.file, problem, "run the command again")
+        editing.write_recipe(self.recipe, self.content)
+        recorded = [f"recorded by DVC: {', '.join(map(str, self.unrecorded))}"] if self.unrecorded else []
+        return [*recorded, self.done]
 
 
 def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> NewTask:
     """Look at files, and say what would be written; nothing is.
 
     Args:
-        words: files, or `train=FILE`.
+        words: files in the project, or `train=FILE`.
         name: of the task; None: by its files.
         file: params.yaml.
 
@@ -90,34 +81,22 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
         BadParams: the name is taken, or params.yaml is not valid.
     """
     recipe, read = checked(file), file.read_bytes()
-    files = splits_of(words)
+    files = {split: own_data.in_project(path) for split, path in splits_of(words).items()}
     shares = {split: share for split, share in SHARES.items() if split not in files}
     inferred = task_inference.of_files(files, shares, said)
     name = name or name_of(files["train"])
     _check_name(name, recipe)
-
-    places: dict[Path, Path] = {}
-    for path in files.values():
-        places[path] = _place(path, name, places.values())
-
-    def values(lying: Mapping[Path, Path]) -> dict[str, object]:
-        """A split that is cut off names the file of train."""
-        paths = {split: lying[files.get(split, files["train"])].as_posix() for split in SPLITS}
-        return {**inferred.values, **paths, **({"split": shares} if shares else {})}
-
-    block = values(places)
+    # A split that is cut off names the file of train.
+    paths = {split: files.get(split, files["train"]).as_posix() for split in SPLITS}
+    block = {**inferred.values, **paths, **({"split": shares} if shares else {})}
     new = Recipe({**recipe.written, "tasks": {**(recipe.written["tasks"] or {}), name: block}}, file)
     rules.check(new)
-    task = Task.model_validate(values({path: path for path in places}))  # read where they lie now
-    task._key = f"tasks.{name}"
-    first_rows = preflight.check(new, task=task)
+    first_rows = preflight.check(new, task=new.tasks[name])
     raise_all(first_rows.errors)
-    to_copy = {path: place for path, place in places.items() if not _is_there(path, place)}
     cells = sum(cell.task == name for cell in plan_file.expand(new).finetune.values())
     shown = [
         f"task {name}",
         *inferred.shown,
-        *(f"{old} is copied as {new}: its name is taken" for old, new in to_copy.items() if old.name != new.name),
         f"\nfor {file}:\n",
         editing.shown("tasks", name, block),
         *(f"notice: {notice}" for notice in first_rows.notices),
@@ -125,7 +104,7 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     ]
     content = editing.added(("tasks", name), block, new.written, file, _BY_HAND)
     done = f"task {name} is in {file}, and its cells ({cells}) in plan.json"
-    return NewTask(read, content, new, to_copy, printable("\n".join(shown)), done)
+    return NewTask(read, content, new, own_data.unrecorded(files.values()), printable("\n".join(shown)), done)
 
 
 def splits_of(words: Sequence[str]) -> dict[str, Path]:
@@ -187,18 +166,3 @@ def _check_name(name: str, recipe: Recipe) -> None:
         raise BadParams(Code.BAD_NAME, place, "the name is taken", "choose another: --name NAME")
     if not is_name(name):
         raise BadParams(Code.BAD_NAME, f"--name {name}", *why_no_name(name))
-
-
-def _place(path: Path, task: str, taken: Collection[Path]) -> Path:
-    """Where a file lies in the project, once it is there."""
-    here, real, named = Path.cwd().resolve(), path.resolve(), path.parent.resolve() / path.name
-    if here in named.parents and Path(f"{named}.dvc").is_file():  # DVC may keep it as a link to its cache
-        return named.relative_to(here)
-    # A path through `..` or a link is that of its file: what lies outside is not in another clone.
-    return real.relative_to(here) if here in real.parents else own_data.free_place(path, task, taken)
-
-
-def _is_there(path: Path, place: Path) -> bool:
-    """Whether a file need not be copied to its place: it lies there, or DVC has put a link to its cache there."""
-    is_recorded = path.parent.resolve() / path.name == place.absolute() and Path(f"{place}.dvc").is_file()
-    return is_recorded or path.resolve() == place.absolute()

@@ -1,84 +1,68 @@
-"""Partial files that a killed DVC leaves, repaired before the next `dvc repro` fails on them or runs stages again.
+"""Commands of DVC, and the partial files that a killed one leaves, repaired before the next `dvc repro` fails on them
+or runs stages again.
 
-dvc.lock             cut short: replaced by the copy of the last check, or of git's last commit, or removed; DVC
-                     restores the missing stages from its run cache instead of running them. Gone: reported.
-.dvc/tmp/rwlock      the paths that a running DVC uses; cut short, or with entries of an ended process: repaired
-.<22 letters>.tmp    copies that DVC had begun beside its outputs: removed
+dvc.lock             cut short: replaced by that of git's last commit, or removed; DVC restores the missing stages from
+                     its run cache instead of running them
+.dvc/tmp/rwlock      the paths that a running DVC uses; cut short, or of processes that have ended: removed
 
-What no kill leaves (both sides of a merge, another version of DVC, a folder) is not touched: DVC says what it is.
+Both sides of a merge, which no kill leaves, are not touched: DVC says what they are. Copies that DVC had begun beside
+its outputs (`.*.tmp`) are ignored by git and DVC.
 """
 
 import fcntl
 import json
 import os
 import re
-import time
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import has_ended
+from adaptbert.errors import BadData
 from adaptbert.project import editing
-from adaptbert.runtime.locks import ROOT, Busy
+from adaptbert.runtime.locks import ROOT
 
 LOCK = Path("dvc.lock")
 STATE = Path(".dvc/tmp")
-BACKUP = ROOT / "dvc.lock"
-PATIENCE_SECONDS = 60.0
-OUTPUTS = ("data", "models", "metrics", "predictions", "reports")
-_OURS = Path("data/own")
-_TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
-_NOT_OF_A_KILL = re.compile(r"^(<<<<<<<|>>>>>>>)|^schema: '(?!2\.0')[^'\n]*'$", re.MULTILINE)
-_DEEP = re.compile(r"(?:[\[{]\s*|[-?] \s*){200}")
+_MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
-def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
-    """Repair the files that a killed DVC left in this project; returns a line for each repair.
-
-    It holds DVC's own lock, so that files that another DVC is writing are not touched.
-
-    Args:
-        patience: seconds to wait for such a DVC where dvc.lock does not look whole.
+def dvc(command: str, *arguments: str) -> str:
+    """What a command of DVC prints.
 
     Raises:
-        Busy: it is still not whole, and a DVC that is at work may be writing it.
+        BadData: it ends otherwise, as where another DVC is at work here; in its own words.
+    """
+    done = subprocess.run([sys.executable, "-m", "dvc", command, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        remedy = "mend that, and run the same command again"
+        raise BadData(Code.DVC, f"dvc {command}", " ".join(done.stderr.split()), remedy)
+    return done.stdout
+
+
+def mend() -> list[str]:
+    """Repair the files that a killed DVC left in this project; returns a line for each repair.
+
+    It holds DVC's own lock: where another DVC is at work, whose files may be half written, nothing is touched.
     """
     if not (os.access(STATE.parent, os.W_OK) and os.access(LOCK.parent, os.W_OK)):  # no DVC project, or not writable
         return []
-    give_up = time.monotonic() + patience
-    while True:
-        with _held(STATE / "lock") as is_ours:
-            if is_ours:
-                return [*_mend_lock(), *_mend_marks(), *_remove_temporaries()]
-        if is_whole(LOCK):
-            return []
-        if time.monotonic() > give_up:
-            problem = f"not whole for {patience:.0f} s while another DVC process is at work here"
-            raise Busy(Code.DVC, LOCK, problem, "wait for it, or stop it, and run again")
-        time.sleep(0.2)
+    with _held(STATE / "lock") as is_ours:
+        return [*_mend_lock(), *_mend_marks()] if is_ours else []
 
 
 def _mend_lock() -> Iterator[str]:
-    if not LOCK.is_file():
-        if not LOCK.exists() and BACKUP.is_file():
-            restored = f"cp {BACKUP} {LOCK} brings that of the last check back"
-            yield f"warning: {LOCK} is gone: {restored}; without it DVC takes what it can from its run cache"
-        return
-    content = LOCK.read_bytes()
-    if is_whole(LOCK):
-        if not (BACKUP.is_file() and BACKUP.read_bytes() == content):
-            editing.write(BACKUP, content)
-        return
-    if _NOT_OF_A_KILL.search(content.decode(errors="replace")):
+    content = LOCK.read_bytes() if LOCK.is_file() else b""
+    if is_whole(LOCK) or _MERGE.search(content):
         return
     damaged = ROOT / f"dvc.lock.damaged-{sha256(content).hexdigest()[:8]}"  # beside earlier ones
     editing.write(damaged, content)
-    if BACKUP.is_file() and is_whole(BACKUP):
-        editing.write(LOCK, BACKUP.read_bytes())
-        done = "that of the last check is back"
-    elif before := editing.committed(LOCK):
+    if before := editing.committed(LOCK):
         editing.write(LOCK, before)
         done = "that of git's last commit is back"
     else:
@@ -98,8 +82,6 @@ def is_whole(path: Path) -> bool:
         return True
     try:
         text = path.read_text(encoding="utf-8")
-        if _DEEP.search(text):  # the parser would crash the process
-            return False
         stages = COMPILED_LOCKFILE_SCHEMA(YAML(typ="safe").load(text)).get("stages", {})
     except (YAMLError, Invalid, ValueError):
         return False
@@ -124,28 +106,12 @@ def _mend_marks() -> Iterator[str]:
         moment = path.stat().st_mtime
         try:
             marks = SCHEMA(json.loads(path.read_text(encoding="utf-8")))
-            alive = {
-                "write": {where: mark for where, mark in marks["write"].items() if not has_ended(mark["pid"], moment)},
-                "read": {
-                    where: left
-                    for where, each in marks["read"].items()
-                    if (left := [mark for mark in each if not has_ended(mark["pid"], moment)])
-                },
-            }
-        except (ValueError, Invalid, RecursionError, OverflowError):
+        except (ValueError, Invalid):
             path.unlink()
             yield f"{path} cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
             return
-        if alive != marks:
-            editing.write(path, json.dumps(alive).encode())
-
-
-def _remove_temporaries() -> Iterator[str]:
-    for folder in OUTPUTS:
-        for path in sorted(Path(folder).rglob(".*.tmp")):
-            if _TEMPORARY.fullmatch(path.name) and path.is_file() and _OURS not in path.parents:
-                path.unlink()
-                yield f"{path} removed: a copy that DVC had begun when it was killed"
+        if all(has_ended(mark["pid"], moment) for mark in chain(marks["write"].values(), *marks["read"].values())):
+            path.unlink()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`adaptbert import`: a public checkpoint -> models/init/<base>, and the line of params.yaml that makes it a base.
+"""`adaptbert import`: a folder as the hub has it -> models/init/<base>, and the line of params.yaml for it.
 
 Its files are read, no code in them is run, and its weights are written as safetensors; transformers gives the tensors
 their names of today. A pickle is a program: Python's own unpickler does whatever the file says. torch's restricted
@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
-from adaptbert.config.schema.bases import FOLDERS, is_hub_name
+from adaptbert.config.schema.bases import FOLDERS
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable, shortened
@@ -31,12 +31,11 @@ from adaptbert.model.checkpoint_files import (
     COPY,
     WEIGHTS,
     check_architecture,
-    downloaded,
     read_object,
     refuse_strays,
 )
 from adaptbert.model.families.bert import BERT
-from adaptbert.model.families.registry import FAMILIES, family_of
+from adaptbert.model.families.registry import family_of
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
-INDICES, _PART = (f"{WEIGHTS}.index.json", f"{PICKLED}.index.json"), re.compile(r"-\d+-of-\d+\.")
+_PART = re.compile(r"-\d+-of-\d+\.")
 IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
-NAME_ONE = "name a folder, or a model as the hub does: hfl/chinese-macbert-base"
+NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
@@ -55,77 +54,67 @@ _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new
 """The words of torch's unpickler for operations that build something else than tensors."""
 
 
-def import_checkpoint(name: str, revision: str | None, base: str | None) -> list[str]:
-    """Bring a folder, or else a model of the hub, into the folder of a base: all of it or nothing.
+def import_checkpoint(source: Path, base: str | None) -> list[str]:
+    """Bring a folder into that of a base: all of it or nothing.
 
     Args:
-        base: name of the base that it becomes; None: by its own name.
+        base: name of the base that it becomes; None: by that of the folder.
 
     Returns:
         What the user is told.
 
     Raises:
         BadData: it cannot be used, or there is something in the folder.
-        BadParams: options that do not fit.
+        BadParams: the name cannot be that of a base, or this is not the folder of the project.
     """
-    if not name:  # as a path it would be this folder
-        raise BadData(Code.NOT_A_CHECKPOINT, "SOURCE", "the name is empty", NAME_ONE)
-    if is_folder := Path(name).is_dir():
-        name = str(Path(name))
-    base = name_of(Path(name).resolve().name if is_folder else name) if base is None else base
+    base = name_of(source.resolve().name) if base is None else base
     if not is_name(base):
         raise BadParams(Code.BAD_NAME, f"--base {base}", *why_no_name(base))
     if not PARAMS.is_file():
         problem, remedy = "no params.yaml: not the folder of the project", "change to the folder of the project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, remedy)
-    if is_folder and revision is not None:
-        problem = f"{revision} is the revision of a model on the hub, and {name} is a folder"
-        raise BadParams(Code.CONTRADICTION, "--revision", problem, "leave --revision out, or move the folder away")
+    if not source.is_dir():
+        problem = "is a file, and a checkpoint is a folder" if source.exists() else "no such folder"
+        raise BadData(Code.NOT_A_CHECKPOINT, source, problem, NAME_ONE)
     to = Path(f"{FOLDERS}{base}")
-    target = Path(os.path.realpath(to))  # a link stays one
     with stage_lock("import"):
-        if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        if os.path.lexists(to):
             remedy = "remove it to import again, or give the base another name: --base NAME"
             raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
-        folder = Path(name) if is_folder else _downloaded(name, revision or "main")
-        with atomic_write(target) as part, _speaking_of(part, name), _speaking_of(folder, name):
+        with atomic_write(to) as part, _speaking_of(part, source):
             part.mkdir()
-            lines = [*_brought(name, folder, part, is_folder=is_folder)]
+            lines = [*_brought(source, part)]
     return [
-        *map(printable, [f"{to}:", *([] if is_folder else [f"{name}: commit {folder.name}"]), *lines]),
+        *map(printable, [f"{to}:", *lines]),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
     ]
 
 
-def name_of(model: str) -> str:
-    """That of its base: `google-bert/bert-base-chinese`, or a folder of that name -> `bert_base_chinese`.
-
-    `public` where nothing of the name can be that of a base.
-    """
-    name = plain(model.rstrip("/").rpartition("/")[2]).lstrip("0123456789_")[:40].rstrip("_")
+def name_of(folder: str) -> str:
+    """That of its base: `bert-base-chinese` -> `bert_base_chinese`; `public` where nothing of it can be one."""
+    name = plain(folder).lstrip("0123456789_")[:40].rstrip("_")
     return name if is_name(name) else "public"
 
 
-def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterator[str]:
+def _brought(folder: Path, part: Path) -> Iterator[str]:
     """Write the files of a checkpoint, and check them as every stage does; what the user is told of them."""
     there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
     hint = f"there are {', '.join(there[:8]) or 'no files'}"
-    if not is_folder:
-        hint = "check the network (HF_HUB_OFFLINE=1 allows only what was downloaded before), or take another model"
     config_file = _file(folder, CONFIG) or _file(folder, OLD_CONFIG)
     if config_file is None:
-        raise BadData(Code.NOT_A_CHECKPOINT, name, "no config.json: not a Hugging Face folder", hint)
-    values = _config(config_file)
+        raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", hint)
+    values = {"model_type": BERT.name, **read_object(config_file)}  # in archives of 2019 no kind of model is named
+    check_architecture(values, config_file)
     tokenizer = [path for file in TOKENIZER if (path := _file(folder, file))]
     if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
-        raise BadData(Code.NOT_A_CHECKPOINT, name, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
+        raise BadData(Code.NOT_A_CHECKPOINT, folder, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
     file = _file(folder, WEIGHTS) or _file(folder, PICKLED)
     if file is None:
-        parts = [each for each in there if each in INDICES or _PART.search(each)]
+        parts = [each for each in there if _PART.search(each)]
         known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
         problem = f"weights in several parts ({parts[0]}) are not read" if parts else f"no weights of torch: {known}"
-        raise BadData(Code.DAMAGED_CHECKPOINT, name, problem, IN_ONE if parts else hint)
+        raise BadData(Code.DAMAGED_CHECKPOINT, folder, problem, IN_ONE if parts else hint)
     card = _file(folder, CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
     for path in filter(None, (*tokenizer, card)):
         shutil.copyfile(path, part / path.name)
@@ -143,37 +132,17 @@ def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterato
     yield from _write_weights(file, part, checkpoint)
     Checkpoint.load(part)
     used = {path.name for path in (config_file, file, card, *tokenizer) if path}
-    left_out = [other for other in there if other not in used and not other.startswith(".")]
-    if is_folder and left_out:
+    if left_out := [other for other in there if other not in used and not other.startswith(".")]:
         yield f"files left out: {', '.join(left_out)}"
 
 
-def _downloaded(name: str, revision: str) -> Path:
-    """The folder of a model of the hub; its files are those of the commit that the revision was for the first one."""
-    if Path(name).exists():
-        problem = "is a file, and a checkpoint is a folder"
-        raise BadData(Code.NOT_A_CHECKPOINT, name, problem, f"unpack it, or name its folder: {Path(name).parent}")
-    if not is_hub_name(name):
-        raise BadData(Code.NOT_A_CHECKPOINT, name, "no such folder, and no name of a model on the hub", NAME_ONE)
-    first = downloaded(name, revision, CONFIG)
-    assert first is not None
-    with _speaking_of(first.parent, name):
-        _config(first)  # another architecture is refused before its weights are fetched
-    for file in (*TOKENIZER, CARD):
-        downloaded(name, first.parent.name, file, required=False)
-    if downloaded(name, first.parent.name, WEIGHTS, required=False) is None:
-        for file in (PICKLED, *INDICES):
-            downloaded(name, first.parent.name, file, required=False)
-    return first.parent
-
-
 @contextmanager
-def _speaking_of(folder: Path, label: str) -> Iterator[None]:
-    """Let errors about files of a temporary folder, or of a cache, name what the user named."""
+def _speaking_of(part: Path, source: Path) -> Iterator[None]:
+    """Let errors about files of a temporary folder name what the user named."""
 
     def renamed(error: UserError) -> UserError:
-        place = replace(error.place, file=error.place.file.replace(str(folder), label))
-        return type(error)(error.code, place, error.problem.replace(str(folder), label), error.remedy)
+        place = replace(error.place, file=error.place.file.replace(str(part), str(source)))
+        return type(error)(error.code, place, error.problem.replace(str(part), str(source)), error.remedy)
 
     try:
         yield
@@ -185,24 +154,7 @@ def _speaking_of(folder: Path, label: str) -> Iterator[None]:
 
 def _file(folder: Path, name: str) -> Path | None:
     path = folder / name
-    if not path.is_file() and (path.exists() or path.is_symlink()):
-        raise BadData(Code.FILE, path, "not a file", COPY)
     return path if path.is_file() else None
-
-
-def _config(file: Path) -> dict[str, Any]:
-    """The checked values; in archives of 2019 no kind of model is named."""
-    values = read_object(file)
-    kind, classes = values.get("model_type"), values.get("architectures")
-    if kind is None and isinstance(classes, list) and any(not str(name).startswith("Bert") for name in classes):
-        kind = str(classes[0])
-    if isinstance(kind, str) and kind not in FAMILIES:
-        problem = f"a model of the kind {kind}, which is another architecture than BERT"
-        remedy = "take a BERT; by their config.json, MacBERT and the Chinese RoBERTa-wwm are (model_type bert)"
-        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
-    values = {"model_type": BERT.name, **values} if kind is None else values
-    check_architecture(values, file)
-    return values
 
 
 def _with_lower_casing(folder: Path) -> list[str]:
@@ -327,9 +279,6 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
         if tensor.dtype not in floats and not name.endswith("_ids"):
             problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
             raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
-        if tensor.layout != torch.strided:
-            problem = f"{shortened(name)} is no plain tensor of floating-point numbers"
-            raise BadData(Code.OTHER_ARCHITECTURE, file, problem, COPY)
     return tensors, [str(name) for name in entries if str(name) not in tensors]
 
 

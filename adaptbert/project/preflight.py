@@ -21,11 +21,10 @@ from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.collect import RawWriter, collect_task
 from adaptbert.data.files import MOST_FILES, Files
-from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
-from adaptbert.errors import BadData, Place, UserError, failures_of
+from adaptbert.errors import Place, UserError, failures_of
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
 
@@ -36,10 +35,6 @@ ROWS = 200
 """Of each file of a set that is not small."""
 SMALL, SMALL_PACKED = 1_000_000, 100_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
-LARGEST = 20_000_000
-"""Bytes of a file that can only be read whole."""
-_MOST_ERRORS = 10
-"""Of a set that are reported one by one."""
 _OF_FILES = {Code.COLUMNS, Code.WRONG_FORMAT, Code.DAMAGED_FILE, Code.FILE, Code.BAD_PATTERN}
 """What reading says of a file as a whole; no further row mends it."""
 _OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, Code.LEAK}
@@ -73,7 +68,7 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
     words = {recipe.values("tokenize", {"base": base}).words for base in recipe.bases} if task is None else ()
     with _without_warnings():
         for source in [each for each in sources if missing.isdisjoint(map(str, _paths(each).values()))]:
-            if time.monotonic() > end or _is_too_large(source):
+            if time.monotonic() > end:
                 seen.unopened.append(source.key)
                 continue
             with TemporaryDirectory() as folder:
@@ -89,13 +84,6 @@ def _paths(source: Source) -> dict[str, Path]:
     if isinstance(source, Corpus):
         return {"text": Path(source.path)}
     return {split: Path(getattr(source, split)) for split in SPLITS}
-
-
-def _is_too_large(source: Source) -> bool:
-    """Whether a file that can only be read whole would take long."""
-    is_document = source.format is not None and FORMATS[source.format].made_of == "document"
-    sizes = [path.stat().st_size for path in _paths(source).values() if path.is_file()]
-    return is_document and max(sizes, default=0) > LARGEST
 
 
 def _is_small(paths: Iterable[Path]) -> bool:
@@ -122,12 +110,6 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     unreadable = _unreadable(source, own, raw, head)
     problems = unreadable or _invalid(recipe, source, raw, head, seen)
     errors = problems if head is None else [error for error in unreadable if error.code in _OF_FILES]
-    if (more := len(errors) - _MOST_ERRORS) > 1:
-        place = recipe.at(source.key)
-        last = BadData(
-            errors[_MOST_ERRORS].code, place, f"and {more} more errors", "mend these first, then check again"
-        )
-        errors = [*errors[:_MOST_ERRORS], last]
     seen.errors += errors
     is_known = isinstance(source, Task) and source.labels is not None
     silent = _OF_FILES | _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})

@@ -6,8 +6,6 @@ these steps, in a folder that is removed at the end; no test row is read.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +29,7 @@ from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.device import chosen as precision_of
 from adaptbert.model.flops import training_flop
+from adaptbert.project.dvc_files import dvc
 from adaptbert.report.language import amount
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.mlflow import Run
@@ -249,11 +248,7 @@ class _Bench:
 
 def _pending(plan: Plan) -> Set[str]:
     """Checkpoints and cells, `<stage>/<key>`, that DVC would train: changed, without metrics, or upon one of these."""
-    status = subprocess.run([sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True)
-    if status.returncode:
-        problem = f"DVC cannot say what is due: {' '.join(status.stderr.split())}"
-        raise BadData(Code.DVC, "dvc status", problem, "mend that, then ask for the price again")
-    changed, pending = json.loads(status.stdout), set[str]()
+    changed, pending = json.loads(dvc("status", "--json")), set[str]()
     for stage in TRAINED:
         for key, entry in plan.table(stage).items():
             # `pretrain` writes the random weights of a base, too.

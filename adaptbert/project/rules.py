@@ -15,13 +15,12 @@ from adaptbert.comparison.questions import (
     uncompared,
     without_variants,
 )
-from adaptbert.config.plan_file import key_of
 from adaptbert.config.recipe import KINDS, Recipe, errors
 from adaptbert.config.schema.bases import FOLDERS, GENERAL, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME
 from adaptbert.data.source_config import contradictions
-from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all, shortened
+from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
 from adaptbert.report.metrics_json import STEPS
 from adaptbert.report.terms import BASELINES, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS
@@ -30,9 +29,6 @@ OF_TASKS = ("labels", "label_counts", "seeds")
 """Values of fine-tuning that all arms and bases of a task share."""
 OF_GENERAL_PRETRAINING = {"pretrain", "climb"}
 """Questions of random weights beside trained ones: no number of replicates repeats what they differ in."""
-MOST_OF_KEY = 200
-"""Characters, all ASCII, of the key of a checkpoint: the name of a file may have 255 bytes, and temporary names are
-longer."""
 
 
 def check(recipe: Recipe) -> None:
@@ -157,19 +153,6 @@ def _folders_are_watched(recipe: Recipe) -> Iterator[UserError]:
             yield BadParams(Code.CONTRADICTION, recipe.base_place(name), problem, remedy)
 
 
-def _keys_fit(recipe: Recipe) -> Iterator[UserError]:
-    """A checkpoint is a file and a folder by its key, so the corpora of one arm cannot be too many."""
-    longest: dict[str, str] = {}
-    for cell in recipe.cells():
-        key = key_of(recipe.arms[cell["arm"]].trained_on, cell["task"], cell["base"], recipe.compare.replicates)
-        longest[cell["arm"]] = max(longest.get(cell["arm"], ""), key, key=len)
-    for name, key in longest.items():
-        if len(key) > MOST_OF_KEY:
-            problem = f"its longest key has {len(key)} characters, more than {MOST_OF_KEY}: {shortened(key)}"
-            remedy = "give the corpora shorter names, or name fewer in the list"
-            yield BadParams(Code.BAD_NAME, recipe.at("arms", name, "domain_transfer"), problem, remedy)
-
-
 def _roles(recipe: Recipe) -> Iterator[UserError]:
     """An arm with the name of a role has that role."""
     for name, arm in recipe.arms.items():
@@ -241,7 +224,6 @@ BETWEEN: Rules = (
     _vocabularies_name_corpora,
     _questions,
     _folders_are_watched,
-    _keys_fit,
     _roles,
     _no_cell_twice,
     _fine_tuned_alike,

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Format, Scheme
+from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
 from adaptbert.data import tag_schemes
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
@@ -22,7 +22,6 @@ from adaptbert.data.read_text import OTHER_ENCODING, beginning, encoding_problem
 from adaptbert.data.rows import SourceFile, first_rows
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 
-TAG_SCHEMES = (*get_args(Scheme), "none")
 ROWS: Mapping[tuple[str, ...], tuple[TaskName, ...]] = {
     ("tokens", "tags"): ("token-classification",),
     ("context", "question", "answers"): ("question-answering",),
@@ -69,13 +68,7 @@ class Said(NamedTuple):
 
 
 def said(columns: Mapping[str, str], **options: str | None) -> Said:
-    """The options of the command; raises BadParams for a value that is not known, and for two types."""
-    for option, known in (("type", get_args(TaskName)), ("format", [*FORMATS]), ("tag_scheme", TAG_SCHEMES)):
-        value = options[option]
-        if value is not None and value not in known:
-            problem = f"'{value}' is not known{nearest(value, known)}"
-            place = f"--{option.replace('_', '-')}"
-            raise BadParams(Code.UNKNOWN_KEY, place, problem, f"known: {', '.join(known)}")
+    """The options of the command; raises BadParams for an encoding that is not known, and for two types."""
     encoding = options["encoding"]
     if encoding is not None and (reason := encoding_problem(encoding)):
         raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, OTHER_ENCODING)

@@ -15,7 +15,6 @@ from string import Formatter
 from markupsafe import Markup, escape
 
 MINUS = "\N{MINUS SIGN}"
-_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 @dataclass(frozen=True)
@@ -150,12 +149,6 @@ def amount(value: float) -> str:
         return "0"
     power = int(f"{value:.2e}".partition("e")[2])  # of the rounded value: 9.996 is 10.0
     return f"{value:,.{max(0, 2 - power)}f}"
-
-
-def bytes_of(size: int) -> str:
-    """The size of files: 812 bytes, 4.6 kB, 1,203.4 GB."""
-    unit, name = next(((unit, name) for unit, name in _UNITS if size >= unit), (1, ""))
-    return f"{size / unit:,.1f} {name}" if name else f"{size} bytes"
 
 
 def at_least(value: float, places: int) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 from collections.abc import Mapping
 from hashlib import sha256
@@ -10,14 +9,11 @@ from pathlib import Path
 
 from adaptbert.config import load
 
-PRESETS = Path("presets")
-OWN = "own"
 RECIPE = (
     "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
     "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `steps`, differences of "
     "them; intervals are in the report."
 )
-_FOLDER_OF_DATA = re.compile(r"((?:path|train|dev|test): )['\"]?(?:[^\s'\"]*/)?([^\s'\"/]+)['\"]?$")
 
 
 def project_root() -> Path:
@@ -33,20 +29,9 @@ def tracking_uri() -> str:
 
 
 def recipe_name(params: Path) -> str:
-    """The preset, and a digest of all values: `weibo 3f9a2c1`; comments do not count."""
+    """The project's folder, and a digest of all values: `mood-study 3f9a2c1`; comments do not count."""
     values = json.dumps(load.read(params), sort_keys=True, ensure_ascii=False)
-    return f"{preset_name(params)} {sha256(values.encode()).hexdigest()[:7]}"
-
-
-def preset_name(params: Path, folder: Path = PRESETS) -> str:
-    """Which preset a params.yaml is, whatever its comments and the folders of the data; `own` where it is none."""
-    here = _essence(params)
-    return next((path.stem for path in sorted(folder.glob("*.yaml")) if _essence(path) == here), OWN)
-
-
-def _essence(path: Path) -> list[str]:
-    lines = (line.partition(" #")[0].rstrip() for line in path.read_text(encoding="utf-8").splitlines())
-    return [_FOLDER_OF_DATA.sub(r"\1\2", line) for line in lines if line and not line.startswith("#")]
+    return f"{project_root().name} {sha256(values.encode()).hexdigest()[:7]}"
 
 
 def run_name(stage: str, labels: Mapping[str, str]) -> str:

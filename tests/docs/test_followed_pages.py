@@ -103,8 +103,9 @@ def project(tmp_path: Path) -> Project:
 
 def test_the_commands_for_a_task(project: Project) -> None:
     """What they train is not run here."""
+    (project.root / "data/own").mkdir()
     for split, count, seed in (("train", 48, 10), ("dev", 16, 11), ("test", 16, 12)):
-        squad(project.root / f"reading.{split}.json", split, count, seed)
+        squad(project.root / f"data/own/reading.{split}.json", split, count, seed)
     before = page.entries(page.read(project))
     page.follow(project, page.lines(OWN_TASK, 0)[:1])
     after = page.entries(page.read(project))
@@ -166,8 +167,8 @@ def test_controls(project: Project) -> None:
 def test_task_text_only(project: Project, tmp_path: Path) -> None:
     for corpus in ("general.txt", "domain.txt"):
         (tmp_path / "texts" / corpus).unlink()
-    use, *rest = page.lines(ONLY_TASK, 0)
-    page.follow(project, [use], {"DIR": tmp_path / "texts"})
+    copy, add, use, *rest = page.lines(ONLY_TASK, 0)
+    page.follow(project, [copy, add, use], {"DIR": tmp_path / "texts"})
     document = page.small(page.read(project))
     page.checkpoint(project.root / "models/init/bert", tiny.tokenizer())
     document["bases"], document["compare"]["replicates"] = {"bert": "models/init/bert"}, 2
@@ -182,7 +183,7 @@ def test_task_text_only(project: Project, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_more_text(project: Project, tmp_path: Path) -> None:
-    page.follow(project, ["adaptbert use --data DIR"], {"DIR": tmp_path / "texts"})
+    page.follow(project, ["mkdir -p data/own && cp DIR/* data/own/"], {"DIR": tmp_path / "texts"})
     smoke, public = preset("smoke"), preset("en-public")
     document = smoke | {name: public[name] for name in ("corpora", "tasks")}
     document["arms"] = {"general": {}, "general_long": {"domain_transfer": "general"}}
@@ -193,7 +194,7 @@ def test_more_text(project: Project, tmp_path: Path) -> None:
     page.follow(project, ["adaptbert plan", "dvc repro"])
     (tmp_path / "more").mkdir()
     page.corpus(tmp_path / "more/more.txt", "domain", 100, seed=7)
-    page.follow(project, page.lines(MORE_TEXT, 0), {"DIR": tmp_path / "more"})
+    page.follow(project, page.lines(MORE_TEXT, 0), {"FILE": tmp_path / "more/more.txt"})
 
     def trained(change: dict[str, Any]) -> set[str]:
         page.write(project, page.merged(page.read(project), change))

@@ -51,7 +51,7 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
     report = toy.artifact("report")
     assert f"(file://{toy.root.resolve()}/reports/index.html)" in report
     assert "# Which steps helped?" in report
-    assert re.search(r"demo [0-9a-f]{7} until compare", toy.run("prefect", "flow-run", "ls").stdout)
+    assert re.search(rf"{toy.root.name} [0-9a-f]{{7}} until compare", toy.run("prefect", "flow-run", "ls").stdout)
 
 
 def test_what_is_up_to_date_costs_one_question(toy: Toy) -> None:

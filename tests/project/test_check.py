@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
 from adaptbert.project.rules import notices
@@ -38,20 +36,6 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert "AB-210" not in run("check").stdout
     (project / "plan.json").unlink()
     assert "notice: AB-210 plan.json: the file is missing" in run("check").stdout
-
-
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [("plan.json", "plan"), *(("params.yaml", each) for each in ("check", "plan", "use demo --force"))],
-)
-def test_a_folder_in_the_place_of_a_file_stays(name: str, command: str, project: Path) -> None:
-    (project / name).unlink()
-    (project / name).mkdir()
-    (project / name / "kept").write_text("precious")
-    done = run(*command.split())
-    assert done.exit_code in (74, 78)
-    assert f"{name}: a folder, not a file\n  move it away" in done.stderr
-    assert (project / name / "kept").read_text() == "precious"
 
 
 def test_check_reports_the_plan_last(project: Path) -> None:

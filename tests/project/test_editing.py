@@ -85,24 +85,8 @@ def test_comments_stay_where_they_are(keys: tuple[str, ...], behind: str, tmp_pa
 
 
 ODD = [
-    "on",
-    "?a",
-    "1e3",
-    "a: b",
-    "#x",
-    "- x",
-    "",
-    " x",
-    "@x",
-    "~",
-    "1_000",
-    "{",
-    "\n",
-    "2021-99-99",
-    "0x_",
-    "‘x’",
-    "\\",
-]
+    "on", "?a", "1e3", "a: b", "#x", "- x", "", " x", "@x", "~", "1_000", "{", "\n", "2021-99-99", "0x_", "‘x’", "\\",
+]  # fmt: skip
 
 
 @given(st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9))

@@ -1,5 +1,5 @@
-"""The file that the guide shows as all that a user writes: it is planned and checked as it stands, and the whole recipe
-runs with it. The base is a small one in models/init."""
+"""The file that the README shows as all that a user writes: planned and checked as it stands, and the whole recipe
+runs with it, from a small base in models/init."""
 
 import gzip
 import json
@@ -11,27 +11,11 @@ from ruamel.yaml import YAML
 from adaptbert.config.plan import read
 from tests.support import followed_page, tiny
 from tests.support.commands import run
+from tests.support.markdown import blocks
 from tests.support.project import Project, clone
 
 BASE = "google-bert/bert-base-chinese"
-OWN = f"""\
-base: {BASE}
-corpora:
-  general: {{path: data/own/news.jsonl.gz}}
-  domain: {{path: data/own/posts.jsonl.gz, columns: {{text: content}}}}
-tasks:
-  mood:
-    type: text-classification
-    train: data/own/mood.train.csv
-    dev: data/own/mood.dev.csv
-    test: data/own/mood.test.csv
-    columns: {{text: content, label: emotion}}
-pretrain: {{}}                  # DVC wants every section that a stage reads; empty is enough
-domain_transfer: {{tokens: 20_000_000}}
-task_transfer: {{}}
-finetune: {{epochs: 3, seeds: 5}}
-compare: {{replicates: 3, min_gain: 1.0}}
-"""
+(OWN,) = [block.text for block in blocks("README.md") if "corpora:" in block.text]
 ARMS = ("general", "general_long", "domain", "task", "domain_task")
 
 

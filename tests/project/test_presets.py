@@ -1,20 +1,14 @@
-"""Every preset is a whole, valid, short params.yaml, and the demo is the one that is committed; `adaptbert use`.
-
-tests/project/test_own_data.py has what `use` copies.
-"""
+"""Every preset is a whole, valid, short params.yaml, and the demo is the one that is committed; `adaptbert use`."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from adaptbert.config import load, plan_file
 from adaptbert.config.plan import read
-from adaptbert.config.recipe import SECTIONS, Recipe
-from adaptbert.errors import UserError
-from adaptbert.project import editing, named_files, rules
+from adaptbert.config.recipe import Recipe
+from adaptbert.project import editing, own_data, rules
 from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
 
@@ -36,7 +30,7 @@ def test_valid_and_its_files_are_those_of_the_user_or_made(name: str, monkeypatc
     """Those of the user lie in data/own, which git ignores; a script makes those of the demonstration."""
     monkeypatch.chdir(ROOT)
     rules.check(recipe(name))
-    lacking = [str(error) for _, error in named_files.check(recipe(name))]
+    lacking = [str(error) for _, error in own_data.check(recipe(name))]
     assert [line for line in lacking if "data/own/" not in line and "python -m examples.docstrings" not in line] == []
 
 
@@ -52,32 +46,6 @@ def test_the_committed_files_are_those_of_the_demonstration(monkeypatch: pytest.
     if (shown := editing.committed(PARAMS)) is None:
         pytest.skip("not a git repository")
     assert shown.decode() == DEMO, "cp params.yaml presets/demo.yaml (or the other way round)"
-
-
-def without(values: dict[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each value of a section, and the document without it."""
-    for key in values[section]:
-        rest = {name: value for name, value in values[section].items() if name != key}
-        yield key, {**values, section: rest}
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "demo"])
-def test_a_value_is_written_where_it_differs_from_the_default(name: str) -> None:
-    """A file to begin with shows no more than has been decided; the demonstration shows what can be."""
-    written = recipe(name).written
-    for section in [section for section in SECTIONS if written.get(section)]:
-        for key, rest in without(written, section):
-            assert values_of(written, section) != values_of(rest, section), f"{section}.{key}"
-
-
-def values_of(document: dict[str, Any], section: str) -> list[Any]:
-    """In force, of each cell; or that there are none, because one is missing."""
-    read = Recipe(document)
-    names = [{**cell, "corpus": corpus} for cell in read.cells() for corpus in read.corpora]
-    try:
-        return [read.values(section, each) for each in names]
-    except UserError:
-        return []
 
 
 # ---- adaptbert use
@@ -96,7 +64,7 @@ def test_use_writes_the_preset(project: Path) -> None:
     assert {*project.iterdir()} == before
 
 
-def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
+def test_use_says_what_is_missing(project: Path) -> None:
     done = run("use", "weibo")
     first = (
         "AB-050 params.yaml: corpora.general.path: data/own/zh_general.jsonl.gz: no such file\n  put it there, or wr"
@@ -105,31 +73,11 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
     assert f"\nstill missing: {first}" in done.output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?)\n  known:"),
-        (
-            ["smoke", "--data", "my files"],
-            78,
-            "preset 'smoke' brings its own text\n  leave --data out, or the preset, to bring the files alone: "
-            "adaptbert use --data 'my files'",
-        ),
-        (
-            ["weibo", "--data", "my files/a.jsonl.gz"],
-            65,
-            "AB-050 --data my files/a.jsonl.gz: is a file, not a folder\n  name the folder that holds your files; "
-            "--data 'my files' takes all that lie there",
-        ),
-        ([], 78, "AB-099 presets: neither a preset nor --data was named\n  known presets: bio"),
-    ],
-)
-def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], code: int, message: str) -> None:
-    (project / "my files").mkdir()
-    (project / "my files/a.jsonl.gz").touch()
+def test_use_refuses_an_unknown_preset_and_leaves_the_file(project: Path) -> None:
     before = {*project.iterdir()}
-    done = run("use", *arguments)
-    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
+    done = run("use", "wiebo")
+    message = "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?)\n  known: biomed, demo,"
+    assert (done.exit_code, message in done.stderr) == (78, True), done.stderr
     assert (PARAMS.read_text(encoding="utf-8"), {*project.iterdir()}) == (DEMO, before)
 
 

@@ -1,14 +1,11 @@
 """Rules between the sections of params.yaml: each broken on its own in a copy of the demo, and what is only worth a
 notice."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adaptbert.config.plan_file import expand
-from adaptbert.core.files import write_json
-from tests.support.rules import DEMO, REMOVED, errors, found, notices, recipe
+from tests.support.rules import DEMO, REMOVED, errors, found, notices
 
 ARMS: dict[str, dict[str, Any]] = {
     "scratch": {"pretrain": "none"},
@@ -139,17 +136,6 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
 def test_refused(changes: dict[str, Any], code: int, place: str, words: str) -> None:
     assert found(**changes) == [(code, place)]
     assert words in errors(**changes)[0]
-
-
-@pytest.mark.parametrize("is_allowed", [True, False])
-def test_the_key_of_a_checkpoint_fits_into_the_name_of_a_file(tmp_path: Path, is_allowed: bool) -> None:
-    names = [letter * 38 for letter in "abcd"] + ["e" * (36 if is_allowed else 37)]
-    changes: dict[str, Any] = {f"corpora.{name}": CORPUS for name in names}
-    changes["arms"] = {"general": {}, "many": {"domain_transfer": names}, "fewer": {"domain_transfer": names[1:]}}
-    key = "-".join([*names, "small", "1"])
-    assert found(**changes) == ([] if is_allowed else [(112, "arms.many.domain_transfer")])
-    assert key in expand(recipe(**changes)).domain_transfer
-    write_json(tmp_path / f"{key}.parquet", {})  # whose temporary name is longer
 
 
 def test_each_base_is_held_against_its_own_values() -> None:

@@ -147,20 +147,10 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (INTS, {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
     (PARTED, {}, "or one label?", f"{CHOOSE} multi-label --separator ';', or --type text-classification"),
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
-    (
-        labelled(range(60)),
-        PAIR_LABELS,
-        "which columns are text_a and text_b and label?",
-        "name them: --columns text_a=C",
-    ),
+    (labelled(range(60)), PAIR_LABELS, "which columns are text_a and text_b and label?", "name them: --columns text_a"),
     (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN; if it is, say --type text-classification"),
     (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", f"{CHOOSE} regression"),
-    (
-        labelled([[[0, 3, "P"]]] * 9),
-        {},
-        "as an export of doccano does",
-        "write its block by hand, as in docs/how-to/la",
-    ),
+    (labelled([[[0, 3, "P"]]] * 9), {}, "as an export of doccano does", "write its block by hand, as in docs/"),
     (
         tagged("PER", "O", "O"),
         {},
@@ -173,24 +163,9 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
         "holds numbers in place of tags",
         "write the names of the tags, such as B-PER, into the file",
     ),
-    (
-        lines({"x": "a b", "y": 1}),
-        {},
-        "which columns are text and label?",
-        "name them: --columns text=COLUMN --columns l",
-    ),
-    (
-        INTS,
-        {"tag_scheme": "bio"},
-        "which columns are tokens and tags?",
-        "name them: --columns tokens=COLUMN --columns ",
-    ),
-    (
-        BOTH,
-        {},
-        "may be those of several tasks",
-        "choose: --columns text_a=text_a --columns text_b=text_b, or --columns ",
-    ),
+    (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
+    (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
+    (BOTH, {}, "may be those of several tasks", "choose: --columns text_a=text_a --columns text_b=text_b, or --col"),
     ("a b\n", {"format": "txt"}, "text without labels, one document a line", "known: txt, csv, "),
 ]
 

@@ -15,7 +15,7 @@ from babel.messages.pofile import read_po
 from adaptbert.comparison.questions import QUESTIONS, ROLES
 from adaptbert.mlm.masking import CLASSES
 from adaptbert.report import language, terms
-from adaptbert.report.language import Text, amount, at_least, bytes_of, counted, first, joined, listed, same, t
+from adaptbert.report.language import Text, amount, at_least, counted, first, joined, listed, same, t
 from adaptbert.statistics.verdicts import GAINS, Verdict
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from tests.support.page_reader import CHINESE
@@ -133,11 +133,3 @@ def test_amounts(value: float, text: str) -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0.000"), (1e-9, "<0.001"), (0.0012, "0.001"), (1.0, "1.000")])
 def test_chances(value: float, text: str) -> None:
     assert at_least(value, 3) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_640_000, "4.6 MB"), (1_203_400_000_000, "1,203.4 GB")],
-)
-def test_sizes(size: int, text: str) -> None:
-    assert bytes_of(size) == text

@@ -148,7 +148,7 @@ def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
         below = runs(inside, f"tags.mlflow.parentRunId = '{recipe.info.run_id}'")
         assert [run.info.run_name for run in below] == [f"arm{seed} section"] * 2
         assert {run.data.tags["recipe"] for run in below} == {recipe.info.run_name}
-        assert re.fullmatch(r"own [0-9a-f]{7}", recipe.info.run_name)
+        assert re.fullmatch(rf"{inside.name} [0-9a-f]{{7}}", recipe.info.run_name)
         own[seed] = recipe.info.run_id
 
     connect = Store._connect

@@ -1,5 +1,6 @@
 """Words of Chinese on tokens: where they begin, what does not go together, and words of the user's."""
 
+import os
 import pickle
 from pathlib import Path
 
@@ -84,6 +85,9 @@ def test_a_line_that_is_no_entry(tmp_path: Path, line: str) -> None:
     path.write_bytes("词".encode("gb18030"))
     with pytest.raises(BadData, match=r"AB-001 .* is not UTF-8"):
         read_dictionary(path)
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(BadData, match=r"AB-050 .*pipe\.txt: not a readable regular file"):
+        read_dictionary(tmp_path / "pipe.txt")
 
 
 def test_what_is_stored(tmp_path: Path) -> None:
