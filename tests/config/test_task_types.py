@@ -26,11 +26,6 @@ TABLES: dict[str, tuple[Iterable[object], Iterable[object]]] = {
     "adaptbert/tasks/heads.py: HEADS": (heads.HEADS, TARGETS),
     "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TARGETS),
     "adaptbert/report/terms.py: KINDS": (terms.KINDS, {(spec.task_type, spec.target) for spec in SPECS.values()}),
-    "adaptbert/report/terms.py: RIGHT": (terms.RIGHT, TARGETS),
-    "adaptbert/report/terms.py: RIGHT with words": (
-        [target for target, right in terms.RIGHT.items() if right is not None],
-        [target for target, scoring in SCORING.items() if scoring.right([]) is not None],
-    ),
     "adaptbert/config/schema/sources.py: keys that a target takes": (
         {*sources.Task.model_fields} & {key for spec in TARGETS.values() for key in spec.takes},
         {key for spec in TARGETS.values() for key in (*spec.takes, *spec.needs)},

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.comparison.baselines import Embeddings, baseline_answers
+from adaptbert.comparison.baselines import baseline_answers
 from adaptbert.config.schema.task_types import SPECS, TASK_TYPES, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
@@ -132,9 +132,7 @@ def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24),
     return folder
 
 
-def baseline_scores(
-    task: TaskDescription, train: Any, dev: Any, test: Any, seed: int, embeddings: Embeddings | None = None
-) -> dict[str, dict[str, float]]:
+def baseline_scores(task: TaskDescription, train: Any, dev: Any, test: Any, seed: int) -> dict[str, dict[str, float]]:
     """Name of a baseline -> its metrics on `test`."""
-    gold, answers = right_answers(test, task.target), baseline_answers(task, train, dev, test, seed, embeddings)
+    gold, answers = right_answers(test, task.target), baseline_answers(task, train, dev, test, seed)
     return {name: SCORING[task.target].score(gold, own, task) for name, own in answers.items()}
