@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.comparison.scores import ResampledRows
-from adaptbert.config.schema.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, ByTarget
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout
@@ -362,12 +362,12 @@ def _of_texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Ba
     return Baseline(partial(_texts, always=always, kind=kind, fit=fit), characters, MOST_CHARACTERS)
 
 
-_OF_WORDS = Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS)
-BASELINES: Mapping[Target, Baseline] = {
-    "class": _of_texts(_most_frequent, "logistic", _one_label),
-    "labels": _of_texts(_most_frequent, "logistic", _multi_label),
-    "number": _of_texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
-    "answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
-    "spans": _OF_WORDS,
-    "tags": _OF_WORDS,
-}
+BASELINES = ByTarget(
+    {
+        "class": _of_texts(_most_frequent, "logistic", _one_label),
+        "labels": _of_texts(_most_frequent, "logistic", _multi_label),
+        "number": _of_texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
+        "answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
+        "spans": Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS),
+    }
+)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from adaptbert.comparison.questions import Advice, role
 from adaptbert.config.schema.bases import TrainedOn
-from adaptbert.config.schema.task_types import Target, TaskType
+from adaptbert.config.schema.task_types import Target, TaskType, Type, spec_of
 from adaptbert.core.record import Number, Record, read_record
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.power import Design
@@ -402,6 +402,11 @@ class Task:
     advice: list[Advice] = field(default_factory=list)
     test_groups: int | None = None
     test_texts: int | None = None
+
+    @property
+    def type(self) -> Type:
+        """What it is, as task.json names it."""
+        return spec_of(self.task_type, self.target).name
 
     @property
     def anchor(self) -> str:

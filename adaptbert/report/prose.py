@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from adaptbert.comparison.records import Comparison, Detectable, Masks, Needed, Ranking, Step, Task
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, same, t, within
-from adaptbert.report.terms import METRICS, STANDS, VERDICTS, baseline_name, step_name, would_show
+from adaptbert.report.terms import STANDS, VERDICTS, baseline_name, metric_name, step_name, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.verdicts import GAINS, Verdict
 
@@ -250,7 +250,7 @@ def best(task: Task) -> Text:
         "{chosen}; on the test split it scores {score:points} ({metric}).",
         chosen=chosen,
         score=arm.interval.mean,
-        metric=METRICS[task.metric],
+        metric=metric_name(task.metric),
     )
 
 
@@ -405,7 +405,7 @@ def ranked(ranking: Ranking) -> Iterator[Text]:
     scores = {base: f" {points(ranking.dev[base])}" if base in ranking.dev else "" for base in ranking.order}
     yield t(
         "In the order of their {metric} on the dev split, in the arm {arm}: {names}.",
-        metric=METRICS[ranking.metric],
+        metric=metric_name(ranking.metric),
         arm=ranking.arm,
         names=listed([f"{base}{score}" for base, score in scores.items()]),
     )

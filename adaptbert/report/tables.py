@@ -23,7 +23,7 @@ from adaptbert.report.language import (
     t,
 )
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import METRICS, STANDS, VERDICTS, arm_is, baseline_name, step_name
+from adaptbert.report.terms import STANDS, VERDICTS, arm_is, baseline_name, metric_name, step_name
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.verdicts import ADJUSTMENT
 
@@ -76,7 +76,7 @@ class Table:
 def arms(task: Task) -> Table:
     """Every score of a task."""
     seeds = t("Seeds; replicates separated by |") if task.replicates > 1 else t("Seeds")
-    columns = [_name(t("Arm")), Column(METRICS[task.metric]), Column(t("Interval")), _name(seeds), *_COST]
+    columns = [_name(t("Arm")), Column(metric_name(task.metric)), Column(t("Interval")), _name(seeds), *_COST]
     rows = [_arm(arm, task) for arm in task.arms]
     fewer = task.baseline_rows < task.labels
     fitted = t("fitted on the first {n:,} rows", n=task.baseline_rows) if fewer else NONE
@@ -137,7 +137,7 @@ def bases(ranking: Ranking) -> Table:
     """Every arm from every base, in the order of the arm that ranks them, beside the first base."""
     first = ranking.order[0]
     minus = Column(t("minus {base}", base=first))
-    columns = [_name(t("Arm")), _name(t("Base")), Column(METRICS[ranking.metric]), Column(t("Interval"))]
+    columns = [_name(t("Arm")), _name(t("Base")), Column(metric_name(ranking.metric)), Column(t("Interval"))]
     columns += [minus, *_DIFFERENCE[1:], _name(t("Verdict"))]
     rows = []
     for arm in ranking.arms:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from adaptbert.comparison.questions import ROLES, Advice
-from adaptbert.config.schema.task_types import Target, TaskType
+from adaptbert.config.schema.task_types import Target
 from adaptbert.report.language import Text, listed, same, t, within
 from adaptbert.statistics.verdicts import Verdict
 
@@ -70,27 +70,14 @@ STANDS: Mapping[Verdict, Text] = {
     "untested": t("not testable"),
 }
 """A base beside the first of its ranking, by the verdict; it is never only described."""
-METRICS = {
+_METRICS = {
     "f1_macro": t("macro-F1"),
     "f1_span": t("strict span F1"),
     "f1_answer": t("answer F1"),
     "pearson": t("Pearson's correlation"),
     "accuracy": t("accuracy"),
 }
-KINDS: Mapping[tuple[TaskType, Target], Text] = {
-    ("single_sentence", "class"): t("single-sentence classification"),
-    ("single_sentence", "labels"): t("single-sentence multi-label classification"),
-    ("single_sentence", "number"): t("single-sentence regression"),
-    ("sentence_pair", "class"): t("sentence-pair classification"),
-    ("sentence_pair", "labels"): t("sentence-pair multi-label classification"),
-    ("sentence_pair", "number"): t("sentence-pair regression"),
-    ("sequence_labelling", "spans"): t("sequence labelling: spans"),
-    ("sequence_labelling", "tags"): t("sequence labelling: a tag per word"),
-    ("extractive_answer", "answer"): t("extractive question answering"),
-}
-"""What a task is called, by task type and target."""
-
-
+"""Of those that arms are compared by; another has its own name."""
 MAJORITY: Mapping[Target, Text] = {
     "labels": t("most frequent label set"),
     "number": t("mean of the training values"),
@@ -109,6 +96,11 @@ def step_name(step: Step) -> Text:
     its own name."""
     name = STEPS.get(step.question, same(step.question))
     return t("{name} ({of})", name=name, of=step.variant) if step.variant else name
+
+
+def metric_name(metric: str) -> Text:
+    """What a metric is called that arms are compared by."""
+    return _METRICS.get(metric, same(metric))
 
 
 def baseline_name(name: str, target: Target) -> Text:

@@ -207,8 +207,8 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
     other = replace(task, **kind, inspection=inspection, baselines=baselines, beside_baselines=beside)
     page = render(replace(comparison, tasks=[other]))
     assert Reader(page).open == []
-    for words in (terms.KINDS[kind["task_type"], kind["target"]], terms.METRICS[metric]):
-        assert words.zh in page
+    assert f"<code>{other.type}</code>" in page
+    assert terms.metric_name(metric).zh in page
     majority = terms.baseline_name("majority", kind["target"])
     assert majority.zh in page
     assert (majority == terms.BASELINES["majority"]) == (target == "tags")
