@@ -4,7 +4,7 @@ What lacks its words fails here, not in `compare` after hours of training.
 """
 
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, get_args
 
@@ -98,42 +98,19 @@ def test_only_gains_are_called_so() -> None:
         assert any(word in zh for word in ("提升", "值得", "高")) == (verdict in GAINS), text
 
 
-def test_numbers_are_written_alike_everywhere() -> None:
-    assert language.change(-0.0004) == language.change(0.0004) == "0.0"
-    assert (language.change(0.012), language.change(-0.012)) == ("+1.2", "−1.2")
-    assert (language.p_value(0.0004), language.p_value(0.0123)) == ("< 0.001", "= 0.012")
-    assert (language.millions(250_000), language.millions(-2_048), language.millions(0)) == ("0.250", "−0.00205", "0")
-    assert (language.plain(1e-5), language.plain(3.0)) == ("1e−05", "3")
-
-
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("write", "texts"),
     [
-        (0.0, "0"),
-        (0.037, "0.0370"),
-        (0.0004, "0.000400"),
-        (0.09996, "0.100"),
-        (0.1, "0.100"),
-        (6.64, "6.64"),
-        (9.996, "10.0"),
-        (456.78, "457"),
-        (999.6, "1,000"),
-        (1e4, "10,000"),
-        (-0.037, "-0.0370"),
+        (language.change, {-0.0004: "0.0", 0.0004: "0.0", 0.012: "+1.2", -0.012: "−1.2"}),
+        (language.p_value, {0.0004: "< 0.001", 0.0123: "= 0.012"}),
+        (language.millions, {250_000: "0.250", -2_048: "−0.00205", 0: "0"}),
+        (language.plain, {1e-5: "1e−05", 3.0: "3"}),
+        (amount, {0.0: "0", 0.037: "0.0370", 0.0004: "0.000400", 0.09996: "0.100", 0.1: "0.100", 6.64: "6.64"}),
+        (amount, {9.996: "10.0", 456.78: "457", 999.6: "1,000", 1e4: "10,000", -0.037: "-0.0370"}),
+        (lambda chance: at_least(chance, 3), {0.0: "0.000", 1e-9: "<0.001", 0.0012: "0.001", 1.0: "1.000"}),
+        (bytes_of, {0: "0 bytes", 999: "999 bytes", 1000: "1.0 kB", 4_640_000: "4.6 MB"}),
+        (bytes_of, {1_203_400_000_000: "1,203.4 GB"}),
     ],
 )
-def test_amounts(value: float, text: str) -> None:
-    assert amount(value) == text
-
-
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0.000"), (1e-9, "<0.001"), (0.0012, "0.001"), (1.0, "1.000")])
-def test_chances(value: float, text: str) -> None:
-    assert at_least(value, 3) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_640_000, "4.6 MB"), (1_203_400_000_000, "1,203.4 GB")],
-)
-def test_sizes(size: int, text: str) -> None:
-    assert bytes_of(size) == text
+def test_numbers_are_written_alike_everywhere(write: Callable[[Any], str], texts: dict[float, str]) -> None:
+    assert {value: write(value) for value in texts} == texts

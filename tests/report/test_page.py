@@ -10,9 +10,11 @@ import pytest
 
 from adaptbert.comparison.records import Comparison, Confusion
 from adaptbert.config.schema.comparison import PRIMARY, Compare
+from adaptbert.config.schema.task_types import SPECS, TaskSpec
 from adaptbert.report import prose, terms
 from adaptbert.report.page import render
 from adaptbert.report.text_table import comparison_table
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from stages.compare import compare
 from tests.support.judged_steps import difference
 from tests.support.known import known
@@ -188,31 +190,20 @@ def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
     assert page.count("&lt;script&gt;alert") > 5
 
 
-@pytest.mark.parametrize(
-    ("shape", "target", "metric"),
-    [
-        ("sentence_pair", "labels", "f1_macro"),
-        ("sentence_pair", "number", "pearson"),
-        ("sequence_labelling", "tags", "accuracy"),
-        ("extractive_answer", "answer", "f1_answer"),
-    ],
-)
-def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, target: str, metric: str) -> None:
-    task = comparison.tasks[0]
-    nothing: dict[str, Any] = {"confusion": None}
-    nothing |= {"errors": [], "classes": []} if target == "number" else {}
-    inspection = replace(known(task.inspection), **nothing)
-    kind: dict[str, Any] = {"task_type": shape, "target": target, "metric": metric}
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_every_type_of_task_has_its_words(comparison: Comparison, spec: TaskSpec) -> None:
+    task, metric, is_number = comparison.tasks[0], COMPARED_BY[spec.target], spec.target == "number"
+    nothing: dict[str, Any] = {"confusion": None} | ({"errors": [], "classes": []} if is_number else {})
+    kind: dict[str, Any] = {"task_type": spec.task_type, "target": spec.target, "metric": metric}
+    kind |= {"inspection": replace(known(task.inspection), **nothing)}
     baselines, beside = {"majority": task.baselines["majority"]}, {"majority": difference(0.3, 0.1)}
-    other = replace(task, **kind, inspection=inspection, baselines=baselines, beside_baselines=beside)
+    other = replace(task, **kind, baselines=baselines, beside_baselines=beside)
     page = render(replace(comparison, tasks=[other]))
     assert Reader(page).open == []
-    assert f"<code>{other.type}</code>" in page
-    assert terms.metric_name(metric).zh in page
-    majority = terms.baseline_name("majority", kind["target"])
-    assert majority.zh in page
-    assert (majority == terms.BASELINES["majority"]) == (target == "tags")
-    assert ("closer-section" in page) == (target != "number")
+    for words in (f"<code>{spec.name}</code>", terms.metric_name(metric).zh):
+        assert words in page
+    assert terms.baseline_name("majority", spec.target).zh in page
+    assert ("closer-section" in page) != is_number
 
 
 @pytest.mark.parametrize(("seeds", "replicates"), [((1, 2), 1), ((1,), 2)])
