@@ -27,6 +27,8 @@ Weights = NDArray[np.uint8]
 """How often each row is in each resample, (resamples, rows)."""
 Scorer = Callable[[Sequence[Any]], Floats]
 """Predicted answers -> the score in each resample."""
+Make = Callable[[TaskDescription, Any, Weights], Scorer]
+"""A task, right answers and weights -> what scores answers to these rows."""
 ROWS_AT_ONCE = 2**24
 """Numbers in a block of weights that is made to floats at once."""
 
@@ -102,7 +104,8 @@ class ResampledRows:
 
 def scorer(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
     """For runs that answered the rows of `gold`, in its order."""
-    return _BY_SUMS.get(COMPARED_BY[task.target], one_by_one)(task, gold, weights)
+    make: Make = _BY_SUMS.get(COMPARED_BY[task.target], one_by_one)
+    return make(task, gold, weights)
 
 
 def one_by_one(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
@@ -231,7 +234,7 @@ def _standard(values: Sequence[float]) -> Floats:
     return np.asarray((numbers - numbers.mean()) / sd) if sd > 0 else np.zeros_like(numbers)
 
 
-_BY_SUMS: Mapping[str, Callable[[TaskDescription, Any, Weights], Scorer]] = {
+_BY_SUMS: Mapping[str, Make] = {
     "f1_macro": _macro_f1,
     "accuracy": _decisions,
     "f1_span": _spans,

@@ -28,7 +28,7 @@ _FOUND: Mapping[TaskName, str] = {
 }
 _TYPES: Sequence[tuple[tuple[str, ...], TaskName]] = [
     ((*spec.rows.inputs, "label" if name in _FOUND else spec.output.column), name)
-    for spec in reversed(SPECS.values())
+    for spec in reversed([*SPECS.values()])
     for name in [spec.written["type"]]
 ]
 ROWS = {fields: {name for own, name in _TYPES if own == fields} for fields, _ in _TYPES}
