@@ -22,7 +22,6 @@ def compare(
     manifests: Path,
     cells: Path,
     predictions: Path,
-    bases: Path,
     report: Path,
     markdown: Path,
     figures: Path,
@@ -43,7 +42,7 @@ def compare(
     from adaptbert.report.page import render
     from adaptbert.report.text_table import comparison_table
 
-    compared = compare_all(planning.read(plan), StageOutputs(data, manifests, cells, predictions, bases), params)
+    compared = compare_all(planning.read(plan), StageOutputs(data, manifests, cells, predictions), params)
     page = render(compared)
     write_plots(compared, plots)
     write_figures(all_figures(compared), figures)

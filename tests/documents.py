@@ -16,7 +16,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, standalone
 from adaptbert.report.figures import scores
 from adaptbert.report.language import same
-from adaptbert.report.terms import METRICS
+from adaptbert.report.terms import metric_name
 from adaptbert.report.text_table import comparison_table
 from benchmarks.table import tables
 from tests.parameters_page import page, parameters
@@ -60,7 +60,7 @@ def picture(comparison: Comparison, text: str) -> str:
     column = (WIDTH - MARGIN * (len(tasks) - 1)) // len(tasks)
     for index, task in enumerate(tasks):
         panel = Markup('<svg x="{}" width="{}"><text class="row-label" y="13">{}</text><svg y="{}">{}</svg></svg>')
-        heading = f"{task.name}: {METRICS[task.metric].en} × 100"
+        heading = f"{task.name}: {metric_name(task.metric).en} × 100"
         panels.append(panel.format(index * (column + MARGIN), column, heading, above, scores(task, comparison)))
     rows = max(len(task.arms) + len(task.baselines) for task in tasks)
     of_replicates = " of one replicate" if comparison.replicates > 1 else ""

@@ -23,14 +23,12 @@ class StageOutputs:
         manifests: data/raw.
         metrics: of all steps.
         predictions: of the arms.
-        bases: models/pretrain: for each base the checkpoint that all its arms begin with.
     """
 
     data: Path
     manifests: Path
     metrics: Path
     predictions: Path
-    bases: Path
 
 
 class TaskResults:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adaptbert.comparison.arms import StageOutputs, TaskResults
-from adaptbert.comparison.baselines import Embeddings, baselines_of
+from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import began_from, published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
-from adaptbert.comparison.judging import Results, judged, ranking, replicated, steps_of, study_key
+from adaptbert.comparison.judging import Results, judged, ranking, steps_of, study_key
 from adaptbert.comparison.questions import Arms, advice_of, named_pairs, pairs, role, without_variants
 from adaptbert.comparison.records import Checkpoint, Comparison, Cost, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
@@ -53,7 +53,6 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         rankings=_rankings(tasks, results, published(checkpoints), min_gain),
         spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
         one_more_replicate=one_more,
-        replicated=replicated(tasks, 1 - params.confidence),
     )
 
 
@@ -77,8 +76,7 @@ def _task(
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
     predicted = results.predictions(chosen) if chosen is not None else []
-    embeddings, seeds = Embeddings(outputs.bases / results.base), results.seeds or [0]
-    baselines = baselines_of(rows, outputs.data / results.task, labels, seeds, params.baseline_seed, embeddings)
+    baselines = baselines_of(rows, outputs.data / results.task, labels, results.seeds or [0], params.baseline_seed)
     beside = {
         each: difference
         for each, own in baselines.items()

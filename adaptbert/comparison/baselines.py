@@ -1,4 +1,4 @@
-"""Baselines without an encoder: most frequent answers, and linear models on terms and on input embeddings.
+"""Baselines without an encoder: most frequent answers, and linear models on terms.
 
 Labelled rows (as in data/validated/tasks) -> scores on the test rows, by the same metrics as the arms and from the
 same training rows. The dev rows choose the strength of regularisation. An arm that scores below a baseline
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.comparison.scores import ResampledRows
-from adaptbert.config.schema.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, ByTarget
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data import tag_schemes
 from adaptbert.data.layout import Layout
@@ -37,8 +37,6 @@ STRENGTHS = (1.0, 10.0, 100.0)
 MOST_CHARACTERS, MOST_WORDS = 10_000_000, 100_000
 """Limits of what a linear model is fitted on, for texts and for tagged words: about a minute for all strengths."""
 FEW_SPACES = 0.08
-WEIGHTS = "embeddings.word_embeddings.weight"
-"""Of the encoder, in every family."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +55,7 @@ class BaselineRuns:
 
 
 def baselines_of(
-    test: ResampledRows,
-    data: Path,
-    labels: int,
-    seeds: Sequence[int],
-    seed: int,
-    embeddings: "Embeddings | None" = None,
+    test: ResampledRows, data: Path, labels: int, seeds: Sequence[int], seed: int
 ) -> dict[str, BaselineRuns]:
     """All baselines by name, each fitted on the labelled subsets of these seeds.
 
@@ -73,13 +66,12 @@ def baselines_of(
         labels: rows of a subset.
         seeds: of the arms.
         seed: of the linear models.
-        embeddings: of the checkpoint that all arms begin with.
     """
     task, pool = test.task, labelled.split(data, "train")
     dev = fitted_on(task, labelled.split(data, "dev"))
     drawn = seeds if labels < len(pool) else seeds[:1]
     fitting = [fitted_on(task, labelled.subset(pool, labels, each)) for each in drawn]
-    answered = [baseline_answers(task, rows, dev, test.rows, seed, embeddings) for rows in fitting]
+    answered = [baseline_answers(task, rows, dev, test.rows, seed) for rows in fitting]
     fewest = min(map(len, fitting))
     baselines = {}
     for name in dict.fromkeys(name for answers in answered for name in answers):
@@ -111,18 +103,15 @@ class Candidates:
     models: Sequence[Answers]
 
 
-def baseline_answers(
-    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int, embeddings: "Embeddings | None" = None
-) -> dict[str, list[Any]]:
+def baseline_answers(task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int) -> dict[str, list[Any]]:
     """Name of a baseline -> its answers to `test`.
 
     Args:
         train, dev: at most the rows of `fitted_on`; the time grows with them.
         seed: of the linear models.
-        embeddings: of the checkpoint that all arms begin with; None: no baseline reads them.
     """
     answers = {}
-    for name, candidates in BASELINES[task.target].make(task, train, seed, embeddings).items():
+    for name, candidates in BASELINES[task.target].make(task, train, seed).items():
         features = candidates.read(dev)
         best = max(candidates.models, key=lambda model: _score(task, dev, model(features)))
         answers[name] = best(candidates.read(test))
@@ -156,38 +145,31 @@ def _texts(
     task: TaskDescription,
     train: Rows,
     seed: int,
-    embeddings: "Embeddings | None",
     *,
     always: Callable[[Sequence[Any]], Any],
     kind: str,
     fit: Fit,
 ) -> dict[str, Candidates]:
-    """The same answer always, and linear models on TF-IDF of one and two words and on the mean of the input embeddings.
+    """The same answer always, and a linear model on TF-IDF of one and two words.
 
     In a script without spaces the terms are characters. The features of a pair are those of both texts and of what they
-    share. A linear model is left out where all answers are equal or no text has a term, or a token.
+    share. The linear model is left out where all answers are equal or no text has a term.
 
     Args:
         always: gold answers of the training rows -> the one answer to every row.
-        kind: of the linear models; their baselines are called `tfidf_<kind>` and `embeddings_<kind>`.
+        kind: of the linear model; its baseline is called `tfidf_<kind>`.
     """
     inputs, gold = Layout(task.task_type).inputs, right_answers(train, task.target)
 
     def columns(rows: Rows) -> list[list[str]]:
         return [[row[column] for row in rows] for column in inputs]
 
-    def fitted(read: Callable[[list[list[str]]], Any], features: Any) -> Candidates:
-        models = [fit(features, gold, task.labels, strength, seed) for strength in STRENGTHS]
-        return Candidates(lambda rows: read(columns(rows)), models)
-
     baselines = {"majority": _always(always(gold))}
-    if len({json.dumps(answer) for answer in gold}) < 2:
+    if len({json.dumps(answer) for answer in gold}) < 2 or (terms := tfidf(columns(train))) is None:
         return baselines
-    if (terms := tfidf(columns(train))) is not None:
-        baselines[f"tfidf_{kind}"] = fitted(terms, terms(columns(train)))
-    if embeddings is not None and (features := embeddings.features(columns(train))).any():
-        baselines[f"embeddings_{kind}"] = fitted(embeddings.features, features)
-    return baselines
+    features = terms(columns(train))
+    models = [fit(features, gold, task.labels, strength, seed) for strength in STRENGTHS]
+    return baselines | {f"tfidf_{kind}": Candidates(lambda rows: terms(columns(rows)), models)}
 
 
 def few_spaces(texts: Sequence[str]) -> bool:
@@ -227,49 +209,6 @@ def tfidf(columns: Sequence[Sequence[str]]) -> Callable[[Sequence[Sequence[str]]
         return hstack([first, *others, shared, csr_matrix(shared.sum(1))]).tocsr()
 
     return features
-
-
-class Embeddings:
-    """The input embeddings of the checkpoint that all arms begin with: what its layers add to them is the difference of
-    an arm from this baseline.
-
-    Args:
-        folder: of the checkpoint.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        from safetensors import safe_open
-        from tokenizers import Tokenizer
-
-        with safe_open(folder / "model.safetensors", "numpy") as weights:
-            (name,) = (each for each in weights.keys() if each.endswith(WEIGHTS))  # noqa: SIM118, it is no mapping
-            self._vectors: NDArray[np.float32] = weights.get_tensor(name)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.encode_special_tokens = True  # `[MASK]` in a text is text
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-
-    def mean(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The mean vector of the tokens of each text, of length 1, (texts, dimensions); 0 where it has no token."""
-        means = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
-        for row, text in enumerate(texts):
-            if ids := self._tokenizer.encode(text, add_special_tokens=False).ids:
-                mean = self._vectors[ids].mean(0)
-                means[row] = mean / max(float(np.linalg.norm(mean)), np.finfo(np.float32).tiny)
-        return means
-
-    def features(self, columns: Sequence[Sequence[str]]) -> NDArray[np.float32]:
-        """Of one column of texts its means; of two both, their distances and products, as for pairs of sentences
-        (Conneau et al. 2017, arXiv 1705.02364).
-
-        Args:
-            columns: (columns, rows).
-        """
-        means = [self.mean(column) for column in columns]
-        if len(means) == 1:
-            return means[0]
-        first, second = means
-        return np.hstack([first, second, np.abs(first - second), first * second])
 
 
 def _logistic(train: Any, gold: Sequence[str], strength: float, seed: int) -> Any:
@@ -313,7 +252,7 @@ def _ridge(train: Any, gold: list[Any], labels: Sequence[str], strength: float, 
 # ---- questions
 
 
-def _answers(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings | None) -> dict[str, Candidates]:
+def _answers(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidates]:
     """No answer at all, and the sentence of the context that shares most tokens with the question."""
 
     def overlap(row: Row) -> str:
@@ -333,7 +272,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 # ---- tagged words
 
 
-def _words(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings | None) -> dict[str, Candidates]:
+def _words(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidates]:
     """The most frequent tag of each word, and logistic regression on a word and two words to each side.
 
     The tag of a new word is O, or the most frequent of all tags where every word has a tag of its own.
@@ -406,12 +345,12 @@ class Baseline:
     """The baselines of one target.
 
     Attributes:
-        make: a task, its training rows, a seed and embeddings -> name of a baseline -> its candidates.
+        make: a task, its training rows and a seed -> name of a baseline -> its candidates.
         size: of a row.
         most: the summed size of rows to fit on.
     """
 
-    make: Callable[[TaskDescription, Rows, int, Embeddings | None], dict[str, Candidates]]
+    make: Callable[[TaskDescription, Rows, int], dict[str, Candidates]]
     size: Callable[[Row], int]
     most: int
 
@@ -423,12 +362,12 @@ def _of_texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Ba
     return Baseline(partial(_texts, always=always, kind=kind, fit=fit), characters, MOST_CHARACTERS)
 
 
-_OF_WORDS = Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS)
-BASELINES: Mapping[Target, Baseline] = {
-    "class": _of_texts(_most_frequent, "logistic", _one_label),
-    "labels": _of_texts(_most_frequent, "logistic", _multi_label),
-    "number": _of_texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
-    "answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
-    "spans": _OF_WORDS,
-    "tags": _OF_WORDS,
-}
+BASELINES = ByTarget(
+    {
+        "class": _of_texts(_most_frequent, "logistic", _one_label),
+        "labels": _of_texts(_most_frequent, "logistic", _multi_label),
+        "number": _of_texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
+        "answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
+        "spans": Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS),
+    }
+)

@@ -14,7 +14,6 @@ from adaptbert.comparison.records import (
     Detectable,
     Needed,
     Ranking,
-    Replicated,
     Standing,
     Step,
     Task,
@@ -23,7 +22,7 @@ from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
 from adaptbert.statistics.study import Study
-from adaptbert.statistics.verdicts import Verdict, adjusted_p, judge, tasks_with_effect, verdicts
+from adaptbert.statistics.verdicts import Verdict, adjusted_p, judge, verdicts
 
 Results = Mapping[tuple[str, str], TaskResults]
 """Task and base -> its runs."""
@@ -117,34 +116,6 @@ def _needed(question: QuestionSpread, task: Task, min_gain: float, replicate: fl
     if question.of_rows_alone > min_gain:
         return Needed(None, math.ceil(task.rows["test"] * (question.of_rows_alone / min_gain) ** 2))
     return Needed(cheapest(question, min_gain, replicate, run), None)
-
-
-# ---- a question over several tasks
-
-
-def replicated(tasks: Sequence[Task], level: float) -> list[Replicated]:
-    """Every primary question that several tasks of a base ask and answer with replicates."""
-    answers_of: dict[tuple[str, str], list[tuple[Step, Difference]]] = {}
-    for task in tasks:
-        for step in task.steps:
-            if step.primary and (step.replicates or 0) > 1 and step.difference is not None and step.difference.testable:
-                answers_of.setdefault((step.name, task.base), []).append((step, step.difference))
-    several = {key: answers for key, answers in answers_of.items() if len(answers) > 1}
-    each = level / (2 * max(1, len(several)))  # two directions of every question
-    repeated = []
-    for (name, base), answers in several.items():
-        step, differences = answers[0][0], [difference for _, difference in answers]
-        gains, losses = (
-            tasks_with_effect([_one_sided(own, up=up) for own in differences], each) for up in (True, False)
-        )
-        repeated.append(Replicated(name, step.question, step.variant, base, len(differences), gains, losses))
-    return repeated
-
-
-def _one_sided(difference: Difference, *, up: bool) -> float:
-    p = difference.p
-    assert p is not None
-    return p / 2 if (difference.mean > 0) == up else 1 - p / 2
 
 
 # ---- the bases of a task, side by side

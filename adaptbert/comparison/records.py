@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from adaptbert.comparison.questions import Advice, role
 from adaptbert.config.schema.bases import TrainedOn
-from adaptbert.config.schema.task_types import Target, TaskType
+from adaptbert.config.schema.task_types import Target, TaskType, Type, spec_of
 from adaptbert.core.record import Number, Record, read_record
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.power import Design
@@ -136,16 +136,6 @@ class Checkpoint:
     def each(self, heldout: str) -> list[float]:
         """Bits per character of every replicate that was measured on this text."""
         return [each.after[heldout] for each in self.replicates if heldout in each.after]
-
-    @property
-    def masks(self) -> Masks | None:
-        """Rates as means; masked special tokens are added up."""
-        masks = [each.masks for each in self.replicates if each.masks is not None]
-        if not masks:
-            return None
-        specials = sum(each.audit["specials"] for each in masks)
-        audit = means([each.audit for each in masks]) | {"specials": specials}
-        return Masks(masks[0].unit, masks[0].probability, audit)
 
 
 # ---- the arms of a task
@@ -341,38 +331,6 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Bin:
-    """Statements of about equal confidence: its mean, and the share of true ones; `spread` is the standard deviation of
-    that share for perfectly calibrated confidence."""
-
-    count: int
-    confidence: float
-    accuracy: float
-    spread: float
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Calibration of the confidence that an answer is right as a whole, over all rows and runs.
-
-    Attributes:
-        confidence, accuracy: mean confidence, share of right answers.
-        ece, ece_width: expected calibration error in bins of equal mass, and of equal width; means over runs.
-        ece_by_chance: the expected `ece` of a perfectly calibrated model on so many rows.
-        brier: mean squared distance of the confidence from 1 (right) or 0 (wrong): Brier (1950).
-        curve: of all runs together, in bins of equal mass; fewer bins where rows are few.
-    """
-
-    confidence: float
-    accuracy: float
-    ece: float
-    ece_width: float
-    ece_by_chance: float
-    brier: float
-    curve: list[Bin]
-
-
-@dataclass(frozen=True)
 class Error:
     """A row that so many runs answer wrongly, with the mean of their confidence.
 
@@ -394,14 +352,12 @@ class Inspection:
     Attributes:
         classes: empty for answers and numbers, which have no classes.
         confusion: None where a row has no single label.
-        calibration: None for numbers, which are never simply right.
-        errors: rows with the most confidence in wrong answers, summed over the runs.
+        errors: rows with the most confidence in wrong answers, summed over the runs; numbers are never simply wrong.
     """
 
     runs: int
     classes: list[ClassScores]
     confusion: Confusion | None
-    calibration: Calibration | None
     errors: list[Error]
 
 
@@ -446,6 +402,11 @@ class Task:
     advice: list[Advice] = field(default_factory=list)
     test_groups: int | None = None
     test_texts: int | None = None
+
+    @property
+    def type(self) -> Type:
+        """What it is, as task.json names it."""
+        return spec_of(self.task_type, self.target).name
 
     @property
     def anchor(self) -> str:
@@ -569,20 +530,6 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Replicated:
-    """One primary question over the tasks of a base that ask it; gains and losses in at least so many of them (partial
-    conjunction), each at half the level."""
-
-    name: str
-    question: str
-    variant: str | None
-    base: str
-    tasks: int
-    gains: int
-    losses: int
-
-
-@dataclass(frozen=True)
 class Comparison:
     """The results of all tasks and checkpoints.
 
@@ -595,7 +542,6 @@ class Comparison:
         spent: what all checkpoints and runs that have results took.
         one_more_replicate: what one more replicate of all steps above general pre-training and of the runs on it would
             cost; None where there is no such step, or metrics are missing.
-        replicated: only questions that several tasks ask, with replicates.
     """
 
     confidence: float
@@ -608,7 +554,6 @@ class Comparison:
     rankings: list[Ranking]
     spent: Cost
     one_more_replicate: Cost | None
-    replicated: list[Replicated]
 
     __pydantic_config__: ClassVar = Record.model_config
 

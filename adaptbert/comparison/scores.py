@@ -1,13 +1,13 @@
 """Answers to the test rows -> scores of each run on resampled rows, by the metric that compares the arms.
 
-Every such metric is a function of sums over rows: the counts of each class, right and predicted spans, moments. A
+Most such metrics are functions of sums over rows: the counts of each class, right and predicted spans, moments. A
 resample changes how often a row counts, so that its score is that function of weighted sums, and all resamples are one
-matrix product. tests/comparison/test_scores.py holds each against the metric itself.
+matrix product. Another metric scores each resample by itself, which tests/comparison/test_scores.py holds the sums
+against.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -21,12 +21,14 @@ from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import Floats, resampled_weights
 from adaptbert.tasks.metrics import answer_overlap
-from adaptbert.tasks.metrics.scoring import right_answers
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 
 Weights = NDArray[np.uint8]
 """How often each row is in each resample, (resamples, rows)."""
 Scorer = Callable[[Sequence[Any]], Floats]
 """Predicted answers -> the score in each resample."""
+Make = Callable[[TaskDescription, Any, Weights], Scorer]
+"""A task, right answers and weights -> what scores answers to these rows."""
 ROWS_AT_ONCE = 2**24
 """Numbers in a block of weights that is made to floats at once."""
 
@@ -90,7 +92,7 @@ class ResampledRows:
         self.groups = len(set(groups))
         self.are_grouped = bool(mapped) or layout.shared != layout.inputs
         weights = resampled_weights(groups, seed=crc32(data.name.encode()))
-        self.resampled: Scorer = scorer(self.task.target, right_answers(self.rows, self.task.target), weights)
+        self.resampled: Scorer = scorer(self.task, right_answers(self.rows, self.task.target), weights)
 
     def of_runs(self, predictions: Path) -> Floats:
         """The scores of an arm's seeds in one replicate, (seeds, resamples)."""
@@ -100,9 +102,22 @@ class ResampledRows:
         return np.array([self.resampled([answer.predicted for answer in answers]) for answers in placed])
 
 
-def scorer(target: Target, gold: Sequence[Any], weights: Weights) -> Scorer:
+def scorer(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
     """For runs that answered the rows of `gold`, in its order."""
-    return _SCORERS[target](gold, weights)
+    make: Make = _BY_SUMS.get(COMPARED_BY[task.target], one_by_one)
+    return make(task, gold, weights)
+
+
+def one_by_one(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+    """By any metric: from the rows of each resample, a row as often as it was drawn."""
+    scoring, every = SCORING[task.target], np.arange(len(gold))
+
+    def scores(answers: Sequence[Any]) -> Floats:
+        drawn = (np.repeat(every, counts).tolist() for counts in weights)
+        of_each = (scoring.score([gold[row] for row in rows], [answers[row] for row in rows], task) for rows in drawn)
+        return np.array([metrics[scoring.metrics[0]] for metrics in of_each])
+
+    return scores
 
 
 def _sums(weights: Weights, values: NDArray[Any]) -> Floats:
@@ -117,12 +132,9 @@ def _sums(weights: Weights, values: NDArray[Any]) -> Floats:
     return np.concatenate([np.matmul(part, columns) for part in parts]).astype(np.float64)
 
 
-def _macro_f1(gold: Sequence[Any], weights: Weights, names: Callable[[Any], Sequence[str]]) -> Scorer:
-    """F1 of each class as a mean over the classes that occur among the right answers of the resample.
-
-    Args:
-        names: answer -> its classes.
-    """
+def _macro_f1(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+    """F1 of each class as a mean over the classes that occur among the right answers of the resample."""
+    names = task.spec.output.labels
     classes = {name: column for column, name in enumerate(sorted({name for row in gold for name in names(row)}))}
 
     def marked(answers: Sequence[Any]) -> NDArray[np.bool_]:
@@ -161,18 +173,29 @@ def _ratio(gold: Sequence[Any], weights: Weights, counts: Callable[[Any, Any], t
     return scores
 
 
-def _spans(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
-    """Of micro F1 of spans."""
-    own, other = (set(tag_schemes.spans(tags, "bio")) for tags in (right, predicted))
-    return 2 * len(own & other), len(own) + len(other)
+def _spans(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+    """Micro F1."""
+
+    def counts(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
+        own, other = (set(tag_schemes.spans(tags, "bio")) for tags in (right, predicted))
+        return 2 * len(own & other), len(own) + len(other)
+
+    return _ratio(gold, weights, counts)
 
 
-def _words(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
-    """Of the share of right words."""
-    return sum(one == other for one, other in zip(right, predicted, strict=True)), len(right)
+def _decisions(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+    """The share of right ones, e.g. of words."""
+    decide = SCORING[task.target].pairs
+    assert decide is not None, "who has an accuracy has decisions"
+
+    def counts(right: Any, predicted: Any) -> tuple[int, int]:
+        decisions = list(decide(right, predicted))
+        return sum(one == other for one, other in decisions), len(decisions)
+
+    return _ratio(gold, weights, counts)
 
 
-def _answers(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
+def _answers(task: TaskDescription, gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
     """Mean over questions of the best agreement."""
     characters = answer_overlap.by_characters([text for answers in gold for text in answers])
 
@@ -183,7 +206,7 @@ def _answers(gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
     return scores
 
 
-def _numbers(gold: Sequence[float], weights: Weights) -> Scorer:
+def _numbers(task: TaskDescription, gold: Sequence[float], weights: Weights) -> Scorer:
     """Pearson's correlation; 0 where one of the two is constant."""
     right = _standard(gold)
 
@@ -211,11 +234,11 @@ def _standard(values: Sequence[float]) -> Floats:
     return np.asarray((numbers - numbers.mean()) / sd) if sd > 0 else np.zeros_like(numbers)
 
 
-_SCORERS: Mapping[Target, Callable[[Any, Weights], Scorer]] = {
-    "class": partial(_macro_f1, names=lambda label: [label]),
-    "labels": partial(_macro_f1, names=lambda labels: labels),
-    "number": _numbers,
-    "spans": partial(_ratio, counts=_spans),
-    "tags": partial(_ratio, counts=_words),
-    "answer": _answers,
+_BY_SUMS: Mapping[str, Make] = {
+    "f1_macro": _macro_f1,
+    "accuracy": _decisions,
+    "f1_span": _spans,
+    "f1_answer": _answers,
+    "pearson": _numbers,
 }
+"""By the metric that compares arms."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
-from adaptbert.config.schema.task_types import TaskName
+from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import tag_schemes
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
@@ -22,15 +22,17 @@ from adaptbert.data.read_text import OTHER_ENCODING, beginning, encoding_problem
 from adaptbert.data.rows import SourceFile, first_rows
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 
-ROWS: Mapping[tuple[str, ...], tuple[TaskName, ...]] = {
-    ("tokens", "tags"): ("token-classification",),
-    ("context", "question", "answers"): ("question-answering",),
-    ("text_a", "text_b", "label"): ("text-pair-classification", "multi-label", "regression"),
-    ("text", "label"): ("text-classification", "multi-label", "regression"),
+_FOUND: Mapping[TaskName, str] = {
+    spec.written["type"]: spec.output.column for spec in SPECS.values() if spec.output.column in ("labels", "value")
 }
+_TYPES: Sequence[tuple[tuple[str, ...], TaskName]] = [
+    ((*spec.rows.inputs, "label" if name in _FOUND else spec.output.column), name)
+    for spec in reversed([*SPECS.values()])
+    for name in [spec.written["type"]]
+]
+ROWS = {fields: {name for own, name in _TYPES if own == fields} for fields, _ in _TYPES}
 """The fields that a row may have -> the types of its task. The last field is what is found; `label` stands for `labels`
 and `value` as well. Those with more fields first."""
-_FOUND: Mapping[TaskName, str] = {"multi-label": "labels", "regression": "value"}
 _OPTIONAL = ("id", "group")
 _NAMES = {
     "tokens": "tokens words chars",
@@ -318,7 +320,7 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
     if any(isinstance(value, float) for value in values):
         problem = f"column '{column}' holds numbers with a fraction, and classes are text or integers"
         raise file.unclear(problem, "choose: --type regression")
-    return {"type": name}, _counts(Counter(map(str, values)), "classes")
+    return {"type": name, **pair}, _counts(Counter(map(str, values)), "classes")
 
 
 def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) -> TaskName:

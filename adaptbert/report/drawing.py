@@ -118,7 +118,6 @@ class Lines:
 
     Attributes:
         across: the ends of the axis to the right.
-        has_diagonal: a line where both axes are equal.
     """
 
     lines: Sequence[Line]
@@ -126,7 +125,6 @@ class Lines:
     numbers: Mapping[float, str]
     levels: Mapping[float, str]
     height: int
-    has_diagonal: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,6 @@ class Figure:
         name: the id of its caption on the page, and the name of its files.
         of: the task, in the title of the file; on the page it stands under its heading.
         legend: name -> what its colour stands for.
-        base: of which it is alone, so that the choice of a base hides it; None: the choice leaves it.
     """
 
     name: str
@@ -146,7 +143,6 @@ class Figure:
     chart: Rows | Lines
     of: str = ""
     legend: Mapping[str, str] = field(default_factory=dict)
-    base: str | None = None
 
     def __html__(self) -> Markup:
         return drawn(self.chart, self.name)
@@ -273,8 +269,6 @@ def _lines(chart: Lines) -> tuple[list[Markup], int]:
     for place, (x, written) in enumerate(chart.numbers.items()):
         anchor = "start" if place == 0 else "end" if across.share(x) > 0.9 else "middle"
         body.append(_text(written, across(x), height + 16, "tick", anchor))
-    if chart.has_diagonal:
-        body.append(_tag("line", "control", x1="0%", x2="100%", y1=height, y2=0))
 
     def place_of(x: float, y: float) -> str:
         return f"{100 * across.share(x):.2f},{100 * upward.share(y):.2f}"
@@ -335,7 +329,7 @@ def chart_style() -> str:
 
 
 def _role_hues() -> dict[str, str]:
-    return {f"role-{role}": f"hue-{place}" for place, role in enumerate((*ROLES, "other"), 1)} | {"role-class": "hue-2"}
+    return {f"role-{role}": f"hue-{place}" for place, role in enumerate((*ROLES, "other"), 1)}
 
 
 def plain_style() -> str:

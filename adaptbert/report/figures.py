@@ -15,21 +15,17 @@ A label that a spreadsheet would run as a formula begins with an apostrophe.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from adaptbert.comparison.records import Arm, Bin, Checkpoint, Comparison, Confusion, Replicate, Step, Task
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Confusion, Replicate, Step, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.report.drawing import Figure, Line, Lines, Point, Row, Rows, nice_ticks
 from adaptbert.report.language import EMPTY, Text, millions, plain, points, same, t
-from adaptbert.report.prose import runs_of
 from adaptbert.report.terms import baseline_name, step_name
 from adaptbert.statistics.intervals import Interval
-
-MOST_CLASSES = 30
-"""The most classes that a figure shows: all of them are in the table and in reports/plots."""
 
 
 def all_figures(comparison: Comparison) -> list[Figure]:
@@ -39,33 +35,20 @@ def all_figures(comparison: Comparison) -> list[Figure]:
 
 
 def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
-    """Those that it has, by kind: `arms`, `differences`, `learning`, `classes`, `reliability`."""
-    shown, inspection = {"arms": scores(task, comparison)}, task.inspection
-
-    def add(kind: str, title: Text, caption: Text, chart: Rows | Lines, legend: Mapping[str, str]) -> None:
-        shown[kind] = Figure(f"{kind}-{task.anchor}", title, caption, chart, task.name, legend)
+    """Those that it has, by kind: `arms`, `differences`, `learning`."""
+    shown = {"arms": scores(task, comparison)}
 
     if task.steps:
-        add("differences", t("Steps"), _of_steps(task, comparison), _steps(task, comparison), {})
+        caption, chart = _of_steps(task, comparison), _steps(task, comparison)
+        shown["differences"] = Figure(f"differences-{task.anchor}", t("Steps"), caption, chart, task.name)
     learned = [arm for arm in task.arms if arm.learning_curve]
     if learned:
         caption = t("Mean over seeds by number of labels.") + _intervals(
             (point.interval for arm in learned for point in arm.learning_curve), t("Band, over seeds"), comparison
         )
         legend = {arm.name: f"role-{arm.role}" for arm in learned}
-        add("learning", t("Learning curves"), caption, _learning(learned), legend)
-    if inspection is not None and 0 < len(inspection.classes) <= MOST_CLASSES:
-        rows = [
-            Row(same(each.label), "role-class", each.means[2], dots={1: dict(enumerate(each.f1))})
-            for each in inspection.classes
-        ]
-        add("classes", t("F1 of each class"), t("Arm {arm}, a dot for each run.", arm=task.chosen), Rows(rows), {})
-    if inspection is not None and inspection.calibration is not None:
-        caption = t(
-            "Accuracy in % (vertical) by confidence in % (horizontal), {runs} together. Dashed: both equal.",
-            runs=runs_of(inspection.runs, task),
-        )
-        add("reliability", t("Reliability"), caption, _reliability(inspection.calibration.curve), {})
+        name = f"learning-{task.anchor}"
+        shown["learning"] = Figure(name, t("Learning curves"), caption, _learning(learned), task.name, legend)
     return shown
 
 
@@ -150,15 +133,6 @@ def _learning(arms: Sequence[Arm]) -> Lines:
     return Lines(lines, across, {math.log(count): f"{count:,}" for count in counts}, levels, height=220)
 
 
-def _reliability(curve: Sequence[Bin]) -> Lines:
-    """Accuracy over confidence."""
-    dots = [
-        Point(each.confidence, each.accuracy, f"{points(each.confidence)} → {points(each.accuracy)}") for each in curve
-    ]
-    shares = {share: plain(100 * share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)}
-    return Lines([Line("role-class", dots)], (0.0, 1.0), shares, shares, height=240, has_diagonal=True)
-
-
 def bits_per_char(comparison: Comparison) -> list[Figure]:
     """A panel for each base and held-out text, a line for each replicate of a step."""
     caption, panels = t("bits per character by cumulative training tokens"), []
@@ -171,7 +145,7 @@ def bits_per_char(comparison: Comparison) -> list[Figure]:
             shown = [each for each in shown if _is_shown(each, heldout, comparison)]
             legend = {each.path: f"role-{each.role}" for each in shown}
             chart = _tokens_and_bits(shown, heldout)
-            panels.append(Figure(f"curve-{base}-{heldout}", title, caption, chart, "", legend, base))
+            panels.append(Figure(f"curve-{base}-{heldout}", title, caption, chart, legend=legend))
     return panels
 
 

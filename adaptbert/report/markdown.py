@@ -38,7 +38,7 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
 def _table(table: Table) -> Text:
     """A table of GitHub's Markdown; its numbers are read, not added up, so all columns are set left."""
     rows = [[column.label for column in table.columns], [same("---") for _ in table.columns]]
-    rows += [[_cell(cell) for cell in row] for _, row in table.rows]
+    rows += [[_cell(cell) for cell in row] for row in table.rows]
     lines = [_around("| ", joined([_escaped(each) for each in row], " | ", " | "), " |") for row in rows]
     return joined(lines, "\n", "\n")
 

@@ -25,45 +25,6 @@ document.getElementById("language").addEventListener("click", () => {
   store("adaptbert-language", root.lang);
 });
 
-// Which base: the parts of the others are hidden; the comparison of bases stays.
-const choices = [...document.querySelectorAll("[data-choice]")];
-for (const group of document.querySelectorAll(".choice")) group.hidden = false;
-for (const button of choices) {
-  button.addEventListener("click", () => {
-    const { choice } = button.dataset;
-    for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
-    for (const part of document.querySelectorAll("[data-base]")) {
-      part.hidden = choice !== "" && part.dataset.base !== choice;
-    }
-  });
-}
-
-// MLflow: a link searches the runs of its row at the address that the reader wrote, the last one first.
-const address = document.getElementById("mlflow-address");
-
-function linkRuns() {
-  const [place] = address.value.trim().split("?");
-  const base = place.replace(/\/+$/, "");
-  const experiment = base.includes("#/experiments/") ? base.replace(/\/runs$/, "") : `${base}/#/experiments/1`;
-  for (const link of document.querySelectorAll("a.run")) {
-    const { filter, order } = link.dataset;
-    const query = new URLSearchParams({
-      searchFilter: filter, orderByKey: order, orderByAsc: "false", workflowType: "machine_learning",
-    });
-    link.href = /^https?:\/\//.test(experiment) ? `${experiment}/runs?${query}` : "#mlflow";
-  }
-}
-
-if (address) {
-  address.closest("p").hidden = false;
-  address.value = stored("adaptbert-mlflow") || address.value;
-  address.addEventListener("input", () => {
-    store("adaptbert-mlflow", address.value);
-    linkRuns();
-  });
-  linkRuns();
-}
-
 // On paper nothing is folded: what was closed opens for the print and closes after it.
 let opened = [];
 addEventListener("beforeprint", () => {

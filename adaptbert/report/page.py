@@ -9,10 +9,8 @@ from adaptbert.comparison.records import Comparison, Confusion, Task
 from adaptbert.report import drawing, figures, language, prose, tables, terms
 from adaptbert.statistics.verdicts import ADJUSTMENT
 
-MLFLOW = "http://127.0.0.1:5000/#/experiments/1"
-"""Of the experiment in MLflow, as the command starts it in a new project; the reader may write another one."""
-MLFLOW_COMMAND = "mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000 --workers 1"
-"""The first part needs the .venv of the project; see docs/how-to/compare-in-mlflow.md."""
+MOST_LABELS = 30
+"""Of a confusion matrix on the page; reports/plots has larger ones as well."""
 
 
 def render(comparison: Comparison) -> str:
@@ -25,8 +23,6 @@ def render(comparison: Comparison) -> str:
     page = drawing.TEMPLATES.get_template("page.html.j2", globals=says).render(
         comparison=comparison,
         adjustment=ADJUSTMENT,
-        mlflow=MLFLOW,
-        mlflow_command=MLFLOW_COMMAND,
         css=Markup(drawing.chart_style() + _file("page.css")),
         js=Markup(_file("page.js")),
     )
@@ -40,7 +36,7 @@ def _file(name: str) -> str:
 def confusion(task: Task) -> Confusion | None:
     """None where a row has no single label, and where the labels are too many."""
     matrix = task.inspection.confusion if task.inspection is not None else None
-    return matrix if matrix is not None and len(matrix.labels) <= figures.MOST_CLASSES else None
+    return matrix if matrix is not None and len(matrix.labels) <= MOST_LABELS else None
 
 
 def shares(row: Mapping[str, float], labels: Sequence[str]) -> list[tuple[float, float]]:

@@ -2,13 +2,12 @@
 amiss. What a table or a figure shows is not said again.
 """
 
-import math
 from collections.abc import Iterator
 
 from adaptbert.comparison.records import Comparison, Detectable, Masks, Needed, Ranking, Step, Task
 from adaptbert.config.schema.task_types import TARGETS
-from adaptbert.report.language import EMPTY, Text, amount, at_least, counted, joined, listed, points, same, t, within
-from adaptbert.report.terms import METRICS, RIGHT, STANDS, VERDICTS, baseline_name, step_name, would_show
+from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, same, t, within
+from adaptbert.report.terms import STANDS, VERDICTS, baseline_name, metric_name, step_name, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.verdicts import GAINS, Verdict
 
@@ -18,10 +17,6 @@ LEAKS = ("dev_or_test_text", "in_dev", "in_test")
 """Reasons for which `validate` left a row out because dev or test text would have been seen in training."""
 LARGEST = 1.0
 """A difference of scores beyond 100 points is written nowhere, though two correlations might differ by more."""
-CALIBRATED_WITHIN = 1.5
-"""Multiple of the calibration error expected by chance; above it the report calls the model over- or underconfident."""
-CLEARLY = 3.0
-"""Standard errors by which mean confidence and accuracy differ clearly, whatever the bins."""
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
 """Smaller differences occur by chance on a short run and do not matter on a long one."""
@@ -54,7 +49,7 @@ def answers(comparison: Comparison) -> list[Text]:
         _answer([(task, step) for task, step in compared if step.name == name], comparison.min_gain) for name in primary
     ]
     verdicts = verdicts or [t("No primary question was asked, so there is no verdict.")]
-    return [*bases, *verdicts, *_on_several_tasks(comparison), repeated(comparison)]
+    return [*bases, *verdicts, repeated(comparison)]
 
 
 def _answer(compared: list[tuple[Task, Step]], min_gain: float) -> Text:
@@ -83,23 +78,6 @@ def _size(task: str, difference: Difference | None) -> Text:
     if difference.low is None:
         return t("{task} {gap.mean:change} points", task=task, gap=difference)
     return t("{task} {gap.mean:change} points, {gap.low:change} to {gap.high:change}", task=task, gap=difference)
-
-
-def _on_several_tasks(comparison: Comparison) -> Iterator[Text]:
-    """Questions that several tasks answer with replicates: in how many of them, at least, there is an effect."""
-    for each in comparison.replicated:
-        of = f" ({each.base})" if len(comparison.bases) > 1 else EMPTY
-        step = within(step_name(each))
-        for count, what in ((each.gains, t("a gain")), (each.losses, t("a loss"))):
-            if count:
-                yield t(
-                    "On at least {count} of these {tasks} tasks, {step}{of} brings {what}.",
-                    count=count,
-                    tasks=each.tasks,
-                    step=step,
-                    of=of,
-                    what=what,
-                )
 
 
 def repeated(comparison: Comparison) -> Text:
@@ -272,7 +250,7 @@ def best(task: Task) -> Text:
         "{chosen}; on the test split it scores {score:points} ({metric}).",
         chosen=chosen,
         score=arm.interval.mean,
-        metric=METRICS[task.metric],
+        metric=metric_name(task.metric),
     )
 
 
@@ -397,31 +375,6 @@ def _fewer_rows(task: Task) -> Text:
     return t(", trained on the first {first:,} of the {labels:,} rows", first=task.baseline_rows, labels=task.labels)
 
 
-def calibration(task: Task) -> Text | None:
-    """Calibration of the chosen arm; None where answers are not right or wrong."""
-    measured = task.inspection.calibration if task.inspection is not None else None
-    if measured is None:
-        return None
-    right = RIGHT[task.target]
-    assert right is not None, f"{task.target}: terms.py does not say when an answer is right"
-    share = max(each * (1 - each) for each in (measured.confidence, measured.accuracy))
-    beyond_chance = CLEARLY * math.sqrt(share / task.rows["test"])
-    apart = abs(measured.confidence - measured.accuracy) > beyond_chance
-    if measured.ece <= CALIBRATED_WITHIN * measured.ece_by_chance and not apart:
-        verdict = t("No miscalibration is detectable on these rows.")
-    elif measured.confidence > measured.accuracy:
-        verdict = t("The model is overconfident.")
-    else:
-        verdict = t("The model is underconfident.")
-    means = t(
-        "Mean confidence: {it.confidence:points} %; accuracy: {it.accuracy:points} %; a row is correct when {right}.",
-        it=measured,
-        right=right,
-    )
-    ece, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_by_chance))
-    return verdict + means + t("Expected calibration error: {ece}; by chance alone: {chance}.", ece=ece, chance=chance)
-
-
 # Several bases.
 
 
@@ -452,7 +405,7 @@ def ranked(ranking: Ranking) -> Iterator[Text]:
     scores = {base: f" {points(ranking.dev[base])}" if base in ranking.dev else "" for base in ranking.order}
     yield t(
         "In the order of their {metric} on the dev split, in the arm {arm}: {names}.",
-        metric=METRICS[ranking.metric],
+        metric=metric_name(ranking.metric),
         arm=ranking.arm,
         names=listed([f"{base}{score}" for base, score in scores.items()]),
     )

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Masks, Ranking, Step, Task
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Ranking, Step, Task
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
     amount,
-    at_least,
     change,
-    joined,
     listed,
     millions,
     p_value,
@@ -25,7 +23,7 @@ from adaptbert.report.language import (
     t,
 )
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import METRICS, STANDS, TOKEN_CLASSES, VERDICTS, arm_is, baseline_name, step_name
+from adaptbert.report.terms import STANDS, VERDICTS, arm_is, baseline_name, metric_name, step_name
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.verdicts import ADJUSTMENT
 
@@ -50,7 +48,6 @@ class Cell:
         notes: smaller, below it.
         key: what the colour before it stands for.
         chip: what the colour around it stands for.
-        runs: the filter that finds its runs in MLflow.
     """
 
     text: Text
@@ -58,7 +55,6 @@ class Cell:
     notes: Sequence[Text] = ()
     key: str = ""
     chip: str = ""
-    runs: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,21 +63,20 @@ class Table:
 
     Attributes:
         name: an id on the page.
-        rows: the base that a row is about, where there are several, and its cells.
         notes: sentences below it.
     """
 
     name: str
     title: Text
     columns: Sequence[Column]
-    rows: Sequence[tuple[str, Sequence[Cell]]]
+    rows: Sequence[Sequence[Cell]]
     notes: Sequence[Text] = ()
 
 
 def arms(task: Task) -> Table:
     """Every score of a task."""
     seeds = t("Seeds; replicates separated by |") if task.replicates > 1 else t("Seeds")
-    columns = [_name(t("Arm")), Column(METRICS[task.metric]), Column(t("Interval")), _name(seeds), *_COST]
+    columns = [_name(t("Arm")), Column(metric_name(task.metric)), Column(t("Interval")), _name(seeds), *_COST]
     rows = [_arm(arm, task) for arm in task.arms]
     fewer = task.baseline_rows < task.labels
     fitted = t("fitted on the first {n:,} rows", n=task.baseline_rows) if fewer else NONE
@@ -94,13 +89,13 @@ def arms(task: Task) -> Table:
     own = [arm.name for arm in task.arms if arm.has_own_values]
     notes += [t("Fine-tuned with values of its own: {names}.", names=listed(own))] if own else []
     title = t("Arms of {task}", task=task.name)
-    return Table(f"table-{task.anchor}", title, columns, [(task.base, row) for row in rows], notes)
+    return Table(f"table-{task.anchor}", title, columns, rows, notes)
 
 
 def _arm(arm: Arm, task: Task) -> list[Cell]:
     notes = [arm_is(arm.name, arm.role, arm.checkpoint)]
     notes += [best_on_dev(task)] if arm.name in task.best_on_dev else []
-    name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}", runs=runs_in_mlflow(task, arm))
+    name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
     seeds = same(" | ".join(" ".join(map(points, scores.values())) for scores in arm.by_replicate.values()))
     if arm.degenerate:
         seeds = t("{seeds} ({n} of one answer only)", seeds=seeds, n=len(arm.degenerate))
@@ -122,7 +117,7 @@ def steps(tasks: Sequence[Task]) -> Table:
         rests_on = [behind(step.difference, step, task)] if step.difference is not None else []
         verdict = Cell(VERDICTS[step.verdict], step.verdict, rests_on, chip=f"verdict-{step.verdict}")
         cells += [*_difference(step.difference, step.p_holm), verdict, _price(step, task)]
-        rows.append((task.base, cells))
+        rows.append(cells)
     if len(tasks) > 1:
         return Table("table-steps", t("All steps on all tasks"), columns, rows)
     return Table(f"table-steps-{tasks[0].anchor}", t("Steps of {task}", task=tasks[0].name), columns, rows)
@@ -142,7 +137,7 @@ def bases(ranking: Ranking) -> Table:
     """Every arm from every base, in the order of the arm that ranks them, beside the first base."""
     first = ranking.order[0]
     minus = Column(t("minus {base}", base=first))
-    columns = [_name(t("Arm")), _name(t("Base")), Column(METRICS[ranking.metric]), Column(t("Interval"))]
+    columns = [_name(t("Arm")), _name(t("Base")), Column(metric_name(ranking.metric)), Column(t("Interval"))]
     columns += [minus, *_DIFFERENCE[1:], _name(t("Verdict"))]
     rows = []
     for arm in ranking.arms:
@@ -151,7 +146,7 @@ def bases(ranking: Ranking) -> Table:
             stands = STANDS[each.verdict] if each.verdict is not None else NONE
             verdict = Cell(stands, each.verdict, chip=f"verdict-{each.verdict}" if each.verdict is not None else "")
             cells += [*_difference(each.difference, each.p_holm), verdict]
-            rows.append(("", cells))
+            rows.append(cells)
     title = t("Bases of {task} by arm", task=ranking.task)
     return Table(f"table-bases-{ranking.task}", title, columns, rows, list(ranked(ranking)))
 
@@ -166,7 +161,7 @@ def checkpoints(comparison: Comparison) -> Table:
         name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
         own = [Cell(NONE) if first.cost is None else Cell(same(millions(first.cost.tokens)), first.cost.tokens)]
         bits = [_bits(each, heldout) for heldout in comparison.heldout]
-        rows.append((each.base, [name, *bits, *own, *_cost(first.total)]))
+        rows.append([name, *bits, *own, *_cost(first.total)])
     several = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
     title = t("Bits per character on held-out text")
     return Table("table-bits", title, columns, rows, several if len(comparison.bases) > 1 else [])
@@ -188,37 +183,6 @@ def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
     return Cell(same(f"{bits:.3f}"), bits, notes)
 
 
-def masks(comparison: Comparison) -> Table:
-    """The masking audit of every checkpoint."""
-    audited = [(each, each.masks) for each in comparison.checkpoints if each.masks is not None]
-    classes = [name for name in TOKEN_CLASSES if any(f"rate_{name}" in masks.audit for _, masks in audited)]
-    columns = [_name(t("Checkpoint")), Column(t("tokens masked")), Column(t("without a mask"))]
-    columns += [Column(t("masked completely")), Column(t("special tokens")), Column(t("median document"))]
-    columns += [Column(TOKEN_CLASSES[name]) for name in classes]
-    rows = [(each.base, _audit(each, masks, classes)) for each, masks in audited]
-    return Table("table-masks", t("Masking audit of every checkpoint, in %"), columns, rows)
-
-
-def _audit(checkpoint: Checkpoint, masks: Masks, classes: Sequence[str]) -> list[Cell]:
-    audit = masks.audit
-
-    def share(key: str) -> Cell:
-        expected = t("expected {share}", share=at_least(100 * audit[f"{key}_expected"], 1))
-        return Cell(same(at_least(100 * audit[key], 1)), audit[key], [expected])
-
-    unit = joined([same(masks.unit), t("mean length {tokens:.2f} tokens", tokens=audit["unit_tokens"])])
-    middle = same(f"{points(audit['rate_p05'])}–{points(audit['rate_p95'])}")
-    return [
-        Cell(_code(checkpoint.name), checkpoint.name, [unit], key=f"role-{checkpoint.role}"),
-        Cell(same(points(audit["rate"])), audit["rate"], [t("configured {share:points}", share=masks.probability)]),
-        share("documents_without"),
-        share("documents_whole"),
-        _count(audit["specials"]),
-        Cell(same(points(audit["rate_p50"])), audit["rate_p50"], [middle]),
-        *(_share(audit.get(f"rate_{name}")) for name in classes),
-    ]
-
-
 def search(task: Task) -> Table:
     """What the hyper-parameter search of every arm chose, and what all its trials cost."""
     columns = [_name(t("Arm")), *map(Column, (t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"))), *_COST]
@@ -229,7 +193,7 @@ def search(task: Task) -> Table:
             values = (search.learning_rate, search.global_batch_size, search.epochs, search.trials)
             cells = [Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")]
             cells += [Cell(same(plain(value)), value) for value in values]
-            rows.append((task.base, [*cells, *_cost(search.cost)]))
+            rows.append([*cells, *_cost(search.cost)])
     title = t("Hyper-parameter search on the dev split; the cost of all trials, which no other table includes")
     return Table(f"table-search-{task.anchor}", title, columns, rows)
 
@@ -238,10 +202,7 @@ def classes(task: Task) -> Table:
     """Precision, recall and F1 of every class of the chosen arm."""
     columns = [_name(t("Class")), Column(t("Precision")), Column(t("Recall")), Column(same("F1")), Column(t("Support"))]
     scored = task.inspection.classes if task.inspection is not None else []
-    rows = [
-        (task.base, [Cell(same(each.label), each.label), *map(_share, each.means), _count(each.support)])
-        for each in scored
-    ]
+    rows = [[Cell(same(each.label), each.label), *map(_share, each.means), _count(each.support)] for each in scored]
     title = t("All classes: means over runs; support is how often the class is the right answer")
     return Table(f"table-classes-{task.anchor}", title, columns, rows)
 
@@ -252,7 +213,7 @@ def errors(task: Task) -> Table:
     rows = []
     for error in task.inspection.errors if task.inspection is not None else []:
         notes = [same(f"{error.gold} → {error.predicted}")] if error.gold is not None else []
-        rows.append((task.base, [Cell(same(error.id), error.id, notes), _count(error.runs), _share(error.confidence)]))
+        rows.append([Cell(same(error.id), error.id, notes), _count(error.runs), _share(error.confidence)])
     title = t("Most confident errors: where all runs disagree with the label, check the label first")
     return Table(f"table-errors-{task.anchor}", title, columns, rows)
 
@@ -267,18 +228,8 @@ def data(comparison: Comparison) -> Table:
         name = Cell(_code(source.name), source.name, [t("demonstration corpus")] if source.demonstration else [])
         rejected = Cell(same(f"{source.rows - source.kept:,}"), source.rows - source.kept, reasons)
         counts = [_count(source.rows), _count(source.kept), rejected]
-        rows.append(("", [name, Cell(kind, source.kind), *counts]))
+        rows.append([name, Cell(kind, source.kind), *counts])
     return Table("table-data", t("Data"), columns, rows)
-
-
-def runs_in_mlflow(task: Task, arm: Arm) -> str:
-    """The filter of the runs of an arm, in all replicates and however often a stage ran.
-
-    The page knows no run and no server, so that equal results have equal pages (docs/decisions/0003); names of
-    params.yaml have no quotes.
-    """
-    of_task = f"tags.stage = 'finetune' and tags.task = '{task.task}' and tags.base = '{task.base}'"
-    return f"{of_task} and tags.arm = '{arm.name}'"
 
 
 def _name(label: Text) -> Column:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from adaptbert.comparison.questions import ROLES, Advice
-from adaptbert.config.schema.task_types import Target, TaskType
+from adaptbert.config.schema.task_types import Target
 from adaptbert.report.language import Text, listed, same, t, within
 from adaptbert.statistics.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from adaptbert.comparison.records import Replicated, Step
+    from adaptbert.comparison.records import Step
 
 ARMS = {
     "scratch": t("random weights"),
@@ -29,8 +29,6 @@ BASELINES = {
     "majority": t("most frequent label"),
     "tfidf_logistic": t("TF-IDF + logistic regression"),
     "tfidf_ridge": t("TF-IDF + ridge regression"),
-    "embeddings_logistic": t("mean input embedding + logistic regression"),
-    "embeddings_ridge": t("mean input embedding + ridge regression"),
     "question_overlap": t("sentence most similar to the question"),
     "word_majority": t("most frequent tag of each word"),
     "window_logistic": t("windowed logistic regression"),
@@ -72,45 +70,14 @@ STANDS: Mapping[Verdict, Text] = {
     "untested": t("not testable"),
 }
 """A base beside the first of its ranking, by the verdict; it is never only described."""
-METRICS = {
+_METRICS = {
     "f1_macro": t("macro-F1"),
     "f1_span": t("strict span F1"),
     "f1_answer": t("answer F1"),
     "pearson": t("Pearson's correlation"),
     "accuracy": t("accuracy"),
 }
-TOKEN_CLASSES = {
-    "continuation": t("continuation (##)"),
-    "chinese": t("Chinese"),
-    "latin": t("Latin"),
-    "digit": t("digits"),
-    "punctuation": t("punctuation"),
-    "other": t("other"),
-}
-KINDS: Mapping[tuple[TaskType, Target], Text] = {
-    ("single_sentence", "class"): t("single-sentence classification"),
-    ("single_sentence", "labels"): t("single-sentence multi-label classification"),
-    ("single_sentence", "number"): t("single-sentence regression"),
-    ("sentence_pair", "class"): t("sentence-pair classification"),
-    ("sentence_pair", "labels"): t("sentence-pair multi-label classification"),
-    ("sentence_pair", "number"): t("sentence-pair regression"),
-    ("sequence_labelling", "spans"): t("sequence labelling: spans"),
-    ("sequence_labelling", "tags"): t("sequence labelling: a tag per word"),
-    ("extractive_answer", "answer"): t("extractive question answering"),
-}
-"""What a task is called, by task type and target."""
-
-
-_ALL_TAGS = t("all its tags are correct (its confidence is that of its least confident tag)")
-RIGHT: Mapping[Target, Text | None] = {
-    "class": t("its label is correct"),
-    "labels": t("all its labels are correct (its confidence is that of its least confident label)"),
-    "number": None,
-    "answer": t("the answer matches exactly"),
-    "spans": _ALL_TAGS,
-    "tags": _ALL_TAGS,
-}
-"""When the answer to a row counts as right, by target; None: no answer is simply right."""
+"""Of those that arms are compared by; another has its own name."""
 MAJORITY: Mapping[Target, Text] = {
     "labels": t("most frequent label set"),
     "number": t("mean of the training values"),
@@ -124,11 +91,16 @@ def arm_is(name: str, role: str, checkpoint: str) -> Text:
     return ARMS[role] if name == role else t("{name} ({of})", name=ARMS[role], of=checkpoint)
 
 
-def step_name(step: Step | Replicated) -> Text:
+def step_name(step: Step) -> Text:
     """What a step is called; with its arm where that is not named by its role. A question that params.yaml names has
     its own name."""
     name = STEPS.get(step.question, same(step.question))
     return t("{name} ({of})", name=name, of=step.variant) if step.variant else name
+
+
+def metric_name(metric: str) -> Text:
+    """What a metric is called that arms are compared by."""
+    return _METRICS.get(metric, same(metric))
 
 
 def baseline_name(name: str, target: Target) -> Text:

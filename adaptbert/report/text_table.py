@@ -30,7 +30,7 @@ def comparison_table(comparison: Comparison) -> str:
 def _text(table: Table) -> str:
     places = [place for place, column in enumerate(table.columns) if column.in_text]
     rows = [[table.columns[place].label.en for place in places]]
-    rows += [[row[place].text.en for place in places] for _, row in table.rows]
+    rows += [[row[place].text.en for place in places] for row in table.rows]
     left = [shown for shown, place in enumerate(places) if table.columns[place].is_name]
     return "\n".join([table.title.en, aligned(rows, left), *(note.en for note in table.notes)]).translate(PLAIN)
 

@@ -4,12 +4,11 @@ Modules that Hugging Face's class lacks (a CRF) are in the same model.safetensor
 transformers ignores them, `load_fine_tuned` loads them.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.task_types import Target, TaskOptions
+from adaptbert.config.schema.task_types import ByTarget, TaskOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
@@ -19,14 +18,15 @@ from adaptbert.tasks.question_answering import QuestionAnswering
 from adaptbert.tasks.texts import FOLDED, MultiLabel, Regression, SingleLabel
 from adaptbert.tasks.token_classification import TokenClassification
 
-HEADS: Mapping[Target, Any] = {
-    "class": SingleLabel,
-    "labels": MultiLabel,
-    "number": Regression,
-    "answer": QuestionAnswering,
-    "spans": TokenClassification,
-    "tags": TokenClassification,
-}
+HEADS: ByTarget[Any] = ByTarget(
+    {
+        "class": SingleLabel,
+        "labels": MultiLabel,
+        "number": Regression,
+        "answer": QuestionAnswering,
+        "spans": TokenClassification,
+    }
+)
 
 
 def head_of(task: TaskDescription, options: TaskOptions, class_weights: Weights = None) -> TaskHead:

@@ -4,14 +4,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs
 
 import pytest
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.report.language import Text
-from adaptbert.report.page import MLFLOW
-from adaptbert.report.tables import runs_in_mlflow
 from tests.browser.conftest import COVERED, LINES_THROUGH_LABELS, OUTSIDE, Watched, write
 from tests.support.known import known
 
@@ -118,7 +115,7 @@ def test_paper_has_no_controls_and_no_table_is_cut_off(chromium: "Browser", repo
     with Watched(chromium, report, viewport={"width": 718, "height": 1000}) as seen:  # A4 less margins
         seen.unfold()
         seen.page.emulate_media(media="print")
-        controls = seen.page.locator("nav, #language, .files, .address, .arrow, [data-choice]")
+        controls = seen.page.locator("nav, #language, .files, .arrow")
         assert [each for each in controls.all() if each.is_visible()] == []
         split = "all => all.filter(each => getComputedStyle(each).breakInside !== 'avoid-page').length"
         assert seen.page.locator("figure").evaluate_all(split) == 0
@@ -207,7 +204,7 @@ def test_everything_can_be_reached_by_keyboard(chromium: "Browser", any_report: 
         if unfolded:
             seen.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
         expected = seen.page.evaluate(
-            """[...document.querySelectorAll('a[href], button, summary, input, [tabindex="0"]')]
+            """[...document.querySelectorAll('a[href], button, summary, [tabindex="0"]')]
                 .filter(element => element.checkVisibility()).length"""
         )
         reached = set()
@@ -289,41 +286,3 @@ def test_every_file_is_drawn_within_its_own_edges(chromium: "Browser", report: P
         )
         assert black == 0, f"{path.name}: a shape without its colour"
     page.close()
-
-
-def test_an_arm_leads_to_its_runs_at_the_address_of_the_reader(
-    chromium: "Browser", report: Path, comparison: Comparison
-) -> None:
-    task = comparison.tasks[0]
-    with Watched(chromium, report) as seen:
-        link = seen.page.locator("#task-section a.run").nth([arm.name for arm in task.arms].index("domain"))
-        address, _, query = (link.get_attribute("href") or "").partition("/runs?")
-        assert address == MLFLOW
-        assert parse_qs(query)["searchFilter"] == [runs_in_mlflow(task, task.arm("domain"))]
-        assert parse_qs(query)["orderByKey"] == ["metrics.`test/f1_macro`"]
-        field = seen.page.get_by_label("Address of the experiment")
-        for typed, base in (
-            ("https://mlflow.example:8443/", "https://mlflow.example:8443/#/experiments/1"),
-            ("http://here/#/experiments/27/runs?searchFilter=x", "http://here/#/experiments/27"),
-        ):
-            field.fill(typed)
-            assert (link.get_attribute("href") or "").startswith(f"{base}/runs?searchFilter=")
-        field.fill("javascript:alert(1)")
-        assert link.get_attribute("href") == "#mlflow"
-
-
-def test_a_base_is_chosen_and_all_are_shown_again(chromium: "Browser", several: Comparison, tmp_path: Path) -> None:
-    with Watched(chromium, write(several, tmp_path)) as seen:
-        own, other = seen.page.locator("#task-section-base"), seen.page.locator("#task-section-small")
-        rows = seen.page.locator("#steps tbody tr:visible")
-        every = rows.count()
-        assert (own.is_visible(), other.is_visible()) == (True, True)
-        chosen = seen.page.get_by_role("button", name="base", exact=True)
-        chosen.press("Enter")
-        assert (own.is_visible(), other.is_visible(), 2 * rows.count()) == (True, False, every)
-        assert chosen.get_attribute("aria-pressed") == "true"
-        assert seen.page.locator("nav a:visible", has_text="section/small").count() == 0
-        assert seen.page.locator("#bases tbody tr:visible").count() == 2 * 2 * 6, "the bases stay side by side"
-        seen.page.get_by_role("button", name="all bases").press("Enter")
-        assert (own.is_visible(), other.is_visible(), rows.count()) == (True, True, every)
-        assert chosen.get_attribute("aria-pressed") == "false"

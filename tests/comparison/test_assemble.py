@@ -62,7 +62,6 @@ def test_the_chosen_arm_is_inspected_over_all_its_runs(several: Comparison, made
     counts = known(known(task.inspection).confusion).counts
     total = sum(sum(row.values()) for row in counts.values())
     assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
-    assert known(known(task.inspection).calibration).accuracy == pytest.approx(accuracy)
 
 
 def test_the_dev_split_chooses(made: Simulated) -> None:

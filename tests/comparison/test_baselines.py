@@ -7,23 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adaptbert.comparison.baselines import (
-    BASELINES,
-    Embeddings,
-    baseline_answers,
-    baselines_of,
-    few_spaces,
-    fitted_on,
-)
+from adaptbert.comparison.baselines import BASELINES, baseline_answers, baselines_of, few_spaces, fitted_on
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.report.terms import BASELINES as BASELINE_WORDS
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
-from tests.support import tiny, tiny_tasks
-from tests.support.bases import write_base
-from tests.support.simulated import compared, simulate
+from tests.support import tiny_tasks
 from tests.support.tiny_tasks import baseline_scores
 
 SENTENCES = TaskDescription(type="text-classification", labels=[])
@@ -156,25 +146,17 @@ def test_dev_chooses_the_strength_and_test_is_not_considered(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str, tmp_path: Path) -> None:
-    """What can be learnt linearly is learnt, and beats the answer that is always the same; only whole texts have a
-    baseline on input embeddings."""
+def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str) -> None:
+    """What can be learnt linearly is learnt, and beats the answer that is always the same."""
     rows = [tiny_tasks.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))]
-    words = sorted({"[UNK]", *(word.lower() for known in tiny.WORDS.values() for word in known)})
-    vectors = dict(zip(words, np.random.default_rng(1).normal(size=(len(words), 50)), strict=True))
-    base = Embeddings(write_base(tmp_path, vectors))
-    scores = baseline_scores(tiny_tasks.described(shape, target), *rows, seed=1, embeddings=base)
+    scores = baseline_scores(tiny_tasks.described(shape, target), *rows, seed=1)
     assert set(scores) <= set(BASELINE_WORDS), "adaptbert/report/terms.py: BASELINES"
-    always, linear, *of_embeddings = scores
+    always, linear = scores
     assert always in ("majority", "word_majority")
-    of_texts = shape in ("single_sentence", "sentence_pair")
-    assert of_embeddings == ([f"embeddings_{'ridge' if target == 'number' else 'logistic'}"] if of_texts else [])
     metric = COMPARED_BY[target]
     if shape != "extractive_answer":  # its baseline knows nothing of the training rows
         assert scores[linear][metric] >= scores[always][metric]
         assert scores[linear][metric] > 0.65
-    for name in of_embeddings:
-        assert scores[name][metric] > scores[always][metric]
 
 
 def test_the_overlap_baseline_takes_the_sentence_of_the_question() -> None:
@@ -203,71 +185,3 @@ def test_a_pair_needs_both_of_its_texts_and_what_they_share() -> None:
         rows.append({**pair, "label": "same" if same else "other", "id": str(number)})
     task = PAIRS.model_copy(update={"labels": ["other", "same"]})
     assert baseline_scores(task, rows[:200], rows[200:300], rows[300:], seed=1)["tfidf_logistic"]["f1_macro"] > 0.95
-
-
-# ---- input embeddings
-
-ALIKE = {"glad": ["joyful", "merry", "happy", "cheerful"], "grim": ["bleak", "dreary", "gloomy", "sombre"]}
-
-
-@pytest.fixture(scope="module")
-def embeddings(tmp_path_factory: pytest.TempPathFactory) -> Embeddings:
-    """Words of one mood lie close together."""
-    draw = np.random.default_rng(1)
-    centres = {mood: draw.normal(size=20) for mood in ALIKE}
-    vectors = {word: centres[mood] + 0.2 * draw.normal(size=20) for mood, words in ALIKE.items() for word in words}
-    return Embeddings(write_base(tmp_path_factory.mktemp("base"), {"[UNK]": np.zeros(20), **vectors}))
-
-
-def labelled(count: int, which: slice, seed: int) -> list[dict[str, str]]:
-    """Rows of these words of each mood alone."""
-    draw = random.Random(seed)
-    moods = [draw.choice(list(ALIKE)) for _ in range(count)]
-    return [{"text": f"A {draw.choice(ALIKE[mood][which])} guest!", "label": mood} for mood in moods]
-
-
-def test_a_synonym_is_answered_and_tfidf_cannot(embeddings: Embeddings) -> None:
-    """The test rows have none of the words that the labels were seen with."""
-    train, dev = labelled(120, slice(0, 2), 1), labelled(40, slice(0, 2), 2)
-    scores = baseline_scores(SENTENCES, train, dev, labelled(120, slice(2, 4), 3), seed=1, embeddings=embeddings)
-    assert list(scores) == ["majority", "tfidf_logistic", "embeddings_logistic"]
-    assert scores["embeddings_logistic"]["accuracy"] > 0.95
-    assert scores["tfidf_logistic"]["accuracy"] < 0.7
-
-
-def test_a_pair_is_answered_by_what_its_texts_share(embeddings: Embeddings) -> None:
-    """Same mood or not: no text alone determines it."""
-    draw = random.Random(4)
-    rows = []
-    for _ in range(500):
-        one, other = draw.choice(list(ALIKE)), draw.choice(list(ALIKE))
-        first, second = (draw.choice(ALIKE[mood]) for mood in (one, other))
-        rows.append({"text_a": first, "text_b": second, "label": str(one == other)})
-    scores = baseline_scores(PAIRS, rows[:300], rows[300:400], rows[400:], seed=1, embeddings=embeddings)
-    assert scores["embeddings_logistic"]["accuracy"] > 0.95
-
-
-def test_of_a_checkpoint_that_this_project_wrote(tmp_path: Path) -> None:
-    """The vectors of its tokens, special ones left out; a text without a token has no direction."""
-    tiny.pretrained(tmp_path)
-    checkpoint = Checkpoint.load(tmp_path)
-    weights = checkpoint.model("none", 0).embeddings.word_embeddings.weight.detach().numpy()
-    text = "the values of [MASK] the array"
-    mean = weights[checkpoint.tokenizer.backend.encode(text, add_special_tokens=False).ids].mean(0)
-    means = Embeddings(tmp_path).mean([text, ""])
-    assert means[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
-    assert not means[1].any()
-
-
-def test_in_a_comparison_they_stand_beside_the_arms(tmp_path: Path) -> None:
-    """An interval of rows and labels, the difference to the arm."""
-    made = simulate(tmp_path, test_rows=100)
-    texts = [row["text"] for row in split(made.outputs.data / "section", "train")]
-    words = sorted({"[UNK]", *(word for text in texts for word in text.lower().split())})
-    vectors = dict(zip(words, np.random.default_rng(1).normal(size=(len(words), 20)), strict=True))
-    write_base(made.outputs.bases / "small", vectors)
-    section, mention = compared(made).tasks
-    assert list(section.baselines) == ["majority", "tfidf_logistic", "embeddings_logistic"]
-    assert list(mention.baselines) == ["word_majority", "window_logistic"]
-    assert set(section.baselines["embeddings_logistic"].sources) == {"rows", "seeds"}
-    assert section.beside_baselines["embeddings_logistic"].testable

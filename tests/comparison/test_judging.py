@@ -95,15 +95,6 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) 
     assert finer.rows == pytest.approx(4 * known(fine.rows), rel=0.01), "half the difference, four times as many"
 
 
-def test_an_effect_on_several_tasks_is_counted_with_replicates_alone(
-    repeated: Comparison, comparison: Comparison
-) -> None:
-    text, task_step = repeated.replicated
-    assert (text.question, text.base, text.tasks, text.gains, text.losses) == ("domain_text", "small", 2, 2, 0)
-    assert (task_step.question, task_step.gains, task_step.losses) == ("task_transfer_after_domain", 0, 0)
-    assert comparison.replicated == []
-
-
 def test_a_missing_arm_leaves_its_questions_without_a_verdict_and_the_others_with_one(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED)
     for number in (1, 2):

@@ -1,6 +1,5 @@
 """Scores on resampled rows are those of the metric itself on the same rows, whoever answered them in whatever order."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.comparison.scores import ResampledRows, scorer
-from adaptbert.config.schema.task_types import Target
+from adaptbert.comparison.scores import ResampledRows, one_by_one, scorer
+from adaptbert.config.schema.task_types import ByTarget, Target
 from adaptbert.data import tag_schemes
 from adaptbert.data.labelled_set import split
-from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import RESAMPLES
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, classification_metrics
 from tests.support import tiny_tasks
@@ -24,15 +22,17 @@ LABELS = ["a", "b", "c"]
 SHAPES = {target: shape for shape, target in tiny_tasks.KINDS}
 WORDS = st.lists(st.sampled_from(["the", "cell", "wall", "of", "rice", "Wall."]), max_size=4).map(" ".join)
 TAGS = st.lists(st.sampled_from(["O", "B-x", "I-x", "B-y", "I-y"]), min_size=4, max_size=4)
-ANSWERS: dict[Target, st.SearchStrategy[Any]] = {
-    "class": st.sampled_from(LABELS),
-    "labels": st.lists(st.sampled_from(LABELS), unique=True),
-    "number": st.floats(-50, 50).map(lambda value: round(value, 2)),
-    "spans": TAGS.map(lambda tags: tag_schemes.legal(tags, "bio")),
-    "tags": st.lists(st.sampled_from(LABELS), min_size=3, max_size=3),
-    "answer": WORDS,
-}
-RIGHT = ANSWERS | {"answer": st.lists(WORDS, max_size=2)}
+ANSWERS: ByTarget[st.SearchStrategy[Any]] = ByTarget(
+    {
+        "class": st.sampled_from(LABELS),
+        "labels": st.lists(st.sampled_from(LABELS), unique=True),
+        "number": st.floats(-50, 50).map(lambda value: round(value, 2)),
+        "spans": TAGS.map(lambda tags: tag_schemes.legal(tags, "bio")),
+        "tags": st.lists(st.sampled_from(LABELS), min_size=3, max_size=3),
+        "answer": WORDS,
+    }
+)
+RIGHT = ByTarget(ANSWERS | {"answer": st.lists(WORDS, max_size=2)})
 
 
 @pytest.mark.parametrize("target", get_args(Target))
@@ -46,23 +46,21 @@ def test_weighted_rows_score_as_repeated_rows(target: Target, draw: st.DataObjec
     taken = draw.draw(st.lists(st.integers(0, rows - 1), min_size=rows, max_size=rows))
     weights = np.stack([np.ones(rows, np.uint8), np.bincount(taken, minlength=rows).astype(np.uint8)])
     # The script of all right answers decides between words and characters, so it is the same for every resample.
-    expected = [_metric(target, gold, predicted, range(rows)), _metric(target, gold, predicted, taken)]
-    assert scorer(target, gold, weights)(predicted) == pytest.approx(expected, abs=1e-5)
-
-
-def _metric(target: Target, gold: Sequence[Any], predicted: Sequence[Any], rows: Sequence[int] | range) -> float:
-    task: TaskDescription = tiny_tasks.described(SHAPES[target], target, labels=LABELS)
-    scores = SCORING[target].score([gold[row] for row in rows], [predicted[row] for row in rows], task)
-    return scores[COMPARED_BY[target]]
+    task = tiny_tasks.described(SHAPES[target], target, labels=LABELS)
+    expected = one_by_one(task, gold, weights)(predicted)
+    assert scorer(task, gold, weights)(predicted) == pytest.approx(expected, abs=1e-5)
+    repeated = [[each[row] for row in sorted(taken)] for each in (gold, predicted)]
+    assert expected[1] == SCORING[target].score(*repeated, task)[COMPARED_BY[target]]
 
 
 def test_large_sets_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     gold, predicted = (random.choice(LABELS, 500).tolist() for _ in range(2))
     weights = random.integers(0, 4, (50, 500)).astype(np.uint8)
-    whole = scorer("class", gold, weights)(predicted)
+    task = tiny_tasks.described("single_sentence")
+    whole = scorer(task, gold, weights)(predicted)
     monkeypatch.setattr("adaptbert.comparison.scores.ROWS_AT_ONCE", 1000)
-    assert (scorer("class", gold, weights)(predicted) == whole).all()
+    assert (scorer(task, gold, weights)(predicted) == whole).all()
 
 
 @pytest.fixture

@@ -1,18 +1,17 @@
 """A task type is known everywhere: each table beside the registry has all that it needs, and no others."""
 
 from collections.abc import Iterable
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from adaptbert.comparison import baselines
 from adaptbert.config.schema import sources
-from adaptbert.config.schema.task_types import SPECS, TARGETS, TASK_TYPES, Target, TaskSpec, TaskType, Type
+from adaptbert.config.schema.task_types import SPECS, TARGETS, TASK_TYPES, ByTarget, Target, TaskSpec, TaskType, Type
 from adaptbert.data import fields
 from adaptbert.data import schema as schemas
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.prediction import outputs
-from adaptbert.report import terms
 from adaptbert.tasks import heads
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
 from tests.support import tiny_tasks
@@ -22,20 +21,28 @@ TABLES: dict[str, tuple[Iterable[object], Iterable[object]]] = {
     "TASK_TYPES": (TASK_TYPES, get_args(TaskType)),
     "TARGETS": (TARGETS, get_args(Target)),
     "types of rows with a type": ({spec.task_type for spec in SPECS.values()}, TASK_TYPES),
-    "adaptbert/tasks/metrics/scoring.py: SCORING": (SCORING, TARGETS),
-    "adaptbert/tasks/heads.py: HEADS": (heads.HEADS, TARGETS),
-    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TARGETS),
-    "adaptbert/report/terms.py: KINDS": (terms.KINDS, {(spec.task_type, spec.target) for spec in SPECS.values()}),
-    "adaptbert/report/terms.py: RIGHT": (terms.RIGHT, TARGETS),
-    "adaptbert/report/terms.py: RIGHT with words": (
-        [target for target, right in terms.RIGHT.items() if right is not None],
-        [target for target, scoring in SCORING.items() if scoring.right([]) is not None],
-    ),
     "adaptbert/config/schema/sources.py: keys that a target takes": (
         {*sources.Task.model_fields} & {key for spec in TARGETS.values() for key in spec.takes},
         {key for spec in TARGETS.values() for key in (*spec.takes, *spec.needs)},
     ),
 }
+
+
+BY_TARGET: dict[str, ByTarget[Any]] = {
+    "adaptbert/tasks/metrics/scoring.py: SCORING": SCORING,
+    "adaptbert/tasks/heads.py: HEADS": heads.HEADS,
+    "adaptbert/comparison/baselines.py: BASELINES": baselines.BASELINES,
+}
+
+
+@pytest.mark.parametrize("place", BY_TARGET)
+def test_every_target_says_what_belongs_to_it_or_is_like_another(place: str) -> None:
+    known = BY_TARGET[place]
+    for target, spec in TARGETS.items():
+        assert target in known or spec.like is not None, f"{place} lacks {target}"
+        assert known[target] is known.get(target, known[spec.like or target])
+    with pytest.raises(KeyError):
+        ByTarget[str]()["class"]
 
 
 @pytest.mark.parametrize("place", TABLES)

@@ -1,16 +1,12 @@
-"""docs/how-to/compare-in-mlflow.md and the report: in a real store, their filters find the runs that they should."""
+"""docs/how-to/compare-in-mlflow.md: in a real store, its filters find the runs that they should."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from mlflow import MlflowClient
 
-from adaptbert.comparison.records import Arm, Task
-from adaptbert.report.tables import runs_in_mlflow
 from adaptbert.runtime.mlflow import EXPERIMENT, open_run
 from adaptbert.runtime.origin import recipe_name
 from tests.support.markdown import read, spans
@@ -50,10 +46,10 @@ def served(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> It
         yield MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
 
 
-def runs_where(client: MlflowClient, condition: str, order_by: str = "attributes.start_time") -> list[str]:
+def runs_where(client: MlflowClient, condition: str) -> list[str]:
     experiment = client.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], condition, order_by=[f"{order_by} DESC"])
+    runs = client.search_runs([experiment.experiment_id], condition)
     return [run.info.run_name or "" for run in runs]
 
 
@@ -77,16 +73,6 @@ def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> No
         assert set(runs_where(served, filled)) == names, condition
     both = "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small' and tags.replicate != '2'"
     assert set(runs_where(served, both)) == {"general section small", "domain section small-1"}
-
-
-def test_the_links_of_the_report_find_the_runs_of_an_arm(served: MlflowClient) -> None:
-    task = cast(Task, SimpleNamespace(task="section", base="small"))
-    arm = cast(Arm, SimpleNamespace(name="domain"))
-    assert set(runs_where(served, runs_in_mlflow(task, arm))) == {"domain section small-1", "domain section small-2"}
-    every = "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small'"
-    in_order = runs_where(served, every, "metrics.`test/f1_macro`")
-    assert len(in_order) == 3
-    assert in_order[-1] == "general section small", "by score"
 
 
 def test_the_axes_of_the_page_are_parameters_and_metrics_of_every_cell(served: MlflowClient) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from adaptbert.comparison.records import Arm, Comparison, Cost, Detectable, Needed, Replicated, Step, Task
+from adaptbert.comparison.records import Arm, Comparison, Cost, Detectable, Needed, Step, Task
 from adaptbert.report import prose
 from adaptbert.report.language import EMPTY, Text
 from adaptbert.statistics.intervals import Interval
@@ -44,18 +44,6 @@ BASELINES = {
     "has too few seeds": difference(-0.75, None, seeds=2),
 }
 """The chosen arm, minus the only baseline; training the steps again may turn round what holds of one replicate."""
-CALIBRATION: dict[str, dict[str, float]] = {
-    "as by chance": {"ece": 0.05, "ece_by_chance": 0.04},
-    "sure and right": {"ece": 0.0, "ece_by_chance": 0.0, "confidence": 1.0, "accuracy": 1.0},
-    "too sure": {"ece": 0.12, "ece_by_chance": 0.04, "confidence": 0.8, "accuracy": 0.7},
-    "not sure enough": {"ece": 0.12, "ece_by_chance": 0.04, "confidence": 0.6, "accuracy": 0.7},
-    "bins say little, the means differ by three errors": {
-        "ece": 0.12, "ece_by_chance": 0.1, "confidence": 0.4, "accuracy": 0.3,
-    },
-    "bins say little, the means hardly differ": {
-        "ece": 0.05, "ece_by_chance": 0.1, "confidence": 0.4, "accuracy": 0.35,
-    },
-}  # fmt: skip
 MASKS: list[dict[str, float]] = [
     {"specials": 3},
     {"rate": 0.171},
@@ -110,10 +98,6 @@ def of_a_task(task: Task) -> Said:
         yield f"Beside a baseline, an arm that {name}", prose.against_baselines(only, 0.95)
     yield "Beside several baselines", prose.against_baselines(task, 0.95)
     yield "Beside baselines on fewer rows", prose.against_baselines(replace(task, baseline_rows=120), 0.95)
-    inspection = known(task.inspection)
-    for name, changes in CALIBRATION.items():
-        measured = replace(inspection, calibration=replace(known(inspection.calibration), **changes))
-        yield f"Confidence: {name}", prose.calibration(replace(task, inspection=measured))
     yield "The best arm", prose.best(task)
     equal = [alike(arm, dev=0.3) for arm in task.arms[:2]]
     yield "The best arm, of two that are equal", prose.best(replace(task, arms=equal, chosen="scratch"))
@@ -155,12 +139,7 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
         ("no task", []),
     ):
         yield f"Answers: {name}", prose.answers(replace(comparison, tasks=tasks))
-    mixed = [
-        Replicated("domain_text/news", "domain_text", "news", "small", 4, 2, 1),
-        Replicated("task_transfer_after_domain", "task_transfer_after_domain", None, "small", 4, 0, 0),
-    ]
-    for shown in (comparison, several):
-        yield f"Answers on tasks from {' and '.join(shown.bases)}", prose.answers(replace(shown, replicated=mixed))
+    yield "Answers on tasks from several bases", prose.answers(several)
     cost = Cost(4_500_000, 143.0)
     climb = [replace(step, primary=step.question == "climb") for step in first.steps]
     for name, tasks, price in (
@@ -193,7 +172,7 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
     for name, each in (("as they are", ranking), ("equal, public, with unequal budgets", tied)):
         (headline, *_) = prose.answers(replace(several, rankings=[each]))
         yield f"Bases: {name}", [headline, *prose.ranked(each)]
-    masks = known(next(each.masks for each in comparison.checkpoints if each.name == "pretrain"))
+    masks = known(next(each.first.masks for each in comparison.checkpoints if each.name == "pretrain"))
     for changes in MASKS:
         spoilt = retrained(comparison, {"pretrain": {"masks": replace(masks, audit={**masks.audit, **changes})}})
         yield f"Masks: {changes}", prose.of_checkpoints(spoilt)

@@ -29,7 +29,7 @@ SAID = Path(__file__).parent / "said/tables.md"
 def written(table: Table) -> str:
     """Title, columns, rows and notes."""
     lines = [f"## {table.title.en}", "", " | ".join(column.label.en for column in table.columns), "---"]
-    return "\n".join([*lines, *(" | ".join(map(_cell, row)) for _, row in table.rows), *(n.en for n in table.notes)])
+    return "\n".join([*lines, *(" | ".join(map(_cell, row)) for row in table.rows), *(n.en for n in table.notes)])
 
 
 def _cell(cell: Cell) -> str:
@@ -75,7 +75,6 @@ def all_tables(comparison: Comparison, repeated: Comparison, several: Comparison
     yield tables.data(repeated)
     yield tables.bases(several.rankings[0])
     yield tables.checkpoints(several)
-    yield tables.masks(comparison)
     yield tables.arms(spoilt(comparison.tasks[0]))
     yield tables.search(spoilt(comparison.tasks[0]))
     yield tables.steps([named(comparison.tasks[0])])
@@ -94,13 +93,13 @@ def test_page_markdown_and_text_show_the_same_tables(kind: str, request: pytest.
     english, _, chinese = map(plain, in_markdown(comparison).partition("\n---\n"))
     shown = [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
     shown.append(tables.checkpoints(comparison))
-    for cell in (cell for table in [*shown, tables.steps(comparison.tasks)] for _, row in table.rows for cell in row):
+    for cell in (cell for table in [*shown, tables.steps(comparison.tasks)] for row in table.rows for cell in row):
         for each in (cell.text, *cell.notes):
             assert plain(each.en) in english
             assert plain(each.zh) in chinese
             assert all(plain(said) in plain(page) for said in (each.en, each.zh)), each
     for table in [*shown, *(tables.steps([task]) for task in comparison.tasks)]:
-        for _, row in table.rows:
+        for row in table.rows:
             said = [cell.text.en for cell, column in zip(row, table.columns, strict=True) if column.in_text]
             line = r"\s+".join(re.escape(each.replace("`", "").replace(MINUS, "-").replace("–", "-")) for each in said)
             assert re.search(f"^{line}$", text, re.MULTILINE), said

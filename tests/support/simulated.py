@@ -28,7 +28,6 @@ from adaptbert.core.files import read_json, write_json
 from adaptbert.mlm.records import StepMetrics
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import classification_metrics, span_metrics
-from tests.support.bases import write_base
 
 ARMS = {
     "scratch": {"pretrain": "none"},
@@ -151,7 +150,6 @@ class Simulated:
             manifests=self.root / "data/raw",
             metrics=self.root / "metrics",
             predictions=self.root / "predictions",
-            bases=self.root / "models/pretrain",
         )
 
     def metrics(self, arm: str, task: str = "section") -> Path:
@@ -230,8 +228,6 @@ def simulate(
     dice = random.Random(dice_seed)
     plan = planned(tasks, arms, bases, replicates)
     made = Simulated(root, plan)
-    for base in bases:
-        write_base(made.outputs.bases / base, {"[UNK]": [0.0, 0.0]})
     validation: dict[str, Any] = {"corpora": {}, "tasks": {}}
     for corpus, count in (("domain", 52_918), ("general", 41_230)):
         write_json(root / f"data/raw/corpora/{corpus}/manifest.json", {"source": "simulated", "demonstration": True})

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.comparison.baselines import Embeddings, baseline_answers
-from adaptbert.config.schema.task_types import SPECS, TASK_TYPES, spec_of
+from adaptbert.comparison.baselines import baseline_answers
+from adaptbert.config.schema.task_types import SPECS, TARGETS, TASK_TYPES, ByTarget, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import heads
@@ -22,14 +22,16 @@ KINDS = [(spec.task_type, spec.target) for spec in SPECS.values()]
 """Of every task type what a row holds and what is predicted; of rows the first target is meant where none is named."""
 
 USUAL: dict[str, str] = dict(reversed(KINDS))
-LABELS = {
-    "class": ["code", "prose"],
-    "labels": ["attribute", "object"],
-    "number": [],
-    "answer": [],
-    "spans": ["ATTR", "OBJ"],
-    "tags": ["DET", "NOUN", "X"],
-}
+LABELS: Any = ByTarget(
+    {
+        "class": ["code", "prose"],
+        "labels": ["attribute", "object"],
+        "number": [],
+        "answer": [],
+        "spans": ["ATTR", "OBJ"],
+        "tags": ["DET", "NOUN", "X"],
+    }
+)
 
 
 def labelled(kind: str, shape: str, count: int, seed: int, target: str | None = None) -> list[dict[str, Any]]:
@@ -53,10 +55,10 @@ def _pair(text: str, target: str, draw: random.Random) -> dict[str, Any]:
 
 
 def _answer(text: str, target: str) -> dict[str, Any]:
-    words = text.split()
-    if target == "class":
+    words, column = text.split(), TARGETS[target].column  # type: ignore[index]
+    if column == "label":
         return {"label": "code" if "shape" in words else "prose"}
-    if target == "labels":
+    if column == "labels":
         word_of = {"attribute": "shape", "object": "estimator"}
         return {"labels": [label for label, word in word_of.items() if word in words]}
     return {"value": 100.0 + 50 * ("shape" in words) + 20 * ("estimator" in words)}
@@ -132,9 +134,7 @@ def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24),
     return folder
 
 
-def baseline_scores(
-    task: TaskDescription, train: Any, dev: Any, test: Any, seed: int, embeddings: Embeddings | None = None
-) -> dict[str, dict[str, float]]:
+def baseline_scores(task: TaskDescription, train: Any, dev: Any, test: Any, seed: int) -> dict[str, dict[str, float]]:
     """Name of a baseline -> its metrics on `test`."""
-    gold, answers = right_answers(test, task.target), baseline_answers(task, train, dev, test, seed, embeddings)
+    gold, answers = right_answers(test, task.target), baseline_answers(task, train, dev, test, seed)
     return {name: SCORING[task.target].score(gold, own, task) for name, own in answers.items()}

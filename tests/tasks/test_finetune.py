@@ -144,7 +144,7 @@ def test_it_learns_what_can_be_learnt(every: Project, task: str) -> None:
     metrics = read_metrics(every, task)
     metric = COMPARED_BY[EVERY[task][1]]  # type: ignore[index]
     assert metrics["metric"] == metric
-    assert metrics["seeds"][0][f"test/{metric}"] > 0.93
+    assert metrics["seeds"][0][f"test/{metric}"] > 0.85
     assert not metrics["seeds"][0]["degenerate"]
     record = CellMetrics.read(every.root / f"metrics/{task}-general.json")
     assert record.as_json() == metrics, "what a stage writes is read whole"

@@ -1,13 +1,14 @@
 """The task types: one `TaskSpec` each, from the columns of a row to the options of fine-tuning that belong to it.
 
 A spec is what a row holds (`TASK_TYPES`) with what is predicted from it (`TARGETS`): types share what they have in
-common. Beside this table each has a head (adaptbert.tasks.heads) and scores (adaptbert.tasks.metrics.scoring).
+common. What else belongs to a target is a `ByTarget`: heads (adaptbert.tasks.heads), scores
+(adaptbert.tasks.metrics.scoring), baselines (adaptbert.comparison.baselines).
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from pydantic import model_validator
 
@@ -179,6 +180,7 @@ class TargetSpec:
         read_gold, read_answer: parse the text that `written` writes to a file of predictions.
         has_confidence: whether an answer has a probability.
         marks_spans: whether tags encode spans, which files may do in several schemes.
+        like: another target, of which it has what it does not say itself.
     """
 
     column: str
@@ -195,12 +197,13 @@ class TargetSpec:
     read_answer: Callable[[str], Any] = json.loads
     has_confidence: bool = True
     marks_spans: bool = False
+    like: Target | None = None
 
 
 _NAMES = ("labels", "map_labels")
 """The label set, and the names of labels in the files."""
 
-TARGETS: Mapping[Target, TargetSpec] = {
+TARGETS: dict[Target, TargetSpec] = {
     "class": TargetSpec(
         "label", "text", "label", "text",
         classes="row",
@@ -234,14 +237,26 @@ TARGETS: Mapping[Target, TargetSpec] = {
         fewest_labels=1,
         marks_spans=True,
     ),
-    "tags": TargetSpec(
-        "tags", "texts", "tags", "texts",
-        classes="word",
-        takes=_NAMES,
-        labels=_as_it_is,
-        fewest_labels=2,
-    ),
 }  # fmt: skip
+
+
+def _like(target: Target, **own: Any) -> TargetSpec:
+    return replace(TARGETS[target], like=target, **own)
+
+
+TARGETS["tags"] = _like("spans", takes=_NAMES, needs=(), labels=_as_it_is, fewest_labels=2, marks_spans=False)
+
+Value = TypeVar("Value")
+
+
+class ByTarget(dict[Target, Value]):
+    """What belongs to each target; one without an entry has that of the target that it is like."""
+
+    def __missing__(self, target: Target) -> Value:
+        like = TARGETS[target].like
+        if like is None:
+            raise KeyError(target)
+        return self[like]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from adaptbert.config.schema.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, ByTarget, Target
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.metrics import answer_overlap
@@ -255,44 +255,46 @@ def _one_of_them(gold: Sequence[Sequence[str]]) -> IsRight:
     return lambda right, answer: agree(right, answer)[1] == 1
 
 
-SCORING: Mapping[Target, Scoring] = {
-    "class": Scoring(
-        ("f1_macro", "accuracy", "f1_positive"),
-        lambda gold, answers, task: classification_metrics(gold, answers, task.positive),
-        classes=partial(of_pairs, one_label),
-        pairs=one_label,
-    ),
-    "labels": Scoring(
-        ("f1_macro", "f1_micro", "exact_match"),
-        lambda gold, answers, task: label_metrics(gold, answers, task.labels),
-        right=_same_set,
-        classes=of_multi_label,
-    ),
-    "number": Scoring(
-        ("pearson", "spearman", "rmse"),
-        lambda gold, answers, task: number_metrics(gold, answers),
-        right=lambda gold: None,
-    ),
-    "spans": Scoring(
-        ("f1_span", "precision_span", "recall_span"),
-        lambda gold, answers, task: span_metrics(gold, answers),
-        classes=of_spans,
-        pairs=each_type,
-    ),
-    "tags": Scoring(
-        ("accuracy", "f1_macro"),
-        lambda gold, answers, task: tag_metrics(gold, answers),
-        classes=partial(of_pairs, each_word),
-        pairs=each_word,
-    ),
-    "answer": Scoring(
-        ("f1_answer", "exact_match"),
-        lambda gold, answers, task: answer_metrics(gold, answers),
-        right=_one_of_them,
-    ),
-}
+SCORING = ByTarget(
+    {
+        "class": Scoring(
+            ("f1_macro", "accuracy", "f1_positive"),
+            lambda gold, answers, task: classification_metrics(gold, answers, task.positive),
+            classes=partial(of_pairs, one_label),
+            pairs=one_label,
+        ),
+        "labels": Scoring(
+            ("f1_macro", "f1_micro", "exact_match"),
+            lambda gold, answers, task: label_metrics(gold, answers, task.labels),
+            right=_same_set,
+            classes=of_multi_label,
+        ),
+        "number": Scoring(
+            ("pearson", "spearman", "rmse"),
+            lambda gold, answers, task: number_metrics(gold, answers),
+            right=lambda gold: None,
+        ),
+        "spans": Scoring(
+            ("f1_span", "precision_span", "recall_span"),
+            lambda gold, answers, task: span_metrics(gold, answers),
+            classes=of_spans,
+            pairs=each_type,
+        ),
+        "tags": Scoring(
+            ("accuracy", "f1_macro"),
+            lambda gold, answers, task: tag_metrics(gold, answers),
+            classes=partial(of_pairs, each_word),
+            pairs=each_word,
+        ),
+        "answer": Scoring(
+            ("f1_answer", "exact_match"),
+            lambda gold, answers, task: answer_metrics(gold, answers),
+            right=_one_of_them,
+        ),
+    }
+)
 
-COMPARED_BY: Mapping[Target, str] = {target: scoring.metrics[0] for target, scoring in SCORING.items()}
+COMPARED_BY: Mapping[Target, str] = {target: SCORING[target].metrics[0] for target in TARGETS}
 
 _RANGES = {"pearson": (-1.0, 1.0), "spearman": (-1.0, 1.0), "rmse": (0.0, inf)}
 
