@@ -22,15 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.errors import BadParams
+from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.runtime import cluster
 from adaptbert.runtime.redaction import redacted
 from flows.devices import cache_folder, locked
 from flows.process import DVC, CommandFailed, MayPass, environment, heard, output, run
 
-LOCK_OF_DVC = Path(".dvc/tmp/lock")
-SENT = ("MLFLOW_TRACKING_URI",)
-"""Variables of the coordinator that a stage gets elsewhere, where they are set."""
+SENT = ("MLFLOW_TRACKING_URI",)  # to where a stage runs, where it is set here
+LOCK, LOCK_OF_DVC = Path("dvc.lock"), Path(".dvc/tmp/lock")
 
 
 @dataclass(frozen=True)
@@ -85,9 +84,9 @@ class Machines:
         cores = 1 if gpus else min(int(variables["OMP_NUM_THREADS"]), largest)
         # Ray does not start it again: its lines would come twice. The flow submits it again.
         task = self.ray.remote(num_returns="streaming", max_retries=0, num_gpus=gpus, num_cpus=cores)
-        with LOCK_OF_DVC.open("r+") as file:
+        with (LOCK_OF_DVC if LOCK_OF_DVC.is_file() else LOCK).open("r+") as file:  # none with core.hardlink_lock
             fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed no DVC is in the middle of writing dvc.lock
-            lock = Path("dvc.lock").read_text(encoding="utf-8")
+            lock = LOCK.read_text(encoding="utf-8")
         errors = self.ray.exceptions
         try:
             for line in task(lines_in_clone).remote(self.repository, self.commit, stage, upstream, lock, variables):
@@ -98,7 +97,7 @@ class Machines:
             raise CommandFailed(stage) from None
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
-            raise MayPass(f"{stage}: its machine was lost: {reason}") from None
+            raise MayPass(f"{stage}: its machine was lost: {reason}", TEMPORARY) from None
 
 
 def shared(sources: Iterable[str]) -> tuple[str, str]:

@@ -37,9 +37,6 @@ class StageFailed(RuntimeError):
 class MayPass(StageFailed):
     """A retry can resolve it: another DVC process works on the same paths, or a machine was lost."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, TEMPORARY)
-
 
 class CommandFailed(Exception):
     """A command ended with another status than 0; its lines say why."""
@@ -97,15 +94,11 @@ def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
     except CommandFailed:
         text = "".join(tail)
         ended = re.findall(r"exited with (-?\d+)", text)
-        if not ended and is_locked(text):
-            raise MayPass(f"{stage}: another DVC process is at work here; run again when it is done") from None
+        if not ended and any(sign in text for sign in LOCKED):
+            message = f"{stage}: another DVC process is at work here; run again when it is done"
+            raise MayPass(message, TEMPORARY) from None
         reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
         raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL) from None
-
-
-def is_locked(text: str) -> bool:
-    """Whether DVC says that another process holds a lock."""
-    return any(sign in text for sign in LOCKED)
 
 
 def take_signals() -> None:

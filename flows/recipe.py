@@ -36,7 +36,7 @@ from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import cores
-from adaptbert.errors import BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
+from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.runtime.origin import OWN, commit, preset_name
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows import process
@@ -117,13 +117,11 @@ class Graph:
 def out_of_date(stages: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """The part of `stages` that has changed or needs one that has: asked once, not by a `dvc repro` of each.
 
-    Where DVC cannot tell, because another DVC process is at work, all of them.
+    Where DVC cannot tell, mostly because another DVC process is at work, all of them: their own `dvc repro` says more.
     """
     status = process.run(*DVC, "status", "--json")
-    if status.returncode and process.is_locked(status.stderr):
-        return dict(stages)
     if status.returncode:
-        raise StageFailed(f"dvc status: exited with {status.returncode}\n{status.stderr}", INTERNAL)
+        return dict(stages)
     stale = set(json.loads(status.stdout))
     for stage in TopologicalSorter(stages).static_order():
         if not stale.isdisjoint(stages[stage]):
@@ -248,7 +246,7 @@ def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) 
             future.result()
             order.done(stage)
     finally:
-        resources.failed.set()  # what waits for a slot does not start; what runs may end, so that its results are kept
+        resources.failed.set()  # what waits for a device does not start; what runs may end, and its results are kept
         wait(list(running))
 
 
