@@ -46,7 +46,7 @@ class Machines:
 
     @classmethod
     def reached(cls, sources: Iterable[str]) -> "Machines":
-        """The cluster that the user named, or that this machine is part of; refuses what its machines would not see.
+        """The cluster of `cluster.connected`; refuses what its machines would not see.
 
         Args:
             sources: files and folders that stages read and no stage writes.
@@ -56,8 +56,7 @@ class Machines:
             NoCluster: no cluster answers.
         """
         repository, commit = shared(sources)
-        ray = cluster.connected(os.environ.get(cluster.VARIABLE, "auto"), Path(__file__).parent)
-        return cls(ray, repository, commit)
+        return cls(cluster.connected(Path(__file__).parent), repository, commit)
 
     def bring_up_to_date(
         self, stage: str, upstream: Sequence[str], threads: str, trains: bool, say: Callable[[str], None]

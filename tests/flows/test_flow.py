@@ -83,7 +83,7 @@ def test_a_failure_does_not_cut_off_what_runs(toy: Toy) -> None:
 
 @pytest.mark.slow
 def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
-    toy.order(left=(20, 0))  # the flow begins meanwhile, also on a slow machine
+    toy.order(left=(40, 0))  # the flow begins meanwhile, also on a slow machine
     assert toy.run("dvc", "repro", "start").returncode == 0
     foreign = toy.start("dvc", "repro", "--single-item", "left")
     with stopped_at_the_end(foreign):
@@ -91,7 +91,7 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
         printed = toy.flow("--until", "left")
         assert "left: another DVC process is at work here" in printed
         assert "- Retry 1/5 will start" in printed
-        assert foreign.wait(30) == 0
+        assert foreign.wait(60) == 0
     assert not toy.began("right")
 
 

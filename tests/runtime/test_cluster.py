@@ -38,10 +38,11 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("address", ["local", "ray://10.0.0.7:10001", "10.0.0.7", "10.0.0.7:many"])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_what_is_no_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`local` would quietly start a cluster of this machine alone."""
+    monkeypatch.setenv(cluster.VARIABLE, address)
     with pytest.raises(BadParams, match=r"AB-171 ADAPTBERT_CLUSTER: .* is no address of a cluster"):
-        cluster.connected(address)
+        cluster.connected()
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError("refused"), TimeoutError("timed out")], ids=str)
@@ -49,8 +50,9 @@ def test_an_address_that_does_not_answer_is_one_message(error: OSError, monkeypa
     """Ray itself would ask again for minutes without a word; a firewall lets nobody know."""
     connect = mock.Mock(side_effect=error)
     monkeypatch.setattr("socket.create_connection", connect)
+    monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
     with pytest.raises(cluster.NoCluster, match=f"AB-156 .*'10.0.0.7:6379': {error}"):
-        cluster.connected("10.0.0.7:6379")
+        cluster.connected()
     connect.assert_called_once_with(("10.0.0.7", 6379), 5.0)
 
 
