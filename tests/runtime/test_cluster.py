@@ -58,8 +58,8 @@ def test_an_address_that_does_not_answer_is_one_message(error: OSError, monkeypa
 
 @pytest.mark.slow
 def test_tasks_have_the_code_of_the_stage_and_signals_its_handlers() -> None:
-    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     with cluster_of(1):
+        handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
         ray = cluster.connected()
         package = Path(ray.get(ray.remote(where).remote()))
         assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
