@@ -8,91 +8,53 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
-from prefect.settings import PREFECT_API_URL
 
-GPU = "gpu"
-"""The limit of Prefect's server, and the key in `meta:` of a stage in dvc.yaml."""
+from flows import process
+
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+DEVICES = "ADAPTBERT_DEVICES"
 SECONDS_BETWEEN_TRIES = 1.0
 
 
-@dataclass(frozen=True)
-class Devices:
-    """The devices of this machine.
+@contextmanager
+def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[dict[str, str]]:
+    """The environment of a stage that sees devices which nobody else gets in this block; waits for them.
 
-    Attributes:
-        ids: as CUDA_VISIBLE_DEVICES names them; none where there is no CUDA.
-        slots: stages that may train side by side.
+    It has as many as ADAPTBERT_DEVICES says, by default all.
+
+    Args:
+        ids: those of this machine; none: nothing is taken.
+        say: told once where it has to wait.
+
+    Raises:
+        StageFailed: a signal came meanwhile.
     """
-
-    ids: tuple[str, ...]
-    slots: int
-
-    @classmethod
-    def here(cls, jobs: int) -> "Devices":
-        """For as many stages side by side as the limit `gpu` has slots.
-
-        One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would not limit anything.
-        Without a CUDA device there are `jobs` slots: the stages share the cores.
-        """
-        ids = cuda_ids()
-        with get_client(sync_client=True) as client:
-            with suppress(ObjectNotFound):
-                return cls(ids, client.read_global_concurrency_limit_by_name(GPU).limit)
-            slots = 1 if ids else jobs
-            if has_server():
-                with suppress(ObjectAlreadyExists):  # another flow was quicker
-                    client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=slots))
-        return cls(ids, slots)
-
-    @property
-    def share(self) -> int:
-        """Devices of each stage."""
-        return max(1, len(self.ids) // max(1, self.slots))
-
-    @contextmanager
-    def taken(self, say: Callable[[str], None] = print) -> Iterator[dict[str, str]]:
-        """The environment of a stage that sees its share, which nobody else gets in this block; waits for it.
-
-        Args:
-            say: told once where it has to wait.
-        """
-        if not self.ids:
-            yield {}
-            return
-        files = {device: cache_folder() / "devices" / device.replace("/", "_") for device in self.ids}
-        waits = f"waits for {self.share} free devices of {', '.join(self.ids)}: other flows have them"
-        with ExitStack() as locks:
-            while True:
-                free = (device for device, file in files.items() if locked(file, locks))
-                mine = list(islice(free, self.share))
-                if len(mine) == self.share:
-                    break
-                locks.close()  # whoever keeps a part while it waits for the rest may wait for ever
-                if waits:
-                    say(waits)
-                waits = ""
-                time.sleep(SECONDS_BETWEEN_TRIES)
-            yield {VISIBLE: ",".join(mine)}
-
-
-def has_server() -> bool:
-    """Whether a server outlives this flow.
-
-    The temporary one that a flow brings ends with it, on Ctrl-C before the flow has given its slots back: they would
-    stay taken in its database, and the next flow would wait for ever.
-    """
-    return PREFECT_API_URL.value() is not None
+    if not ids:
+        yield {}
+        return
+    number = os.environ.get(DEVICES, "")
+    share = min(int(number), len(ids)) if number.isdecimal() else len(ids)
+    waits = f"waits for {share} free devices of {', '.join(ids)}: other stages have them"
+    with ExitStack() as locks:
+        while True:
+            files = (cache_folder() / "devices" / device.replace("/", "_") for device in ids)
+            free = (device for device, file in zip(ids, files, strict=True) if locked(file, locks))
+            mine = list(islice(free, share))
+            if len(mine) == share:
+                break
+            locks.close()  # whoever keeps a part while it waits for the rest may wait for ever
+            if waits:
+                say(waits)
+            waits = ""
+            process.check()
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        yield {VISIBLE: ",".join(mine)}
 
 
 def cuda_ids() -> tuple[str, ...]:

@@ -17,10 +17,12 @@ from threading import Event
 from types import FrameType
 
 from adaptbert.errors import INTERNAL, TEMPORARY
+from adaptbert.runtime.signals import SIGNALS
 
-DVC = (sys.executable, "-m", "dvc")
+DVC = (sys.executable, "-m", "dvc", "--wait-for-lock")
+"""It waits for the lock of the project, which two stages of the flow may want at once."""
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock", "/index.lock'")
-"""What DVC says where another one holds its locks, or that of git's index, into which both add dvc.lock."""
+"""What DVC says where another one works on a path, or where git's index is locked, into which it adds dvc.lock."""
 INTERRUPTED = "interrupted; the same command goes on from here"
 
 
@@ -33,18 +35,7 @@ class StageFailed(RuntimeError):
 
 
 class MayPass(StageFailed):
-    """A retry can resolve it."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, TEMPORARY)
-
-
-class DvcLocked(MayPass):
-    """Another DVC process holds a path or the repository."""
-
-
-class MachineLost(MayPass):
-    """The machine of a stage was lost; another one may take the stage."""
+    """A retry can resolve it: another DVC process works on the same paths, or a machine was lost."""
 
 
 class CommandFailed(Exception):
@@ -52,7 +43,7 @@ class CommandFailed(Exception):
 
 
 _running: set["subprocess.Popen[str]"] = set()
-_taken, _received = Event(), Event()
+_received = Event()
 
 
 def environment() -> dict[str, str]:
@@ -89,51 +80,36 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
 
 
 def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
-    """Pass the lines of a stage on as they come; those of a lock are no error to the user, because a retry follows.
+    """Pass the lines of a stage on as they come.
 
     Raises:
-        DvcLocked: they end with a lock of another process.
+        MayPass: they end with a lock of another process.
         StageFailed: they end with another failure.
     """
     tail: deque[str] = deque(maxlen=20)  # errors have two lines each
-    locked: list[str] = []
-    failed = False
     try:
         for line in filter(str.strip, lines):
             tail.append(line)
-            if locked or (line.startswith("ERROR:") and is_locked(line)):
-                locked.append(line)  # DVC ends with it
-            else:
-                say(line.rstrip())
+            say(line.rstrip())
     except CommandFailed:
-        failed = True
-    text = "".join(tail)
-    ended = re.findall(r"exited with (-?\d+)", text)
-    if failed and not ended and is_locked(text):
-        raise DvcLocked(f"{stage}: another DVC process is at work here; run again when it is done\n{text}")
-    for line in locked:
-        say(line.rstrip())
-    if failed:
+        text = "".join(tail)
+        ended = re.findall(r"exited with (-?\d+)", text)
+        if not ended and any(sign in text for sign in LOCKED):
+            message = f"{stage}: another DVC process is at work here; run again when it is done"
+            raise MayPass(message, TEMPORARY) from None
         reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
-        raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)
-
-
-def is_locked(text: str) -> bool:
-    """Whether DVC says that another process holds a lock."""
-    return any(sign in text for sign in LOCKED)
+        raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL) from None
 
 
 def take_signals() -> None:
     """From now on the first signal is noted. A second one ends this process at once."""
-    _taken.set()
-    signal.signal(signal.SIGINT, _note)
-    signal.signal(signal.SIGHUP, _note)
-    insist()
+    for number in SIGNALS:
+        signal.signal(number, _note)
 
 
 def insist() -> None:
     """Note SIGTERM again, where signals were taken: Prefect has put a handler of its own around the flow."""
-    if _taken.is_set() and not received():
+    if signal.getsignal(signal.SIGINT) is _note:
         signal.signal(signal.SIGTERM, _note)
 
 
@@ -152,8 +128,8 @@ def _note(number: int, frame: FrameType | None) -> None:
     """A terminal sends its signals to the stages as well, and to the temporary server, so the flow cannot report its
     state. Whoever ends a process (SIGTERM) ends this one alone: the stages hear of it from here, save their state, and
     `output` waits for their last lines."""
-    for other in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(other, signal.default_int_handler if other is signal.SIGINT else signal.SIG_DFL)
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_DFL)
     _received.set()
     with suppress(OSError):  # the terminal was closed
         print("interrupted: stages save their state ...", file=sys.stderr)

@@ -3,11 +3,11 @@
 dvc.yaml, params.yaml -> the outputs of `dvc repro`, a log with every line of every stage, the answers of the report.
 
     python -m flows.recipe --until compare --jobs 2        # here and now, without a server
-    python -m flows.recipe --cluster ray --jobs 8          # on the machines of a cluster (docs/how-to/cluster.md)
+    python -m flows.recipe --cluster --jobs 8              # on the machines of a cluster (docs/how-to/cluster.md)
     prefect deployment run recipe/local --watch            # on a worker; `--param until=domain_transfer`
 
 DVC owns the graph and knows which stages are up to date. A task runs `dvc repro` of one stage, so running it twice, or
-in a wrong order, cannot give a wrong result. This file names no stage and no edge.
+in a wrong order, cannot give a wrong result. This file names no edge, and no stage but the last.
 """
 
 import argparse
@@ -17,20 +17,17 @@ import os
 import sys
 from collections import deque
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
-from threading import Event, Semaphore
-from typing import Annotated, Any, NoReturn, get_args
+from threading import Event
+from typing import Annotated, Any, NoReturn
 
 from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
-from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
-from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ParameterTypeError
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.runtime import flow_run
@@ -39,15 +36,14 @@ from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import cores
-from adaptbert.errors import BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
+from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.runtime.origin import commit, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows import process
-from flows.devices import GPU, Devices, has_server
-from flows.machines import Kind, Machines
-from flows.process import DVC, DvcLocked, MayPass, StageFailed, environment, heard, output
+from flows.devices import cuda_ids, taken
+from flows.machines import Machines
+from flows.process import DVC, MayPass, StageFailed, environment, heard, output
 
-COMPARISON = Path("metrics/comparison.json")
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS = Path("params.yaml")
 UNREACHABLE = "Failed to reach API"
@@ -61,17 +57,15 @@ class Graph:
     Attributes:
         upstream: stage -> the stages that it needs, in the order of the file.
         on_gpu: stages with `meta: {gpu: true}`.
-        restorable: stages whose outputs DVC can fetch from the run cache of a remote. One that keeps its outputs until
-            it replaces them reads files of this machine, and is not there.
+        restorable: stages that read outputs of others, and whose own DVC can fetch from the run cache of a remote. One
+            that keeps its outputs until it replaces them reads files of this machine, and is not there.
         sources: files and folders that stages read and none of them writes, and those that describe the stages.
-        compare: the stage that writes the comparison, if any.
     """
 
     upstream: dict[str, list[str]]
     on_gpu: frozenset[str]
     restorable: frozenset[str]
     sources: frozenset[str]
-    compare: str
 
     @classmethod
     def read(cls) -> "Graph":
@@ -88,15 +82,14 @@ class Graph:
                 edges = repo.index.graph
                 if not edges:
                     raise DvcException("it names no stage, or is missing")
-                outs = {out.def_path: stage.addressing for stage in edges for out in stage.outs}
+                outs = {out.def_path for stage in edges for out in stage.outs}
                 read = {dep.def_path for stage in edges for dep in stage.deps if dep.is_in_repo}
                 kept = {stage.addressing for stage in edges if any(out.persist for out in stage.outs)}
                 return cls(
                     upstream={stage.addressing: [up.addressing for up in edges.successors(stage)] for stage in edges},
-                    on_gpu=frozenset(stage.addressing for stage in edges if (stage.meta or {}).get(GPU)),
-                    restorable=frozenset(s.addressing for s in edges if s.cmd and s.deps and s.outs) - kept,
-                    sources=frozenset({"dvc.yaml", str(PARAMS), *read} - outs.keys()),
-                    compare=outs.get(COMPARISON.as_posix(), ""),
+                    on_gpu=frozenset(stage.addressing for stage in edges if (stage.meta or {}).get("gpu")),
+                    restorable=frozenset(s.addressing for s in edges if s.cmd and edges[s] and s.outs) - kept,
+                    sources=frozenset({"dvc.yaml", str(PARAMS), *read} - outs),
                 )
         except (DvcException, OSError) as error:
             reasons = [" ".join(str(each).split()) for each in (error, error.__cause__) if each is not None]
@@ -124,13 +117,11 @@ class Graph:
 def out_of_date(stages: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """The part of `stages` that has changed or needs one that has: asked once, not by a `dvc repro` of each.
 
-    Where DVC cannot tell, because another DVC process is at work, all of them.
+    Where DVC cannot tell, mostly because another DVC process is at work, all of them: their own `dvc repro` says more.
     """
     status = process.run(*DVC, "status", "--json")
-    if status.returncode and process.is_locked(status.stderr):
-        return dict(stages)
     if status.returncode:
-        raise StageFailed(f"dvc status: exited with {status.returncode}\n{status.stderr}", INTERNAL)
+        return dict(stages)
     stale = set(json.loads(status.stdout))
     for stage in TopologicalSorter(stages).static_order():
         if not stale.isdisjoint(stages[stage]):
@@ -144,29 +135,21 @@ class Resources:
     Attributes:
         machines: run what `graph.restorable` names, if any; all other stages run here.
         devices: those of this machine, where a stage trains here.
-        slots: of this flow, for stages that train here; None: the limit `gpu` of the server counts them.
         threads: of each stage. As many as cores for each of several processes would mostly wait for each other.
         failed: set when a stage failed; waiting stages then do not start.
     """
 
-    def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int, kind: Kind | None) -> None:
+    def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int, cluster: bool) -> None:
         self.graph, self.failed = graph, Event()
-        self.machines = Machines.reached(kind, graph.sources) if kind is not None else None
-        away = {stage for stage in stages if self.is_away(stage)}
-        trains_here = bool(graph.on_gpu & (stages.keys() - away))
-        self.devices = Devices.here(jobs) if trains_here else Devices((), 0)
-        self.slots = None if has_server() else Semaphore(self.devices.slots)
+        self.machines = Machines.reached(graph.sources) if cluster else None
+        away = stages.keys() & graph.restorable if cluster else set()
+        self.devices = cuda_ids() if graph.on_gpu & (stages.keys() - away) else ()
         self.threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // (1 if away else jobs)))
-
-    def is_away(self, stage: str) -> bool:
-        """Whether another machine runs it."""
-        return self.machines is not None and stage in self.graph.restorable
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Whether a retry can help: a lock, a server that is busy, or a machine that was lost."""
-    error = await state.aresult(raise_on_failure=False)
-    return isinstance(error, MayPass | ConcurrencySlotAcquisitionError)
+    """Whether a retry can help."""
+    return isinstance(await state.aresult(raise_on_failure=False), MayPass)
 
 
 @task(
@@ -180,21 +163,17 @@ async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> b
 )
 def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
     """One stage, alone: its upstream stages are up to date when this is called."""
-    say, trains = get_run_logger().info, stage in resources.graph.on_gpu
-    with ExitStack() as held:
-        env = environment() | {"OMP_NUM_THREADS": resources.threads}
-        if trains and not resources.is_away(stage):
-            # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot is required.
-            of_server = concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False)
-            held.enter_context(resources.slots or of_server)
-            env |= held.enter_context(resources.devices.taken(say))
+    say, graph = get_run_logger().info, resources.graph
+    trains = stage in graph.on_gpu
+    machines = resources.machines if stage in graph.restorable else None
+    with taken(resources.devices if trains and machines is None else (), say) as visible:
         if resources.failed.is_set():
             return Cancelled(message="not started, because another stage failed")
         try:
-            if resources.machines is not None and resources.is_away(stage):
-                upstream = resources.graph.upstream[stage]
-                resources.machines.bring_up_to_date(stage, upstream, resources.threads, trains, say)
+            if machines is not None:
+                machines.bring_up_to_date(stage, graph.upstream[stage], resources.threads, trains, say)
             else:
+                env = environment() | visible | {"OMP_NUM_THREADS": resources.threads}
                 heard(stage, output([*DVC, "repro", "--single-item", stage], env), say)
         except MayPass:  # tried again
             raise
@@ -210,17 +189,17 @@ def run_name() -> str:
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
-def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2, cluster: Kind | None = None) -> None:
+def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2, cluster: bool = False) -> None:
     """Run the stages up to `until`, independent ones in parallel.
 
     Args:
         until: a stage (`finetune@section-domain-small-1`) or all stages of a name (`finetune`), with what they need.
-        jobs: stages in parallel, which share the cores; of those that train, as many as the limit `gpu` has slots.
-        cluster: `ray` or `prefect` runs them on other machines (docs/how-to/cluster.md), each with all its cores.
+        jobs: stages in parallel, which share the cores; each that trains has as many CUDA devices as ADAPTBERT_DEVICES
+            says, by default all.
+        cluster: whether the machines of a Ray cluster run them (docs/how-to/cluster.md), each with all its cores.
     """
     process.insist()
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
-    logging.getLogger("prefect.task_runs").addFilter(in_short)
     plan_and_check()
     graph = Graph.read()
     upstream = graph.needed(until)
@@ -229,7 +208,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
     get_run_logger().info(f"{len(upstream) - len(stale)} of {len(upstream)} stages are up to date")
     if stale:
         run_stages(stale, Resources(graph, stale, jobs, cluster), jobs)
-    if COMPARISON.is_file() and graph.compare in upstream:
+    if "compare" in upstream and ANSWERS.is_file():
         path = REPORT.resolve()
         text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
         text += f"\nThe report lies at `{path}`.\n"
@@ -237,14 +216,15 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
 
 
 def plan_and_check() -> None:
-    """Write the plan, and refuse a bad params.yaml before any stage starts; in processes of their own, because they
-    import the stages."""
-    for command in ("plan", "check"):
-        done = process.run(sys.executable, "-m", "adaptbert.cli", command)
-        for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
-            get_run_logger().info(line)
-        if done.returncode:
-            raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
+    """`adaptbert plan`, and `adaptbert check`, which refuses a bad params.yaml before any stage starts; in one process,
+    because both read all code, and not in this one, because they import what stages import."""
+    both = "from adaptbert.cli import app; app(['plan'], standalone_mode=False); app(['check'])"
+    done = process.run(sys.executable, "-c", both)
+    for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
+        get_run_logger().info(line)
+    if done.returncode:
+        raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
+    process.check()
 
 
 def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) -> None:
@@ -265,7 +245,7 @@ def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) 
             future.result()
             order.done(stage)
     finally:
-        resources.failed.set()  # what waits for a slot does not start; what runs may end, so that its results are kept
+        resources.failed.set()  # what waits for a device does not start; what runs may end, and its results are kept
         wait(list(running))
 
 
@@ -276,21 +256,12 @@ def without_traceback(record: logging.LogRecord) -> bool:
     return True
 
 
-def in_short(record: logging.LogRecord) -> bool:
-    """One line where Prefect tries again because of a lock, however often: two stages of the flow meet there, too."""
-    if not any(isinstance(each, DvcLocked) for each in record.args or ()):
-        return True
-    is_first = 1 in (record.args or ())
-    record.msg, record.args = "waits for a lock of DVC", ()
-    return is_first
-
-
 def main(argv: list[str] | None = None) -> None:
     """Run the flow in this process; exits with the code of the stage that failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.recipe", description=recipe.__doc__)
     parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
     parser.add_argument("--jobs", type=int, default=2, help="stages side by side")
-    parser.add_argument("--cluster", choices=get_args(Kind), help="who runs stages on other machines")
+    parser.add_argument("--cluster", action="store_true", help="stages run on the machines of a Ray cluster")
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
     process.take_signals()

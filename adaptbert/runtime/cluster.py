@@ -39,18 +39,18 @@ def is_named() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
-def connected(address: str = "", *further: Path) -> Any:
-    """The module `ray`, connected to the cluster; a second call keeps the connection.
+def connected(*further: Path) -> Any:
+    """The module `ray`, connected to the cluster that the user named, or else to that of this machine; a second call
+    keeps the connection.
 
     Args:
-        address: of the cluster; by default the one that the user named.
         further: folders of packages to send along with this one.
 
     Raises:
         BadParams: the address is none, or Ray is not installed.
         NoCluster: nothing answers there.
     """
-    address = address or os.environ[VARIABLE]
+    address = os.environ.get(VARIABLE) or "auto"
     host_and_port = re.fullmatch(r"\[?([^\[\]/\s]+)\]?:(\d{1,5})", address)
     if address != "auto" and host_and_port is None:
         # Ray itself takes more: `local` would start a cluster on this machine, `ray://` runs the stage elsewhere.

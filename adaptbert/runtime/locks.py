@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from adaptbert.codes import Code
-from adaptbert.core.files import Blocked, atomic_write, make_folder
+from adaptbert.core.files import atomic_write, make_folder
 from adaptbert.errors import TEMPORARY, UserError
 
 ROOT = Path(".work")
@@ -40,7 +40,7 @@ def stage_lock(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]
 
     Raises:
         Busy: another process holds it.
-        BadData: a file stands where the folder belongs.
+        Blocked: a file stands where the folder belongs.
     """
     folder = ROOT / stage
     lock = FileLock(folder / LOCK, poll_interval=POLL_SECONDS, on_acquired=_sign)
@@ -59,9 +59,6 @@ def stage_lock(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]
 def _acquire(lock: FileLock, patience: float) -> bool:
     folder = Path(lock.lock_file).parent
     make_folder(folder)
-    if Path(lock.lock_file).is_dir() or Path(lock.lock_file).is_symlink():
-        problem = "not a file, and the lock of the stage belongs there"
-        raise Blocked(Code.BLOCKED, lock.lock_file, problem, "move it away")
     try:
         lock.acquire(timeout=patience)
     except (Timeout, FileNotFoundError):  # not found: `remove_finished` has just removed the folder
@@ -78,7 +75,7 @@ def _sign(descriptor: int) -> None:
 def _holder(folder: Path) -> str:
     """The holder of the lock, for messages; unknown until it has signed."""
     with suppress(FileNotFoundError):
-        if signature := (folder / LOCK).read_text(encoding="utf-8", errors="replace"):
+        if signature := (folder / LOCK).read_text(encoding="utf-8"):
             return signature
     return "another process"
 

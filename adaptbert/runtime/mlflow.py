@@ -30,15 +30,10 @@ from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
 
 EXPERIMENT = "adaptbert"
-KIND = {"mlflow.experimentKind": "custom_model_development"}
-"""Makes the pages of newer versions of MLflow begin with runs, not with traces of language models."""
-SECONDS, PAUSE_SECONDS = 20.0, 300.0
-FLUSH_SECONDS, FLUSH_ROWS = 10.0, 500
+KIND = {"mlflow.experimentKind": "custom_model_development"}  # its pages begin with runs, not with traces
+SECONDS, PAUSE_SECONDS, FLUSH_SECONDS = 20.0, 300.0, 10.0
 MARK = "mlflow_run"
-KINDS = {"metrics": ("Metric", 1000), "tags": ("RunTag", 100), "params": ("Param", 100)}
-"""MLflow's classes, and most of each that it takes in one call."""
-LONGEST = 6000
-"""Characters of a value that MLflow takes."""
+KINDS = {"metrics": "Metric", "tags": "RunTag", "params": "Param"}
 
 
 class Run:
@@ -76,7 +71,7 @@ class Run:
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Metrics of an optimizer step; the same names in every stage: `train/mlm_loss`, `test/f1_macro` ..."""
         self._metrics += _rows(metrics, step)
-        if len(self._metrics) > FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
+        if time.monotonic() - self._flushed > FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
@@ -84,10 +79,6 @@ class Run:
         rows, self._metrics, self._flushed = self._metrics, [], time.monotonic()
         new = (row for row in rows if row[3] > self._last.get(row[0], -1))
         self._call(lambda store: store.log(self.id, "metrics", new))
-
-    @property
-    def is_tracked(self) -> bool:
-        return not self._store.failed
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names for searching and grouping runs."""
@@ -270,11 +261,8 @@ class Store:
         """Metrics, tags or params, as their classes in MLflow take them; without credentials."""
         from mlflow import entities
 
-        name, most = KINDS[kind]
-        safe = rows if kind == "metrics" else [(key, redacted(str(value))[:LONGEST]) for key, value in rows]
-        entries = [getattr(entities, name)(*row) for row in safe]
-        for first in range(0, len(entries), most):
-            self.client.log_batch(run_id, **{kind: entries[first : first + most]})
+        safe = rows if kind == "metrics" else [(key, redacted(str(value))) for key, value in rows]
+        self.client.log_batch(run_id, **{kind: [getattr(entities, KINDS[kind])(*row) for row in safe]})
 
     def has(self, run_id: str) -> bool:
         """Whether a run is there; else it was removed, or is in another store."""

@@ -1,7 +1,5 @@
-"""Progress of a training run: a bar in a terminal, elsewhere a line every few seconds; the tracking run has the speed.
-
-Step, loss, speed and the time left; and that it is slow because the process gets less of the processor than it could
-use.
+"""Progress of a training run: a bar in a terminal, elsewhere a line every few seconds, with step, loss, speed and the
+time left; the tracking run has the speed.
 """
 
 import os
@@ -10,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from adaptbert.runtime.mlflow import Run
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
 LINE_SECONDS = 5.0
 BAR_SECONDS = 0.5
 BAR_WIDTH = 30
-LITTLE = 0.8
-"""Share of the processor below which the line says so."""
 
 
 class StatusLine:
@@ -104,7 +99,6 @@ class Progress:
         """Training begins after `step` steps with these counts."""
         self._first, self._counts = step, dict(counts)
         self._began = self._recorded = time.monotonic()
-        self._times = processor_times()
         self._line.begin()
 
     def is_due(self) -> bool:
@@ -128,38 +122,18 @@ class Progress:
         seconds = max(1e-9, now - self._began)
         speed = (counts["tokens"] - self._counts.get("tokens", 0)) / seconds
         left = int(seconds / (step - self._first) * (self._steps - step))
-        before, self._times = self._times, processor_times()
         parts = [
             f"step {step:>6,}/{self._steps:,}",
             f"loss {loss:.3f}",
             f"{speed:,.0f} tokens/s",
             f"{left // 60}:{left % 60:02d} left",
-            *_little(*(here - then for here, then in zip(self._times, before, strict=True))),
         ]
         self._line.show(step, "  ".join(parts))
         if step == self._steps or now - self._recorded > LINE_SECONDS:
             self._run.log_metrics({"train/tokens_per_second": speed}, step)
-            if self._run.is_tracked:
+            if self._run.id:
                 self._run.log_metrics(load_of_machine(), step)
             self._recorded = now
-
-
-def processor_times() -> tuple[int, int]:
-    """Nanoseconds that the threads of this process ran, and waited to run; 0 where Linux does not count them."""
-    ran = waited = 0
-    for path in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError, ValueError):  # the thread has ended
-            times = path.read_text("ascii").split()
-            ran, waited = ran + int(times[0]), waited + int(times[1])
-    return ran, waited
-
-
-def _little(ran: int, waited: int) -> list[str]:
-    """That the process gets little of the processor: threads that could run wait for it."""
-    if waited <= 0 or ran >= LITTLE * (ran + waited):
-        return []
-    share = max(0.0, ran / (ran + waited))  # negative when a thread has ended
-    return [f"gets {share:.0%} of the processor time that it could use: other processes, or a quota, have the rest"]
 
 
 def load_of_machine() -> dict[str, float]:

@@ -1,24 +1,22 @@
 """Maps a function over many items in worker processes: results in order, a bounded number of items in progress.
 
 Workers are spawned, not forked (threads of libraries do not survive a fork), end with their parent, and leave the
-signals of a terminal to it. Their number does not change the results; nor does a cluster that the user named, whose
-cores then take their place.
+signals of a terminal to it. Their number does not change the results.
 """
 
 import multiprocessing
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, TypeVar
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import cores
 from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
-from adaptbert.runtime import cluster, signals
+from adaptbert.runtime import signals
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -30,7 +28,7 @@ MOST = 4
 
 
 class WorkerLost(UserError):
-    """A worker process was killed, or one on the cluster was lost more often than Ray starts it again."""
+    """A worker process was killed."""
 
     exit_code = TEMPORARY
 
@@ -65,8 +63,6 @@ def _number(variable: str, default: int) -> int:
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers: int) -> Generator[Answer, None, None]:
     """`map(function, items)`, by so many processes; in this one where `workers` is 0 or the items are few.
 
-    Where the user named a cluster, its cores compute, unless `workers` is 0 or the items are few.
-
     Close the iterator when it is not read to its end, so that the processes end.
 
     Args:
@@ -74,46 +70,23 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
         items: read as answers are taken, a few ahead.
 
     Raises:
-        WorkerLost: a process was killed, or lost with its machine. What `function` raises is raised here as well.
+        WorkerLost: a process was killed. What `function` raises is raised here as well.
     """
     source = iter(items)
     first = list(islice(source, FEW)) if workers else []
     if len(first) < FEW:
         yield from map(function, chain(first, source))
         return
-    waiting: deque[Any] = deque()
-    pool = _of_a_cluster(function, waiting) if cluster.is_named() else _of_processes(function, workers)
-    with pool as (begin, answer, ahead):
+    waiting: deque[Future[Any]] = deque()
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (function, os.getpid()))
+    try:
         for item in chain(first, source):
             with signals.held():
-                waiting.append(begin(item))
-            if len(waiting) > ahead:
-                yield _waited(answer, waiting.popleft())
+                waiting.append(pool.submit(_answer, item))
+            if len(waiting) > 2 * workers:
+                yield _waited(waiting.popleft())
         while waiting:
-            yield _waited(answer, waiting.popleft())
-
-
-def _waited(answer: Callable[[Any], list[Answer]], task: Any) -> Answer:
-    """The answer of a task, waited for in short stretches, between which a signal raises."""
-    while True:
-        with signals.held():
-            if there := answer(task):
-                return there[0]
-
-
-Pool = tuple[Callable[[Any], Any], Callable[[Any], list[Any]], int]
-"""Begins the task of an item; its answer in a list, which is empty if it is not there soon; most tasks in progress."""
-
-
-@contextmanager
-def _of_processes(function: Callable[[Any], Any], workers: int) -> Iterator[Pool]:
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (function, os.getpid()))
-
-    def answer(future: Future[Any]) -> list[Any]:
-        return [future.result()] if wait([future], signals.SECONDS_BETWEEN_LOOKS).done else []
-
-    try:
-        yield lambda item: pool.submit(_answer, item), answer, 2 * workers
+            yield _waited(waiting.popleft())
     except BrokenProcessPool:
         problem = f"one of {workers} worker processes was killed"
         remedy = "give more memory, or set ADAPTBERT_WORKERS to fewer (0: none), and run again"
@@ -123,40 +96,12 @@ def _of_processes(function: Callable[[Any], Any], workers: int) -> Iterator[Pool
             pool.shutdown(cancel_futures=True)
 
 
-@contextmanager
-def _of_a_cluster(function: Callable[[Any], Any], waiting: Iterable[Any]) -> Iterator[Pool]:
-    """Ray gives the items of a lost machine to another one.
-
-    Args:
-        waiting: the tasks in progress; those that are left at the end are cancelled.
-    """
-    with signals.held():
-        ray = cluster.connected()
-        call, sent = ray.remote(_call), ray.put(function)
-        ahead = 2 * max(1, int(ray.cluster_resources().get("CPU", 0)))
-
-    def answer(task: Any) -> list[Any]:
-        if not ray.wait([task], timeout=signals.SECONDS_BETWEEN_LOOKS)[0]:
-            return []
-        try:
-            return [ray.get(task)]
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None
-        except ray.exceptions.RayError as error:
-            problem = f"a process on the cluster was lost: {str(error).strip().splitlines()[0]}"
-            remedy = f"give more memory, or unset {cluster.VARIABLE}, and run again"
-            raise WorkerLost(Code.WORKER_LOST, "workers", problem, remedy) from None
-
-    try:
-        yield lambda item: call.remote(sent, item), answer, ahead
-    finally:
+def _waited(future: Future[Any]) -> Any:
+    """The answer, waited for in short stretches, between which a signal raises."""
+    while True:
         with signals.held():
-            for task in waiting:
-                ray.cancel(task)
-
-
-def _call(function: Callable[[Any], Any], item: Any) -> Any:
-    return function(item)
+            if wait([future], signals.SECONDS_BETWEEN_LOOKS).done:
+                return future.result()
 
 
 _function: Callable[[Any], Any]

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,11 @@ import pytest
 from adaptbert.core.processes import cores
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
-from flows import machines
 from flows.machines import Machines, shared
 from tests.support.machines import cluster_of
-from tests.support.markdown import blocks, shown
-from tests.support.project import Project, environment, stopped_at_the_end, wait_until
-from tests.support.toy_flow import Toy, entry, pipeline, write_project
+from tests.support.markdown import shown
+from tests.support.project import environment, stopped_at_the_end, wait_until
+from tests.support.toy_flow import Toy, entry, init_dvc, pipeline, write_project
 
 PAGE = "docs/how-to/cluster.md"
 
@@ -60,8 +59,7 @@ def far(tmp_path: Path) -> Far:
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "repository")], env=env, check=True)
     far.git("init", "-q", ".")
     far.git("remote", "add", "origin", str(tmp_path / "repository"))
-    assert far.run("dvc", "init", "-q").returncode == 0
-    assert far.run("dvc", "remote", "add", "--default", "team", str(tmp_path / "remote")).returncode == 0
+    init_dvc(root, f"[core]\n    remote = team\n['remote \"team\"']\n    url = {tmp_path / 'remote'}\n")
     far.git("add", "-A")
     far.git("commit", "-q", "-m", "toy")
     far.git("push", "-q", "--set-upstream", "origin", "HEAD")
@@ -80,11 +78,10 @@ def on_ray(far: Far, *others: int) -> Iterator[Any]:
             yield machines
 
 
-def command(way: str) -> list[str]:
-    """How the page starts the flow this way, as words after `python -m`."""
-    commands = [words[2:] for page, words in shown("python") if page == PAGE and f"--cluster {way}" in " ".join(words)]
-    assert len(commands) == 1
-    return commands[0]
+def command() -> list[str]:
+    """How the page starts the flow, as words after `python -m`."""
+    (words,) = (words[2:] for page, words in shown("python") if page == PAGE and "--cluster" in words)
+    return words
 
 
 def judge(far: Far, printed: str, runs: int = 1) -> None:
@@ -110,14 +107,14 @@ def test_cells_on_machines_of_a_cluster(far: Far) -> None:
     """Two at a time, each once; then nothing; then one that fails, with its own code."""
     with on_ray(far, cores(), cores()):
         far.order(left=(8, 0), right=(8, 0))
-        ran = far.run(*command("ray"), timeout=300)
+        ran = far.run(*command(), timeout=300)
         assert ran.returncode == 0, ran.stdout
         judge(far, ran.stdout)
-        again = far.run(*command("ray"), timeout=300)
+        again = far.run(*command(), timeout=300)
         assert again.returncode == 0, again.stdout
         assert "4 of 4 stages are up to date" in again.stdout
         far.order(left=(0.2, 65))
-        failed = far.flow("--until", "left", "--cluster", "ray", code=65, timeout=300)
+        failed = far.flow("--until", "left", "--cluster", code=65, timeout=300)
     assert "left: exited with 65" in failed
     assert "error: the reason" in failed
     assert "Retry" not in failed
@@ -128,11 +125,11 @@ def test_cells_on_machines_of_a_cluster(far: Far) -> None:
 def test_the_cell_of_a_lost_machine_runs_on_another_one(far: Far) -> None:
     with on_ray(far, cores(), cores()) as machines:
         far.order(left=(20, 0), right=(3, 0))
-        with stopped_at_the_end(far.start(*command("ray"))) as flow:
+        with stopped_at_the_end(far.start(*command())) as flow:
             wait_until(lambda: far.ran().keys() >= {"left", "right"}, 120)
             machines.remove_node(machine_of(int(far.mark("left", "pid")), machines), allow_graceful=False)
             wait_until(lambda: flow.poll() is not None, 240)
-        printed = far.log_file(*command("ray")).read_text()
+        printed = far.log_file(*command()).read_text()
     assert flow.returncode == 0, printed
     assert "its machine was lost" in printed
     judge(far, printed, runs=2)
@@ -145,39 +142,6 @@ def machine_of(pid: int, machines: Any) -> Any:
     parents = {parent.pid for parent in psutil.Process(pid).parents()}
     (node,) = (node for node in machines.worker_nodes if node.all_processes["raylet"][0].process.pid in parents)
     return node
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> None:
-    far.order(left=(8, 0), right=(8, 0))
-    with ExitStack() as running:
-        running.enter_context(far.server())
-        undeployed = far.run(*command("prefect"))
-        assert undeployed.returncode == 78, undeployed.stdout
-        assert "AB-171 Prefect: remote-stage/machine: not deployed to this server" in undeployed.stdout
-        for line in prefect_lines():
-            if line.startswith("prefect worker"):
-                for number in (1, 2):
-                    worker = Project(tmp_path / f"clone-{number}", far.env)
-                    subprocess.run(["git", "clone", "-q", str(tmp_path / "repository"), str(worker.root)], check=True)
-                    running.enter_context(stopped_at_the_end(worker.start(*line.split())))
-            else:
-                done = far.run(*line.split())
-                assert done.returncode == 0, done.stdout
-        ran = far.run(*command("prefect"), timeout=400)
-        assert ran.returncode == 0, ran.stdout
-        judge(far, ran.stdout)
-        far.order(left=(0.2, 65))
-        failed = far.run("flows.recipe", "--until", "left", "--cluster", "prefect", timeout=300)
-    assert failed.returncode == 65, failed.stdout
-    assert "error: the reason" in failed.stdout
-
-
-def prefect_lines() -> list[str]:
-    """The commands of the page that prepare the pool and start a worker."""
-    texts = [block.text for block in blocks(PAGE) if block.language == "sh"]
-    return [line for text in texts for line in text.splitlines() if line.startswith("prefect ")]
 
 
 # ---- refusals
@@ -204,15 +168,8 @@ def test_what_other_machines_would_not_see_is_refused(far: Far, monkeypatch: pyt
     far.git("push", "-q")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(BadParams, match="AB-154 ADAPTBERT_CLUSTER: 'auto' needs Ray, which is not installed"):
-        Machines.reached("ray", ["params.yaml"])
-    assert far.run("dvc", "remote", "remove", "team").returncode == 0
+        Machines.reached(["params.yaml"])
+    (far.root / ".dvc/config").write_text("")
     assert "AB-171 dvc: no default remote" in refused()
     far.git("remote", "remove", "origin")
     assert "AB-171 git: no remote 'origin'" in refused()
-
-
-def test_an_address_with_a_password_is_not_given_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "shared", lambda _: ("https://me:hush@example.org/it.git", "abc"))
-    with pytest.raises(BadParams, match="AB-171 git: ") as error:
-        Machines.reached("prefect", [])
-    assert "hush" not in str(error.value)

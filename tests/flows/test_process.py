@@ -1,67 +1,50 @@
 """The lines of a stage say how it failed; the graph is read; devices are shared out. No server, no process of DVC."""
 
-import asyncio
 import os
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import pytest
-from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
-from prefect.states import exception_to_failed_state
+from httpx import ConnectError
+from prefect.exceptions import ParameterTypeError
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadParams
-from flows import devices
-from flows.devices import Devices
-from flows.process import CommandFailed, DvcLocked, MachineLost, StageFailed, heard, output
-from flows.recipe import Graph, may_pass
+from flows import devices, process, recipe
+from flows.devices import taken
+from flows.process import CommandFailed, MayPass, StageFailed, heard, output
+from flows.recipe import Graph
 from tests.support.small_graph import write_graph
 
-
-@pytest.mark.parametrize(
-    ("error", "retried"),
-    [
-        (DvcLocked("busy"), True),
-        (MachineLost("gone"), True),
-        (ConcurrencySlotAcquisitionError("503 Service Unavailable"), True),
-        (StageFailed("a stage ended badly", 65), False),
-    ],
-)
-def test_what_is_tried_again(error: Exception, retried: bool) -> None:
-    """A server that was busy for a moment ended a flow of an hour."""
-
-    async def answer() -> bool:
-        unused: Any = None
-        return await may_pass(unused, unused, await exception_to_failed_state(error))
-
-    assert asyncio.run(answer()) is retried
+BUSY = "a: another DVC process is at work here; run again when it is done$"
 
 
 @pytest.mark.parametrize(
-    ("printed", "kind", "shown"),
+    ("printed", "kind", "message"),
     [
-        ("ERROR: failed to reproduce 'a': Unable to acquire lock. Most likely", DvcLocked, 1),
-        ("ERROR: unexpected error - ('/x/.git/index', '/x/.git/index.lock'): [Errno 17] File exists", DvcLocked, 1),
-        ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", DvcLocked, 1),
-        ("ERROR: failed to reproduce 'a': exited with 65", StageFailed, 2),
-        ("ERROR: the disk is busy, it is being blocked by x\nERROR: failed: exited with 65", StageFailed, 3),
+        ("ERROR: failed to reproduce 'a': Unable to acquire lock. Most likely", MayPass, BUSY),
+        ("ERROR: unexpected error - ('/x/.git/index', '/x/.git/index.lock'): [Errno 17] File exists", MayPass, BUSY),
+        ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", MayPass, BUSY),
+        ("ERROR: the disk is busy, it is being blocked by x\nERROR: failed: exited with 65", StageFailed, "a: exited"),
+        ("ERROR: no such file", StageFailed, "a: dvc could not run it"),
     ],
 )
-def test_a_lock_is_not_shown_as_an_error(printed: str, kind: type[StageFailed], shown: int) -> None:
-    """It is tried again; when no try is left, the message has the lines."""
+def test_a_lock_is_told_from_a_failure(printed: str, kind: type[StageFailed], message: str) -> None:
+    """It may pass; a stage's own exit code comes first."""
 
     def lines() -> Iterator[str]:
         yield from f"Running stage 'a':\n{printed}\n".splitlines(keepends=True)
         raise CommandFailed("dvc")
 
     said: list[str] = []
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind, match=message) as caught:
         heard("a", lines(), said.append)
-    assert (type(caught.value), len(said)) == (kind, shown)
-    assert printed in str(caught.value)
+    assert type(caught.value) is kind
+    assert said == ["Running stage 'a':", *printed.splitlines()]
 
 
 def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
@@ -74,34 +57,84 @@ def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
 
 def test_devices_are_shared_out_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    eight = Devices(tuple("01234567"), slots=3)
-    with eight.taken() as one, eight.taken() as two:
+    monkeypatch.setenv("ADAPTBERT_DEVICES", "2")
+    eight = "01234567"
+    with taken(eight) as one, taken(eight) as two:
         assert [one, two] == [{"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"}]
-    with eight.taken() as again, Devices((), slots=2).taken() as none:
+    with taken(eight) as again, taken(()) as none:
         assert (again, none) == ({"CUDA_VISIBLE_DEVICES": "0,1"}, {})
-    assert Devices(("0",), slots=0).share == 1
+    for wanted in ("9", "", "many"):  # the stage itself refuses what is no number, or too many
+        monkeypatch.setenv("ADAPTBERT_DEVICES", wanted)
+        with taken(eight) as whole:
+            assert whole == {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}
 
 
 def test_whoever_lacks_a_device_keeps_none_while_it_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two flows that each want both devices: one at a time has them, and the other says that it waits."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(devices, "SECONDS_BETWEEN_TRIES", 0.01)
-    both, said = Devices(("0", "1"), slots=1), list[str]()
+    said: list[str] = []
 
     def take() -> dict[str, str]:
-        with both.taken(said.append) as own:
+        with taken(("0", "1"), said.append) as own:
             return own
 
     with ThreadPoolExecutor(1) as pool:
-        with Devices(("1",), slots=1).taken():
+        with taken(["1"]):
             waiting = pool.submit(take)
             while not said:
                 time.sleep(0.01)
-            with Devices(("0",), slots=1).taken() as other:
+            with taken(["0"]) as other:
                 assert other == {"CUDA_VISIBLE_DEVICES": "0"}, "it is free, though somebody waits for both"
             assert not waiting.done()
         assert waiting.result(timeout=10) == {"CUDA_VISIBLE_DEVICES": "0,1"}
-    assert said == ["waits for 2 free devices of 0, 1: other flows have them"]
+    assert said == ["waits for 2 free devices of 0, 1: other stages have them"]
+    monkeypatch.setattr(process, "received", lambda: True)
+    with taken(["1"]), pytest.raises(StageFailed, match="interrupted; the same command goes on from here"):
+        take()
+
+
+LEFT = StageFailed("left: exited with 65", 65)
+NO_GRAPH = BadParams(Code.DVC, "dvc.yaml", "it names no stage, or is missing", "restore it")
+NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are kept, run again"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_after_a_signal", "code", "line"),
+    [
+        (LEFT, False, 65, "error: left: exited with 65"),
+        (LEFT, True, 65, "error: left: exited with 65"),
+        (StageFailed("left: exited with -15", -15), True, 75, process.INTERRUPTED),
+        (NO_GRAPH, False, 78, "error: AB-198 dvc.yaml: it names no stage, or is missing\n  restore it"),
+        (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
+        (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
+        (ConnectError("refused"), True, 75, process.INTERRUPTED),
+        (RuntimeError("Failed to reach API at x"), False, 75, NO_SERVER.format("Failed to reach API at x")),
+        (ConnectError("to http://me:secret@host"), False, 75, NO_SERVER.format("to http://***@host")),
+    ],
+)
+def test_how_the_flow_ends(
+    error: Exception,
+    is_after_a_signal: bool,
+    code: int,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One message and a documented code."""
+    monkeypatch.setattr(recipe, "recipe", mock.Mock(side_effect=error))
+    monkeypatch.setattr(recipe, "hide_in_tracebacks", lambda: None)
+    monkeypatch.setattr(process, "take_signals", lambda: None)
+    monkeypatch.setattr(process, "received", lambda: is_after_a_signal)
+    with pytest.raises(SystemExit) as ended:
+        recipe.main([])
+    assert (ended.value.code, capsys.readouterr().err) == (code, f"{line}\n")
+
+
+def test_more_or_fewer_jobs_than_may_be() -> None:
+    for jobs in (0, 17):
+        with pytest.raises(ParameterTypeError, match="jobs: Input should be"):
+            recipe.recipe.validate_parameters({"jobs": jobs})
 
 
 @pytest.mark.parametrize(
@@ -140,9 +173,8 @@ stages:
     graph = Graph.read()
     assert graph.upstream["compare"] == ["train@x", "kept"]
     assert graph.on_gpu == {"train@x", "train@y"}
-    assert graph.restorable == {"start", "train@x", "train@y", "compare"}
+    assert graph.restorable == {"train@x", "train@y", "compare"}
     assert graph.sources == {"own.txt", "dvc.yaml", "params.yaml"}
-    assert graph.compare == "compare"
     assert set(graph.needed("train")) == {"start", "train@x", "train@y"}
     assert set(graph.needed("compare")) == {"start", "kept", "train@x", "compare"}
     with pytest.raises(BadParams, match=r"no stage 'trian' \(did you mean 'train'\?\)\n  known: start, kept, train, c"):

@@ -21,7 +21,7 @@ from tests.support.imports import ROOT, modules, package, source
 STAGES = [*stages(), "plan"]
 
 TAKEN = {
-    "runtime.cluster": "which machines compute; sums of ranks and answers of maps are the same on each",
+    "runtime.cluster": "which machines compute; sums of ranks are the same on each",
     "runtime.signals": "the end of a step is where a signal is heeded",
     "runtime.libraries.keep_freed_memory": "a setting of the C library; no value comes back",
     "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",

@@ -1,11 +1,8 @@
-"""The cluster that a user named: one clear message where it cannot be had, and maps with the answers of `map`."""
+"""The cluster that a user named: one clear message where it cannot be had, and what its tasks compute with."""
 
-import os
 import signal
 import subprocess
 import sys
-import time
-from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -13,8 +10,6 @@ import pytest
 
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
-from adaptbert.runtime.worker_pool import WorkerLost, in_order
-from tests.runtime.test_worker_pool import die, refuse, square
 from tests.support.imports import ROOT, imports, modules
 from tests.support.machines import cluster_of
 
@@ -35,7 +30,7 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
     with pytest.raises(BadParams) as refused:
-        list(in_order(square, range(40), 2))
+        cluster.connected()
     assert str(refused.value) == (
         "AB-154 ADAPTBERT_CLUSTER: '10.0.0.7:6379' needs Ray, which is not installed\n"
         "  install it (pip install 'adaptbert[cluster]'), or unset ADAPTBERT_CLUSTER"
@@ -43,10 +38,11 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("address", ["local", "ray://10.0.0.7:10001", "10.0.0.7", "10.0.0.7:many"])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_what_is_no_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`local` would quietly start a cluster of this machine alone."""
+    monkeypatch.setenv(cluster.VARIABLE, address)
     with pytest.raises(BadParams, match=r"AB-171 ADAPTBERT_CLUSTER: .* is no address of a cluster"):
-        cluster.connected(address)
+        cluster.connected()
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError("refused"), TimeoutError("timed out")], ids=str)
@@ -54,26 +50,19 @@ def test_an_address_that_does_not_answer_is_one_message(error: OSError, monkeypa
     """Ray itself would ask again for minutes without a word; a firewall lets nobody know."""
     connect = mock.Mock(side_effect=error)
     monkeypatch.setattr("socket.create_connection", connect)
+    monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
     with pytest.raises(cluster.NoCluster, match=f"AB-156 .*'10.0.0.7:6379': {error}"):
-        cluster.connected("10.0.0.7:6379")
+        cluster.connected()
     connect.assert_called_once_with(("10.0.0.7", 6379), 5.0)
 
 
 @pytest.mark.slow
-def test_maps_on_a_cluster() -> None:
-    """Answers in order, by other processes, with the code of the stage; errors of the function; signals."""
-    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    with cluster_of(1, 1):
-        answers = list(in_order(square, range(40), 2))
-        assert [number for number, _ in answers] == [number**2 for number in range(40)]
-        assert os.getpid() not in {process for _, process in answers}
-        with pytest.raises(ValueError, match="not 20"):
-            list(in_order(refuse, range(40), 2))
-        with pytest.raises(WorkerLost, match="AB-180 workers: a process on the cluster was lost"):
-            list(in_order(die, range(40), 2))
-        assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+def test_tasks_have_the_code_of_the_stage_and_signals_its_handlers() -> None:
+    with cluster_of(1):
+        handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
         ray = cluster.connected()
         package = Path(ray.get(ray.remote(where).remote()))
+        assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert ROOT not in package.parents, "not what happens to be installed on the other machine"
 
 
@@ -81,18 +70,3 @@ def where() -> str:
     import adaptbert
 
     return str(adaptbert.__file__)
-
-
-@pytest.mark.slow
-def test_a_lost_machine_costs_no_answer() -> None:
-    with cluster_of(1, 1) as machines:
-        answers = in_order(partial(slowly, os.getpid()), range(60), 2)
-        taken = [next(answers) for _ in range(6)]
-        machines.remove_node(next(iter(machines.worker_nodes)), allow_graceful=False)
-        assert [*taken, *answers] == list(range(60))
-
-
-def slowly(caller: int, number: int) -> int:
-    assert os.getpid() != caller
-    time.sleep(0.05)
-    return number

@@ -56,26 +56,14 @@ def test_the_error_of_a_second_process_names_the_holder() -> None:
         assert caught.value.exit_code == 75
         with stage_lock("finetune-section-domain", patience=0):
             pass
-        (ROOT / "pretrain/lock").write_bytes(b"\xff")
-        with pytest.raises(Busy, match="works on this stage"), stage_lock("pretrain", patience=0):
-            pass
 
 
-@pytest.mark.parametrize(
-    ("place", "kind", "problem"),
-    [
-        (".work", "file", "not a folder, and one belongs there\n  move it away"),
-        (".work/pretrain/lock", "folder", "not a file"),
-        (".work/pretrain/lock", "link", "not a file"),
-    ],
-)
-def test_something_else_in_its_place_is_reported_and_stays(inside: Path, place: str, kind: str, problem: str) -> None:
-    path = inside / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    {"file": path.touch, "folder": path.mkdir, "link": lambda: path.symlink_to("lock")}[kind]()
-    with pytest.raises(Blocked, match=f"AB-184 {place}: {problem}"), stage_lock("pretrain", patience=0):
+def test_something_else_in_its_place_is_reported_and_stays(inside: Path) -> None:
+    (inside / ROOT).touch()
+    message = f"AB-184 {ROOT}: not a folder, and one belongs there\n  move it away"
+    with pytest.raises(Blocked, match=message), stage_lock("pretrain", patience=0):
         pass
-    assert path.is_symlink() or path.exists()
+    assert (inside / ROOT).is_file()
 
 
 def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,11 +57,6 @@ class Server(BaseHTTPRequestHandler):
 Answer = Callable[[Any], None]
 
 
-def slow(server: Server) -> None:
-    time.sleep(2)
-    Server.answer(server)
-
-
 def dying() -> Answer:
     """It gives eight answers."""
     left = iter(range(8))
@@ -73,7 +68,6 @@ BAD: dict[str, Callable[[], Answer | None]] = {
     "deaf": lambda: lambda server: time.sleep(3600),
     "broken": lambda: lambda server: server.send(500, {"error_code": "INTERNAL_ERROR", "message": "out of order"}),
     "limited": lambda: lambda server: server.send(429, {"message": "later"}, Retry_After="180"),
-    "slow": lambda: slow,
     "dying": dying,
 }
 

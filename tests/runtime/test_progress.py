@@ -37,12 +37,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.fixture(autouse=True)
-def _undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine that the tests run on may be busy, and the line would say so."""
-    monkeypatch.setattr(progress, "processor_times", lambda: (0, 0))
-
-
 def test_a_line_tells_step_loss_speed_and_time_left(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     run = LoggedRun()
     shown = Progress(100, run)
@@ -57,22 +51,6 @@ def test_a_line_tells_step_loss_speed_and_time_left(clock: Clock, capsys: pytest
     assert not shown.is_due()
     assert capsys.readouterr().out == "  step     40/100  loss 2.500  400 tokens/s  0:30 left\n"
     assert run.metrics == [("train/tokens_per_second", 400.0, 40)]
-
-
-def test_the_line_says_that_the_process_waits_for_the_processor(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    times = iter([(0, 0), (0, 0), (100, 300), (1_000, 400)])
-    monkeypatch.setattr(progress, "processor_times", lambda: next(times))
-    shown = Progress(20, LoggedRun())
-    shown.begin(0, {})
-    shown.tell(10, {"tokens": 100}, 1.0)
-    shown.tell(20, {"tokens": 200}, 1.0)
-    slow, fast = capsys.readouterr().out.splitlines()
-    assert slow.endswith(
-        " left  gets 25% of the processor time that it could use: other processes, or a quota, have the rest"
-    )
-    assert fast.endswith(" left")
 
 
 def in_terminal(monkeypatch: pytest.MonkeyPatch, stream: str = "stdout", **variables: str) -> Terminal:

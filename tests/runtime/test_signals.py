@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.project import wait_until
+
 PROGRAM = """
 import signal, sys, time
 from pathlib import Path
@@ -141,9 +143,9 @@ except signals.Interrupted:
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal")
 def test_a_stage_gets_a_signal_when_its_parent_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT, CHILD], cwd=tmp_path) as parent:
-        wait_for(tmp_path / "child")
+        wait_until((tmp_path / "child").exists, 20)
         parent.kill()
-    wait_for(tmp_path / "signalled")
+    wait_until((tmp_path / "signalled").exists, 20)
 
 
 def test_a_stage_whose_parent_was_killed_before_it_could_ask_stops(tmp_path: Path) -> None:
@@ -154,10 +156,3 @@ def test_a_stage_whose_parent_was_killed_before_it_could_ask_stops(tmp_path: Pat
         parent.kill()
     time.sleep(3)
     assert not (tmp_path / "child").exists()
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not path.exists() or not path.read_text():
-        assert time.monotonic() < deadline, path
-        time.sleep(0.05)

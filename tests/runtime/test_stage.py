@@ -68,12 +68,6 @@ def test_arguments_follow_the_signature(project: Path) -> None:
         assert called["params"].path == f"data/smoke/{corpus}.jsonl"
 
 
-def test_other_arguments_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for argv, message in ((GOOD[:-2], "are required: --out"), ((*GOOD, "--rate", "3"), "arguments: --rate 3")):
-        assert exit_code(domain_transfer, *argv) == 2
-        assert message in capsys.readouterr().err
-
-
 def test_a_bad_value_anywhere_ends_the_stage_before_it_begins(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

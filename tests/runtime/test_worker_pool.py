@@ -13,7 +13,6 @@ import pytest
 
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.runtime import worker_pool
-from adaptbert.runtime.cluster import VARIABLE
 from adaptbert.runtime.worker_pool import FEW, WorkerLost, batch_workers, in_order, workers
 from tests.support.imports import ROOT
 
@@ -44,11 +43,8 @@ def test_answers_come_in_order_whoever_gives_them(count: int) -> None:
     assert 0 < len(others) <= count
 
 
-@pytest.mark.parametrize("cluster", ["", "10.0.0.7:6379"])
 @pytest.mark.parametrize(("items", "count"), [(0, 2), (1, 2), (FEW - 1, 2), (40, 0)])
-def test_few_items_start_no_process(items: int, count: int, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor do they need the cluster that a user named."""
-    monkeypatch.setenv(VARIABLE, cluster)
+def test_few_items_start_no_process(items: int, count: int) -> None:
     assert list(in_order(square, range(items), count)) == [(number**2, os.getpid()) for number in range(items)]
 
 

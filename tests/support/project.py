@@ -87,12 +87,13 @@ class Project:
         with stopped_at_the_end(self.start("prefect", "worker", "start", "--pool", "local-pool")) as process:
             yield process
 
-    def artifact(self, key: str) -> Any:
-        request = urllib.request.Request(
-            f"{self.env['PREFECT_API_URL']}/artifacts/{key}/latest", headers={"Accept": "application/json"}
-        )
+    def api(self, path: str, sent: Mapping[str, Any] | None = None) -> Any:
+        """What the server answers."""
+        body = None if sent is None else json.dumps(sent).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.env['PREFECT_API_URL']}/{path}", body, headers)
         with urllib.request.urlopen(request, timeout=10) as response:
-            return json.load(response)["data"]
+            return json.load(response)
 
 
 def clone(target: Path, home: Path) -> Project:

@@ -5,6 +5,7 @@ their orders from toy.yaml: how long to run, and how to end.
 """
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -77,6 +78,7 @@ def entry(
 """
 
 
+STAGES = ("start", "left", "right", "compare")
 FOUR_STAGES = pipeline(
     entry("start"),
     entry("left", "start.txt", gpu=True),
@@ -90,10 +92,7 @@ class Toy(Project):
 
     def order(self, **stages: tuple[float, int]) -> None:
         """Seconds and exit code of each stage; 0.1 s and 0 if not named."""
-        orders = {
-            name: dict(zip(("seconds", "code"), stages.get(name, (0.1, 0)), strict=True))
-            for name in {"start", "left", "right", "compare", *stages}
-        }
+        orders = {name: dict(zip(("seconds", "code"), stages.get(name, (0.1, 0)), strict=True)) for name in STAGES}
         (self.root / "toy.yaml").write_text(json.dumps({"toy": orders}))
         for kind in ("begin", "end", "pid", "folders"):
             for mark in self.marks.glob(f"*.{kind}"):
@@ -119,10 +118,29 @@ class Toy(Project):
     def moment(self, stage: str, kind: str) -> float:
         return float(self.mark(stage, kind))
 
+    def are_side_by_side(self, *stages: str) -> bool:
+        begins, ends = ([self.moment(stage, kind) for stage in stages] for kind in ("begin", "end"))
+        return max(begins) < min(ends)
+
+    def with_devices(self, number: int, **variables: str) -> "Toy":
+        """The same where torch is made to say that there are so many CUDA devices."""
+        folder = self.root / f"devices-{number}"
+        folder.mkdir(exist_ok=True)
+        (folder / "torch.py").write_text(f"class cuda:\n    device_count = staticmethod(lambda: {number})\n")
+        path = os.pathsep.join(filter(None, [str(folder), self.env.get("PYTHONPATH", "")]))
+        return Toy(self.root, self.env | {"PYTHONPATH": path} | variables)
+
     def without_server(self) -> "Toy":
         """The same with nothing said of a server, nor of threads."""
         env = {name: value for name, value in self.env.items() if name not in ("PREFECT_API_URL", "OMP_NUM_THREADS")}
         return Toy(self.root, env | {"PREFECT_HOME": str(self.root / "another")})
+
+
+def init_dvc(root: Path, settings: str = "") -> None:
+    """As `dvc init` does."""
+    (root / ".dvc").mkdir()
+    (root / ".dvc/config").write_text(settings)
+    (root / ".dvc/.gitignore").write_text("/config.local\n/tmp\n/cache\n")
 
 
 def write_project(root: Path, graph: str) -> None:
@@ -137,15 +155,14 @@ def write_project(root: Path, graph: str) -> None:
 
 
 @contextmanager
-def served(root: Path, home: Path, graph: str = FOUR_STAGES) -> Iterator[Toy]:
+def served(root: Path, home: Path) -> Iterator[Toy]:
     """The toy in a folder of its own, with a Prefect server."""
-    write_project(root, graph)
+    write_project(root, FOUR_STAGES)
     (root / "metrics").mkdir()
     toy = Toy(root, environment(home))
     toy.order()
     for command in (["init", "-q", "."], ["add", "params.yaml"], ["commit", "-q", "-m", "toy"]):
         subprocess.run(["git", *command], cwd=root, env=toy.env, check=True)
-    assert toy.run("dvc", "init", "-q").returncode == 0
+    init_dvc(root)
     with toy.server():
-        assert toy.run("prefect", "gcl", "create", "gpu", "--limit", "1").returncode == 0
         yield toy
