@@ -22,13 +22,12 @@ from adaptbert.data.fields import Fields
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.read_text import check_name, check_regular
-from adaptbert.data.rows import Row, SourceFile, changed, first_rows
+from adaptbert.data.rows import Row, SourceFile, first_rows
 from adaptbert.data.source_config import layout_of, names
 from adaptbert.errors import BadData, UserError, failures_of, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
 """Where only first rows are read: files of a folder, and characters of a file."""
-_ARCHIVES = {".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar"}
 
 
 class Files:
@@ -105,14 +104,9 @@ class Files:
 
     def _check_format(self, place: Path) -> None:
         check_name(place)  # ids of rows contain the name
-        suffixes = [suffix.lower() for suffix in place.suffixes]
-        if _ARCHIVES.intersection(suffixes[-2:]):
-            raise BadData(Code.WRONG_FORMAT, place, "archive, not text", "unpack it first")
         if format_of(place, self.config.format) is None:
-            remedy = f"known: {KNOWN}; rename it or move it away"
+            remedy = f"known: {KNOWN}; rename it, unpack an archive, or move it away"
             raise BadData(Code.FILE, place, "the name tells no known format", remedy)
-        if suffixes[-2:] == [".parquet", ".gz"]:
-            raise BadData(Code.DAMAGED_FILE, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
 
     def _rows(self, name: str) -> Iterator[Row]:
         place = self._place(name)
@@ -126,7 +120,7 @@ class Files:
         for row in rows if self.head is None else first_rows(rows, self.head, MOST_CHARACTERS):
             yield self.fields.read(row, f"{place}:{row.line}")
         if self._digest(name) != self.digests[name]:
-            raise changed(file)
+            raise file.error(Code.FILE, "changed while reading", "run again when nothing writes to it")
 
     def _digest(self, name: str) -> str:
         """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""

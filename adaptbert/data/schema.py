@@ -6,7 +6,6 @@ all rows are reported together.
 
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adaptbert.codes import Code
@@ -14,7 +13,6 @@ from adaptbert.config.schema.sources import Scheme
 from adaptbert.data.cleaning import clean
 from adaptbert.data.layout import Layout
 from adaptbert.data.tag_schemes import fits
-from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +97,6 @@ def schema(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> "pa.D
 def faulty(
     frame: "pd.DataFrame",
     layout: Layout,
-    place: str | Path,
     scheme: Scheme = "bio",
     bounds: tuple[float, float] = ANY_NUMBER,
 ) -> dict[int, Reason]:
@@ -108,9 +105,6 @@ def faulty(
     Args:
         scheme: of the tags of spans.
         bounds: of regression values.
-
-    Raises:
-        BadData: a column is missing, of another type or has a null, so that `collect` has not written it.
     """
     from pandera.errors import SchemaErrors
 
@@ -125,8 +119,6 @@ def faulty(
         return {}
     reasons: dict[int, Reason] = {}
     for check, row in zip(cases["check"], cases["index"], strict=True):
-        if check not in _BY_TEXT:
-            raise BadData(Code.COLUMNS, place, f"not as `collect` writes it: {check}", "collect this set again")
         reasons[int(row)] = min(_BY_TEXT[check], reasons.get(int(row), _BY_TEXT[check]), key=_ORDER.index)
     return dict(sorted(reasons.items()))
 

@@ -15,7 +15,7 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, file_digest, write_json
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, shortened
 from adaptbert.model.checkpoint_files import (
     CARD,
     CONFIG,
@@ -170,15 +170,18 @@ class Checkpoint:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Turn errors of transformers into one line: a config can be unusable although its sizes and tensors agree."""
+        """Turn errors of transformers, which checks the values of a config itself, into one line."""
+        from huggingface_hub.errors import StrictDataclassError
+
+        errors = (AssertionError, AttributeError, ImportError, KeyError, RuntimeError, TypeError, ValueError)
         try:
             yield
         except OSError as error:
             if self.revision is None:
                 raise
             raise not_on_the_hub(self.source, error) from None
-        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [""])[0]
+        except (StrictDataclassError, *errors) as error:
+            reason = shortened(" ".join(str(error).split()), 200)
             raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":

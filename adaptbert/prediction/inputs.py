@@ -23,8 +23,8 @@ from adaptbert.data.fields import Fields, kind, missing_column, whole
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_table import parquet_columns
-from adaptbert.data.read_text import OTHER_ENCODING, check_name, check_regular, encoding_problem
-from adaptbert.data.rows import BadRow, Row, SourceFile, unchanged
+from adaptbert.data.read_text import OTHER_ENCODING, check_regular, encoding_problem
+from adaptbert.data.rows import BadRow, Row, SourceFile
 from adaptbert.data.schema import EMPTY, NO_TOKENS, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, Reason
 from adaptbert.errors import BadData, BadParams, closest, raise_all
 
@@ -180,7 +180,7 @@ class Input:
         """Every row, including those that cannot be answered.
 
         Raises:
-            BadData: the whole file is unusable, or it changed while it was read.
+            BadData: the whole file is unusable.
         """
         self.warnings.clear()
         source: Path | BufferedReader = self.path
@@ -193,11 +193,10 @@ class Input:
         file = SourceFile(
             source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
         )
-        with unchanged(file):
-            for row in spec.read(file):
-                # A wrong answer is no problem here: prediction reads no answers.
-                problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
-                yield self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
+        for row in spec.read(file):
+            # A wrong answer is no problem here: prediction reads no answers.
+            problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
+            yield self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
 
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))
@@ -222,8 +221,6 @@ def _format(path: Path, declared: str | None) -> Format:
     if kind is None:
         remedy = f"known: {KNOWN}; or write --format"
         raise BadData(Code.FILE, path, "the name tells no known format", remedy)
-    if FORMATS[kind].made_of == "columns":
-        check_name(path)
     return kind
 
 
