@@ -110,9 +110,8 @@ def faulty(
 
     if frame.empty:  # its columns have no types to check
         return {}
-    rows = frame.reset_index(drop=True)  # pandera reports failures by index: it must be unique
     try:
-        schema(layout, scheme, bounds).validate(rows, lazy=True)
+        schema(layout, scheme, bounds).validate(frame, lazy=True)
     except SchemaErrors as errors:
         cases = errors.failure_cases
     else:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
@@ -121,12 +121,6 @@ class TaskCard(CardRecord):
     def target(self) -> Target:
         """What is predicted."""
         return SPECS[self.type].target
-
-    @model_validator(mode="after")
-    def _agree(self) -> "TaskCard":
-        if len(set(self.labels)) < len(self.labels):
-            raise ValueError("a label twice")
-        return self
 
 
 class Provenance(CardRecord):

@@ -125,9 +125,6 @@ def test_paths_that_are_no_files(tmp_path: Path, name: str, words: str) -> None:
     write(tmp_path / "a.docx", "x")
     with pytest.raises(BadData, match=f"AB-050 .*{words}"):
         read(Path(name) if name.startswith("~") else tmp_path / name)
-    write(tmp_path / "a.parquet.gz", "x")
-    with pytest.raises(BadData, match=r"AB-038 .*Parquet inside gzip"):
-        read(tmp_path / "a.parquet.gz")
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
