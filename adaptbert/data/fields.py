@@ -11,7 +11,7 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
-from adaptbert.data.rows import BadRow, Problem, Row
+from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import renamed
 from adaptbert.errors import BadData, nearest, raise_all, shortened
 
@@ -101,8 +101,6 @@ class Fields:
         if column not in record:
             raise BadRow(Code.COLUMNS, f"column '{column}' missing in this row")
         value = record[column]
-        if isinstance(value, Problem):
-            raise BadRow(*value)
         if name in OPTIONAL:
             return _name(value, name, column)
         if name in ("text_a", "text_b") and (value is None or value == ""):

@@ -80,8 +80,6 @@ class Files:
 
     def _names(self) -> Iterator[str]:
         """Of the files; those of a folder by their path in it, sorted."""
-        if str(self.path).startswith("~"):
-            raise BadData(Code.FILE, self.path, "~ is not expanded", "write the path out")
         if not self.path.exists():
             raise BadData(Code.FILE, self.path, "no such file or folder", "check `path` in params.yaml")
         if not self.path.is_dir():
@@ -89,15 +87,11 @@ class Files:
             yield self.path.name
             return
         found: list[str] = []
-        for folder, folders, files in os.walk(self.path):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in folders:
-                check_name(Path(folder) / name)
-            for file in sorted(files):
-                if not file.startswith(".") and not file.endswith(".dvc"):
-                    place = Path(folder) / file
-                    self._check_format(place)
-                    found.append(place.relative_to(self.path).as_posix())
+        for place in sorted(self.path.rglob("*")):
+            inside = place.relative_to(self.path)
+            if not (place.is_dir() or place.suffix == ".dvc" or any(part.startswith(".") for part in inside.parts)):
+                self._check_format(place)
+                found.append(inside.as_posix())
         if not found:
             raise BadData(Code.FILE, self.path, "no file in this folder", f"put {KNOWN} files into it")
         yield from sorted(found)

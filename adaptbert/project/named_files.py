@@ -2,6 +2,7 @@
 first of them, with no more than "no such file"."""
 
 import os
+import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -9,11 +10,12 @@ from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import FOLDERS
 from adaptbert.config.schema.sources import maker
-from adaptbert.data.read_text import special
 from adaptbert.errors import BadData, Place, UserError, closest, shortened
 
 _MOST_SHOWN = 255
 """Characters of a path."""
+_SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+"""Files that block when they are opened, or never end."""
 
 
 def check(recipe: Recipe) -> list[tuple[str, UserError]]:
@@ -70,7 +72,7 @@ def _special(path: Path) -> Iterator[tuple[Path, str]]:
     """Pipes, sockets and devices: the path itself, or those in a folder, hidden or not, because DVC reads all of it."""
     inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
     for file in inside if path.is_dir() else [path]:
-        if file.exists() and (kind := special(file.stat().st_mode)):
+        if file.exists() and (kind := _SPECIAL.get(stat.S_IFMT(file.stat().st_mode))):
             yield file, kind
 
 

@@ -149,7 +149,7 @@ def others_in_data_own(path: Path) -> None:
         ("--tag-scheme bilou", 78, "AB-099 --tag-scheme: 'bilou' is not known (did you mean 'bio'?)\n  known: io, b"),
         ("--type regression --separator ;", 78, "AB-111 add-task: --type is for regression and --separator is for mu"),
         ("--format xlsx", 78, "AB-099 --format: 'xlsx' is not known\n  known: txt, csv, tsv, jsonl, "),
-        ("--encoding utf-99", 78, "AB-099 --encoding: encoding 'utf-99' is unknown to Python\n"),
+        ("--encoding utf-99", 78, "AB-099 --encoding: encoding 'utf-99' is none that Python reads text in\n"),
         (lambda path: path.write_text(rows(20)), 65, "AB-070"),
         (lambda path: path.write_text('{"sentence": "x y"}\n' * 9), 65, "AB-056"),
         (lambda path: path.unlink(), 65, "AB-050"),

@@ -161,7 +161,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda text: (text / "posts.txt").symlink_to(text / "nowhere"),
         "posts.txt: cannot be read: No such file or directory",
     ),
-    "a pipe": (lambda text: os.mkfifo(text / "a.txt"), "a.txt: a named pipe, not a readable regular file"),
+    "a pipe": (lambda text: os.mkfifo(text / "a.txt"), "a.txt: not a readable regular file"),
     # The last of all: what was copied before it must go. The kernel answers with an error, to root too.
     "bytes that cannot be read": (
         lambda text: (text / "zz.txt").symlink_to("/proc/self/mem"),
