@@ -185,8 +185,10 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
             if first.decode(name, "replace").startswith("\ufeff"):
                 file.warnings["byte-order marks removed"] += 1
                 text.read(1)
-            yield text, first
-            text.detach()
+            try:
+                yield text, first
+            finally:
+                text.detach()  # else it would close stdin
     except (EOFError, gzip.BadGzipFile, zlib.error):
         remedy = "copy or download the file again"
         raise file.error(Code.DAMAGED_FILE, "gzip is damaged, or ends early", remedy) from None

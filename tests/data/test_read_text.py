@@ -90,22 +90,6 @@ def test_a_line_of_100_mb_is_rejected_in_flat_memory(tmp_path: Path) -> None:
     assert peak < 6 * MAX_LINE
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reasons"),
-    [
-        ("a.txt", b"caf\xe9\n\xc0\xaf\nx\n", ["byte 0xE9 is not UTF-8", "byte 0xC0 is not UTF-8"]),
-        ("a.txt", "x\n三".encode()[:-1], ["byte 0xE4 is not UTF-8"]),
-        ("a.jsonl", b'3\n{"text": "b', ["not a JSON object"] * 2),
-        ("a.csv", b"text,n\na\n", ["expected 2 columns, found 1"]),
-        ("a.jsonl", b'{"text": null}\n{"text": 1}\n', ["text is null", "column 'text' is integer, expected text"]),
-        ("a.jsonl", b'{"text": "\\ud800"}\n', ["lone surrogate escape in field 'text'"]),
-    ],
-)
-def test_what_is_said_of_a_row(tmp_path: Path, name: str, content: bytes, reasons: list[str]) -> None:
-    _, bad, _ = read(write(tmp_path / name, content))
-    assert [row.problem.reason for row in bad if row.problem] == reasons
-
-
 # --- encodings
 
 
