@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
-from io import BufferedReader, RawIOBase, TextIOWrapper
+from io import BufferedReader, FileIO, RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -204,9 +204,8 @@ def _unpacked(file: SourceFile, path: Path) -> BufferedReader:
     if kind := next((kind for magic, kind in ARCHIVES.items() if head.startswith(magic)), None):
         remedy = "unpack it first, or name it after its format"
         raise file.error(Code.WRONG_FORMAT, f"{kind}, not text", remedy)
-    if head.startswith(b"\x1f\x8b"):
-        return BufferedReader(cast(RawIOBase, gzip.open(path)), BLOCK)
-    return path.open("rb", BLOCK)
+    packed = head.startswith(b"\x1f\x8b")
+    return BufferedReader(cast(RawIOBase, gzip.open(path)) if packed else FileIO(path), BLOCK)
 
 
 def _check(file: SourceFile, first: bytes, name: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, file_digest, write_json
-from adaptbert.errors import BadData, shortened
+from adaptbert.errors import BadData
 from adaptbert.model.checkpoint_files import (
     CARD,
     CONFIG,
@@ -33,6 +33,7 @@ from adaptbert.model.checkpoint_files import (
     read_card,
     read_object,
     refuse_strays,
+    usable,
 )
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Head
@@ -170,19 +171,14 @@ class Checkpoint:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Turn errors of transformers, which checks the values of a config itself, into one line."""
-        from huggingface_hub.errors import StrictDataclassError
-
-        errors = (AssertionError, AttributeError, ImportError, KeyError, RuntimeError, TypeError, ValueError)
+        """Turn errors of transformers into one line."""
         try:
-            yield
+            with usable(self.source):
+                yield
         except OSError as error:
             if self.revision is None:
                 raise
             raise not_on_the_hub(self.source, error) from None
-        except (StrictDataclassError, *errors) as error:
-            reason = shortened(" ".join(str(error).split()), 200)
-            raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
         """The same weights with the tokenizer at `place`, which may have more words; `model` grows the embeddings.

@@ -7,7 +7,8 @@ a fine-tuned one how it encodes and decodes its task.
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
 from adaptbert.core.files import file_digest
 from adaptbert.core.record import Number, Record, shown, validated
-from adaptbert.errors import BadData, nearest
+from adaptbert.errors import BadData, nearest, shortened
 from adaptbert.model.families.family import Family
 from adaptbert.model.families.registry import FAMILIES, family_of
 
@@ -69,12 +70,14 @@ def read_object(file: Path) -> dict[str, Any]:
 
 
 def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
-    """Refuse other architectures, and keys that could run code.
+    """Refuse other architectures, keys that could run code, and values that transformers refuses.
 
     Args:
         config: config.json.
         place: of it, for the messages.
     """
+    from transformers import AutoConfig
+
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected {' or '.join(FAMILIES)}"
@@ -85,6 +88,21 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     if config.get("quantization_config"):
         problem = "the weights are quantized"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
+    with usable(place):
+        AutoConfig.for_model(**config)
+
+
+@contextmanager
+def usable(place: str | Path) -> Iterator[None]:
+    """Turn what transformers says of a config, whose values it checks itself, into one line."""
+    from huggingface_hub.errors import StrictDataclassError
+
+    errors = (AssertionError, AttributeError, ImportError, KeyError, RuntimeError, TypeError, ValueError)
+    try:
+        yield
+    except (StrictDataclassError, *errors) as error:
+        reason = shortened(" ".join(str(error).split()), 200)
+        raise damaged(place, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 
 
 # ---- card.json
