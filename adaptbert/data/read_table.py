@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from adaptbert.codes import Code
-from adaptbert.data.read_text import MAX_LINE, check_regular, read_lines
+from adaptbert.data.read_text import MAX_LINE, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
@@ -95,7 +95,6 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     import pyarrow.parquet as pq
 
     path, read = file.path(), list(file.columns.values())
-    check_regular(path, file.shown)
     again = "copy or write the file again"
     try:
         opened = pq.ParquetFile(path)

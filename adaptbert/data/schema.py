@@ -55,6 +55,14 @@ _Holds = tuple[Reason, Callable[[Any], bool]]
 """What holds for a valid cell, and the reason of others."""
 
 
+TOKENS: list[_Holds] = [
+    (NO_TOKENS, lambda tokens: len(tokens) > 0),
+    (TOKEN_EMPTY, lambda tokens: all(map(_not_blank, tokens))),
+    (TOKEN_INVISIBLE, lambda tokens: all(not _not_blank(token) or clean(token)[0] for token in tokens)),
+]
+"""What holds for the words of a row, also of one to predict."""
+
+
 def _columns(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> dict[str, tuple[type, list[_Holds]]]:
     """Column -> its type and what holds for its cells."""
     low, high = bounds
@@ -62,18 +70,13 @@ def _columns(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> dic
     tags: _Holds = (LABEL_MISSING, lambda row: all(map(_not_blank, row)))
     if layout.outputs and layout.output.marks_spans:
         tags = (TAG_ILLEGAL, lambda row: fits(row, scheme))
-    tokens: list[_Holds] = [
-        (NO_TOKENS, lambda tokens: len(tokens) > 0),
-        (TOKEN_EMPTY, lambda tokens: all(map(_not_blank, tokens))),
-        (TOKEN_INVISIBLE, lambda tokens: all(not _not_blank(token) or clean(token)[0] for token in tokens)),
-    ]
     columns: dict[str, tuple[type, list[_Holds]]] = {
         **dict.fromkeys(("text", "context", "question"), (str, text)),
         **{name: (str, [(PAIR_MISSING, _not_blank)]) for name in ("text_a", "text_b")},
         "label": (str, [(LABEL_MISSING, _not_blank)]),
         "labels": (object, [(LABEL_MISSING, lambda row: all(map(_not_blank, row)))]),
         "value": (float, [(OUT_OF_RANGE, lambda value: isfinite(value) and low <= value <= high)]),
-        "tokens": (object, tokens),
+        "tokens": (object, TOKENS),
         "tags": (object, [tags]),
         "answers": (object, []),
     }

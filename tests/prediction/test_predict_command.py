@@ -250,7 +250,7 @@ UNREADABLE: list[tuple[str, bytes | None, str, str]] = [
     ("in.parquet", b"PAR1", "", "AB-038"),
     ("in.jsonl.gz", CUT, "", "AB-038"),
     ("in.doc", b"text", "", "AB-050 {}: the name tells no known format\n  known: "),
-    ("folder", None, "", "AB-050 {}: is a folder\n  name one file of it"),
+    ("folder", None, "", "AB-050 {}: not a readable regular file\n  name a file"),
     ("nowhere.jsonl", None, "", "AB-050 {}: cannot be read: No such file or directory\n"),
     ("in.csv", b"id,content\na,x\n", "", f"found id, content\n  {WHICH} text=content"),
     ("in.csv", b"id,my posts\na,x\n", "", f"found id, my posts\n  {WHICH} 'text=my posts'"),
