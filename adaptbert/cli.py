@@ -3,6 +3,7 @@
     adaptbert use weibo --data ~/text    write params.yaml from a preset, copy your files into data/own
     adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
     adaptbert import MODEL               bring a public checkpoint into the project as a base
+    adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
     adaptbert add-task FILE...           add a labelled set as a task
     adaptbert plan                       write plan.json, print what would be trained and what it would cost
     adaptbert check                      validate params.yaml and the files that it names
@@ -21,7 +22,7 @@ import typer
 
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.project import add_task, doctor, import_, use
+from adaptbert.commands.project import add_task, doctor, download, import_, use
 from adaptbert.runtime.libraries import collect_seldom
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -47,6 +48,7 @@ def about(
 
 app.command()(use)
 app.command("import")(import_)
+app.command()(download)
 app.command()(plan)
 app.command("add-task")(add_task)
 app.command()(check)

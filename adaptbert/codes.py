@@ -98,7 +98,7 @@ class Code(IntEnum):
     NO_TOKENIZED_TEXT = 218, "`plan --price` finds no tokenised text of a base yet, or no validated rows of a task"
     # ---- the machine, DVC, other machines
     NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"
-    UNREACHABLE = 156, "a Ray cluster does not answer", "75"
+    UNREACHABLE = 156, "the hub or a Ray cluster does not answer", "75"
     DIVERGED = 158, "the loss or the gradient is not a number", "70"
     LOCKED = 159, "another process works on the same stage", "75"
     MACHINES = (

@@ -1,4 +1,4 @@
-"""`adaptbert use`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
+"""`adaptbert use`, `download`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
 
 import sys
 from pathlib import Path
@@ -49,6 +49,28 @@ def use(
             raise BadParams(Code.UNKNOWN_KEY, presets.FOLDER, problem, f"known presets: {', '.join(presets.names())}")
     correct = "" if data is None else "correct the names of files and columns in params.yaml, and "
     print(f"now {correct}run: adaptbert check")
+
+
+def download(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a data set on the Hugging Face hub, e.g. org/name.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where its files are written, e.g. data/own/name.")],
+    revision: Annotated[str | None, typer.Option(help="A branch, a tag or a commit; default: main.")] = None,
+    config: Annotated[str | None, typer.Option(help="Of a data set that has several configurations.")] = None,
+) -> None:
+    """Download a data set of the hub.
+
+    Each split is a file. The commit is remembered beside them, DVC tracks the folder, and the lines that name the
+    files in params.yaml are printed.
+    """
+    from adaptbert.data.download import download as fetch
+    from adaptbert.data.download import lines
+    from adaptbert.project import own_data
+
+    with user_errors():
+        fetch(name, revision, config, out)
+        if out.is_relative_to(own_data.OWN):
+            own_data.record([out])
+        print(*lines(out), sep="\n")
 
 
 def import_(

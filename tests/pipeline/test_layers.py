@@ -35,8 +35,8 @@ WITHIN = {"tasks.metrics": "data config core"}
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow.
 CORE = ("core", "config", "model", "training", "mlm", "tasks")
-PLATFORMS = {"mlflow", "pandera", "prefect", "dvc"}
-HEAVY = ["torch", "mlflow", "transformers", "pytorch_lightning", "sklearn", "pandera"]
+PLATFORMS = {"mlflow", "pandera", "prefect", "dvc", "datasets"}
+HEAVY = ["torch", "mlflow", "transformers", "pytorch_lightning", "sklearn", "pandera", "datasets"]
 
 LIBRARY = [module for module in modules("adaptbert") if module != "adaptbert"]
 FOLDERS = sorted({package(module) for module in LIBRARY})

@@ -51,7 +51,7 @@ except SystemExit:
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    heavy = {"torch", "mlflow", "transformers", "pytorch_lightning", "pandas", "pandera", "sklearn", "dvc"}
+    heavy = {"torch", "mlflow", "transformers", "pytorch_lightning", "pandas", "pandera", "datasets", "sklearn", "dvc"}
     assert heavy & set(json.loads(done.stderr.splitlines()[-1])) == set()
     for command in COMMANDS:
         assert command in done.stdout

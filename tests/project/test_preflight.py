@@ -127,7 +127,7 @@ from adaptbert.cli import app
 try:
     app(["check"])
 except SystemExit as ended:
-    print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow"} & set(sys.modules)))
+    print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     *_, summary, figures = done.stdout.splitlines()

@@ -1,0 +1,150 @@
+"""Data sets of the hub as files, with folders in place of the hub."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.core.files import read_json
+from adaptbert.data.download import RECORD, download
+from adaptbert.errors import BadData, UserError
+from tests.support import commands
+from tests.support.reading import ANSWER, CLASS, LABELS, read, texts
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Two splits with named classes, alone and in lists, answers and a null."""
+    text, names = datasets.Value("string"), datasets.ClassLabel(names=["neg", "pos"])
+    answers = {"text": datasets.List(text), "answer_start": datasets.List(datasets.Value("int32"))}
+    kinds = {"text": text, "label": names, "labels": datasets.List(names), "question": text, "answers": answers}
+    (tmp_path / "reviews").mkdir()
+    for split in ("train", "test"):
+        rows = [
+            {"text": f"{split} one", "label": 0, "labels": [1, 0], "question": "who?",
+             "answers": {"text": ["one"], "answer_start": [len(split) + 1]}},
+            {"text": None, "label": 1, "labels": [], "question": "?", "answers": {"text": [], "answer_start": []}},
+        ]  # fmt: skip
+        rows.append({**rows[0], "text": f"{split} -1", "label": -1})
+        written = datasets.Dataset.from_list(rows, features=datasets.Features(kinds))
+        written.to_parquet(tmp_path / f"reviews/{split}-00000-of-00001.parquet")
+    return tmp_path / "reviews"
+
+
+def test_the_files_are_read_like_any_others(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out"
+    record = download(str(source), None, None, out)
+    assert read_json(out / RECORD) == record
+    assert (record["revision"], record["splits"]["test"]["rows"]) == (None, 3)
+    rows, bad, _ = read(out / "test.parquet", CLASS, "test")
+    assert [row.values for row in rows] == [{"text": "test one", "label": "neg"}]
+    assert [(row.line, row.problem and row.problem.code) for row in bad] == [(2, 41), (3, 62)], "-1 is a hidden label"
+    rows, _, _ = read(out / "train.parquet", LABELS, "train")
+    assert rows[0].values["labels"] == ["neg", "pos"]
+    (row, *_), _, _ = read(out / "train.parquet", ANSWER, "train", columns={"context": "text"})
+    assert row.values["answers"] == [{"text": "one", "start": 6}]
+    assert texts(out) == ["test one", "test -1", "train one", "train -1"], "as a folder; the record is no text"
+    first = (out / "train.parquet").read_bytes()
+    download(str(source), None, None, out)
+    assert (out / "train.parquet").read_bytes() == first
+
+
+DECLARED = """---
+dataset_info:
+  features:
+  - {name: text, dtype: string}
+  - {name: label, dtype: string}
+  - {name: score, dtype: float64}
+---
+"""
+
+
+@pytest.mark.parametrize(("card", "score"), [("", ["1", "0.5", ""]), (DECLARED, [1, 0.5, None])])
+def test_nothing_in_csv_is_converted(tmp_path: Path, card: str, score: list[Any]) -> None:
+    """`NA` and `007` are text here as in a file, and a declared number is one."""
+    source = tmp_path / "posts"
+    source.mkdir()
+    (source / "train.csv").write_text("text,label,score\nnull,NA,1\nNone,007,0.5\n,x,\n", encoding="utf-8")
+    (source / "README.md").write_text(card, encoding="utf-8")
+    download(str(source), None, None, tmp_path / "out")
+    table = pq.read_table(tmp_path / "out/train.parquet").to_pydict()
+    assert table == {"text": ["null", "None", ""], "label": ["NA", "007", "x"], "score": score}
+
+
+def test_a_number_without_a_class(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    features = datasets.Features({"label": datasets.ClassLabel(names=["O", "B-X"])})
+    pq.write_table(pa.Table.from_pylist([{"label": 2}], features.arrow_schema), tmp_path / "made/train.parquet")
+    with pytest.raises(BadData, match=r"AB-059 .*made: train: label 2, and the data set names 2 classes"):
+        download(str(tmp_path / "made"), None, None, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "code", "words"),
+    [
+        ("org/elsewhere", None, 75, "AB-156 org/elsewhere: the hub does not answer"),
+        ("reviews", "french", 65, "AB-050 reviews: BuilderConfig 'french' not found.*\n  check --config"),
+    ],
+)
+def test_what_cannot_be_downloaded(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: str | None, code: int, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=words) as raised:
+        download(name, None, config, Path("out"))
+    assert raised.value.exit_code == code
+    assert {path.name for path in tmp_path.iterdir()} == {source.name}
+
+
+def test_a_data_set_that_is_not_there_or_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: Any, **__: Any) -> None:
+        raise datasets.exceptions.DatasetNotFoundError("Dataset 'org/name' is a gated dataset")
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", load)
+    with pytest.raises(BadData, match=r"AB-050 org/name: no such data set or revision .*private or gated\n.*hf auth"):
+        download("org/name", None, None, tmp_path / "out")
+
+
+def damaged_inside() -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"text": [f"row {n}" for n in range(1000)]}), stream)
+    content = stream.getvalue()
+    return content[:4] + bytes(36) + content[40:]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("train.jsonl", b'{"text": "a"}\n{"text": "secret"\n'),
+        ("train.jsonl", b""),
+        ("train.csv", b'text\n"secret\nb\n'),
+        ("train.csv", b"text\na\nsecret,c\n"),
+        ("train.csv", b"text\ncaf\xe9\n"),
+        ("train.parquet", b"PAR1"),
+        ("train.parquet", damaged_inside()),
+    ],
+)
+def test_a_damaged_file(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts" / name).write_bytes(content)
+    with pytest.raises(BadData, match=r"AB-038 .*posts: a file of it cannot be read") as raised:
+        download(str(tmp_path / "posts"), None, None, tmp_path / "out")
+    assert "secret" not in str(raised.value)
+
+
+def test_the_command_says_the_lines_and_overwrites_nothing(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = commands.run("download", str(source), "--out", "mine")
+    assert done.exit_code == 0, done.output
+    assert "mine: {path: mine/train.parquet, columns: {text: COLUMN}}" in done.stdout
+    assert "adaptbert add-task train=mine/train.parquet test=mine/test.parquet" in done.stdout
+    (tmp_path / "mine" / RECORD).unlink()
+    done = commands.run("download", str(source), "--out", "mine")
+    assert (done.exit_code, "AB-197 mine: is there, and was not downloaded" in done.stderr) == (65, True)
