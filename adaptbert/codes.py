@@ -43,11 +43,11 @@ class Code(IntEnum):
     REPEATED_TEXT = 20, "a text that an earlier row has; nothing but such texts", "rejected; stops when no two differ"
     TOO_LONG = (
         22,
-        "a text longer than `validate` allows, a line of more than 10 MB, a field that is too large",
+        "a text longer than `validate` allows, a line of more than 10 million characters, a field that is too large",
         _REJECTED,
     )
     WRONG_FORMAT = 37, "another format than the declared one, or none: an archive, a JSON array, CSV with an open quote"
-    DAMAGED_FILE = 38, "gzip or Parquet that is cut or damaged, expands without end, or has the name of the other"
+    DAMAGED_FILE = 38, "gzip or Parquet that is cut or damaged"
     FILE = 50, "no such file, folder or data set; a path that is no file, is given twice, or cannot be read"
     # ---- rows: columns, labels, splits
     TEXT_MISSING = (
@@ -74,18 +74,14 @@ class Code(IntEnum):
         "tags that break their scheme or are of another one; tokens that are empty or more or fewer than tags",
         ("in one row: rejected"),
     )
-    BAD_PATTERN = 191, "a pattern of `replace` that does not come to an end, or makes a text ten times as long"
+    BAD_PATTERN = 191, "a pattern of `replace` that does not come to an end"
     UNCLEAR_FILE = 216, "`add-task` cannot see what a file holds, and names the option that says it"
     # ---- params.yaml and options
     UNKNOWN_KEY = 99, "an unknown or missing key, section or name; the message names the nearest one", _BAD_PARAMS
     BAD_OPTION = 109, "a value of a wrong type, out of range, or not finite", _BAD_PARAMS
     CONTRADICTION = 111, "two values that exclude each other", "78; 65 where one of them is in the data"
     BAD_NAME = 112, "a name that cannot be that of a stage, or is taken", _BAD_PARAMS
-    PARAMS_FILE = (
-        114,
-        "params.yaml is missing, too large or deep, or not plain YAML 1.2 with every key once",
-        _BAD_PARAMS,
-    )
+    PARAMS_FILE = 114, "params.yaml is missing, or not YAML 1.2 with text as keys and every key once", _BAD_PARAMS
     PLAN_IS_OLD = 210, "plan.json is missing, not readable, or older than params.yaml or the code", _BAD_PARAMS
     NOT_EDITABLE = (
         217,

@@ -18,7 +18,7 @@ from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
 from adaptbert.core.files import full_disk
 from adaptbert.data.formats import FORMATS
-from adaptbert.errors import BAD_DATA, IO_ERROR, BadData, BadParams
+from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
 
 if TYPE_CHECKING:
     from adaptbert.data.rows import Row
@@ -54,18 +54,9 @@ def predict(
             help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
         ),
     ] = False,
-    top: Annotated[
-        int | None, typer.Option(help="Add the probabilities of that many classes, the highest first.")
-    ] = None,
     precision: Annotated[
         str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")
     ] = None,
-    batch_tokens: Annotated[
-        int | None,
-        typer.Option(help="Tokens per forward pass; default: batches as in evaluation, with bit-identical results."),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Write nothing if a row cannot be predicted.")] = False,
-    bom: Annotated[bool, typer.Option("--bom", help="Start a .csv with a byte-order mark, for Excel.")] = False,
 ) -> None:
     """Predict on the rows of a file.
 
@@ -77,20 +68,18 @@ def predict(
 
     with user_errors(), _ended(output):
         mapped = pairs(columns or [])
-        outputs.check(output, source, bom=bom)
-        predictor = Predictor.load(model, precision, batch_tokens)
-        predictor.check_top(top)
+        outputs.check(output, source)
+        predictor = Predictor.load(model, precision)
         rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding)
-        faults = _Faults(rows.shown, strict=strict)
+        faults = _Faults(rows.shown)
         total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
         pending = faults.passing(rows.rows()) if total is None else rows.rows()
         written: Counter[str] = Counter()
-        details = probabilities or top is not None
         with (
             _progress(total) as advance,
-            outputs.open_output(output, predictor.target, written, details=details, bom=bom) as write,
+            outputs.open_output(output, predictor.target, written, details=probabilities) as write,
         ):
-            for answer in predictor.answered(pending, probabilities=probabilities, top=top):
+            for answer in predictor.answered(pending, probabilities=probabilities):
                 write(answer)
                 advance()
         for place, warnings in ((rows.shown, rows.warnings), (output, written)):
@@ -129,18 +118,16 @@ def _ended(output: Path) -> Iterator[None]:
 
 
 class _Faults:
-    """Reports and counts the rows that cannot be answered, or stops at the first (`strict`)."""
+    """Reports and counts the rows that cannot be answered."""
 
-    def __init__(self, shown: str, *, strict: bool) -> None:
-        self._shown, self._strict, self.count, self._undecodable = shown, strict, 0, 0
+    def __init__(self, shown: str) -> None:
+        self._shown, self.count, self._undecodable = shown, 0, 0
 
     def passing(self, rows: Iterator["Row"]) -> Iterator["Row"]:
         """The same rows, unchanged."""
         for row in rows:
             if row.problem is not None:
                 place, (code, reason, _) = f"{self._shown}:{row.line}", row.problem
-                if self._strict:
-                    raise BadData(code, place, reason, "mend the row, or leave out --strict")
                 self.count += 1
                 self._undecodable += code == Code.ENCODING
                 if self.count <= SHOWN:

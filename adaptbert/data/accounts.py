@@ -35,10 +35,6 @@ class Reject(NamedTuple):
     reason: str
 
 
-class TooManyBad(BadData):
-    """More rows than `validate.max_bad_fraction` allows cannot be read or are not valid."""
-
-
 class RejectFile(Table):
     """Writes rejected rows in batches."""
 
@@ -100,7 +96,7 @@ class Account:
         more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
         problem = f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed})"
         remedy = f"mend them, or raise validate.max_bad_fraction ({limit})"
-        return [TooManyBad(Code(code), place, f"{problem} at {shown}{more}", remedy)]
+        return [BadData(Code(code), place, f"{problem} at {shown}{more}", remedy)]
 
     def nothing_kept(self, place: Path, rows: str, remedy: str) -> list[UserError]:
         """The error when no row is kept; `rows` is what the message calls them."""

@@ -1,8 +1,7 @@
 """Reads the fields of a row from the columns of its file, or says why they cannot be read.
 
-`replace` of params.yaml is applied to texts: regular expressions with limits of time and length. Patterns are checked
-with Python's `re`, and run by `regex`, which has the same syntax and a timeout: a pattern such as `(a|a)*$` backtracks
-exponentially on a text of 40 letters that it does not match.
+`replace` of params.yaml is applied to texts by `regex`, which has the syntax of Python's `re` and a timeout: a pattern
+such as `(a|a)*$` backtracks exponentially on a text of 40 letters that it does not match.
 """
 
 import math
@@ -12,25 +11,17 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
-from adaptbert.data.rows import BadRow, Problem, Row
+from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import renamed
-from adaptbert.errors import BadData, nearest, raise_all
+from adaptbert.errors import BadData, nearest, raise_all, shortened
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
 TEXTS = ("text", "text_a", "text_b", "context", "question")
 OPTIONAL = ("id", "group")
 """Read only if the user mapped them."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_MOST = 2**63 - 1
-"""The largest offset in Parquet; no text is longer."""
-
 SECONDS = 5.0
 """Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
-GROWTH, SPARE = 10, 10_000
-"""A text may grow to GROWTH times its length plus SPARE characters: each Chinese character may be spelled out, and an
-emoji in a short text may become a sentence."""
-_SHOWN = 200
-"""Characters of a pattern that a message shows."""
 
 
 class Fields:
@@ -110,8 +101,6 @@ class Fields:
         if column not in record:
             raise BadRow(Code.COLUMNS, f"column '{column}' missing in this row")
         value = record[column]
-        if isinstance(value, Problem):
-            raise BadRow(*value)
         if name in OPTIONAL:
             return _name(value, name, column)
         if name in ("text_a", "text_b") and (value is None or value == ""):
@@ -191,9 +180,6 @@ class Fields:
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
                 raise BadRow(Code.BAD_LABEL, f"column '{column}': an answer is not a text and its offset")
             answer = {"text": whole(text, column), "start": start}
-            if abs(start) > _MOST:
-                problem = "the offset of an answer is outside its context"
-                raise BadRow(Code.OFFSETS, f"column '{column}': {problem}")
             if answer not in answers:
                 answers.append(answer)
         return answers
@@ -205,22 +191,16 @@ class Fields:
             place: of the row, for the message.
 
         Raises:
-            BadData: a pattern does not terminate, or the text grows beyond its limit.
+            BadData: a pattern does not terminate.
         """
-        longest, length = GROWTH * len(text) + SPARE, len(text)
         for pattern, replacement in self._patterns:
-            shown = f"replace: '{pattern.pattern[:_SHOWN]}'"
             try:
                 text = pattern.sub(replacement, text, timeout=SECONDS)
             except (TimeoutError, MemoryError):
-                problem = f"{shown} does not come to an end in {SECONDS:g} seconds"
+                shown = shortened(pattern.pattern)
+                problem = f"replace: '{shown}' does not come to an end in {SECONDS:g} seconds"
                 remedy = "write the pattern so that a text fits it in one way: (a+)* fits in many"
                 raise BadData(Code.BAD_PATTERN, place, problem, remedy) from None
-            if len(text) > longest:
-                problem = f"{shown} -> '{replacement[:_SHOWN]}' makes more than {longest:,} characters of a text of"
-                remedy = f"a text may grow to {GROWTH} times its length and {SPARE:,} characters: write a shorter one"
-                remedy = f"{remedy}, or a pattern that fits in fewer places"
-                raise BadData(Code.BAD_PATTERN, place, f"{problem} {length:,}", remedy)
         return text
 
 
@@ -231,9 +211,9 @@ def pattern_problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
     for pattern, replacement in pairs or []:
         try:
             re.compile(pattern).sub(replacement, "")
-            regex.compile(pattern).sub(replacement, "")
-        except (re.error, regex.error, IndexError, ValueError, OverflowError, RecursionError) as error:
-            return f"replace: '{pattern[:_SHOWN]}' -> '{replacement[:_SHOWN]}': {error}"
+            regex.compile(pattern)
+        except (re.error, regex.error, IndexError, ValueError, OverflowError) as error:
+            return f"replace: '{shortened(pattern)}' -> '{shortened(replacement)}': {error}"
     return None
 
 

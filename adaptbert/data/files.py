@@ -22,13 +22,12 @@ from adaptbert.data.fields import Fields
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.read_text import check_name, check_regular
-from adaptbert.data.rows import Row, SourceFile, changed, first_rows
+from adaptbert.data.rows import Row, SourceFile, first_rows
 from adaptbert.data.source_config import layout_of, names
 from adaptbert.errors import BadData, UserError, failures_of, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
 """Where only first rows are read: files of a folder, and characters of a file."""
-_ARCHIVES = {".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar"}
 
 
 class Files:
@@ -81,8 +80,6 @@ class Files:
 
     def _names(self) -> Iterator[str]:
         """Of the files; those of a folder by their path in it, sorted."""
-        if str(self.path).startswith("~"):
-            raise BadData(Code.FILE, self.path, "~ is not expanded", "write the path out")
         if not self.path.exists():
             raise BadData(Code.FILE, self.path, "no such file or folder", "check `path` in params.yaml")
         if not self.path.is_dir():
@@ -90,29 +87,20 @@ class Files:
             yield self.path.name
             return
         found: list[str] = []
-        for folder, folders, files in os.walk(self.path):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in folders:
-                check_name(Path(folder) / name)
-            for file in sorted(files):
-                if not file.startswith(".") and not file.endswith(".dvc"):
-                    place = Path(folder) / file
-                    self._check_format(place)
-                    found.append(place.relative_to(self.path).as_posix())
+        for place in sorted(self.path.rglob("*")):
+            inside = place.relative_to(self.path)
+            if not (place.is_dir() or place.suffix == ".dvc" or any(part.startswith(".") for part in inside.parts)):
+                self._check_format(place)
+                found.append(inside.as_posix())
         if not found:
             raise BadData(Code.FILE, self.path, "no file in this folder", f"put {KNOWN} files into it")
         yield from sorted(found)
 
     def _check_format(self, place: Path) -> None:
         check_name(place)  # ids of rows contain the name
-        suffixes = [suffix.lower() for suffix in place.suffixes]
-        if _ARCHIVES.intersection(suffixes[-2:]):
-            raise BadData(Code.WRONG_FORMAT, place, "archive, not text", "unpack it first")
         if format_of(place, self.config.format) is None:
-            remedy = f"known: {KNOWN}; rename it or move it away"
+            remedy = f"known: {KNOWN}; rename it, unpack an archive, or move it away"
             raise BadData(Code.FILE, place, "the name tells no known format", remedy)
-        if suffixes[-2:] == [".parquet", ".gz"]:
-            raise BadData(Code.DAMAGED_FILE, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
 
     def _rows(self, name: str) -> Iterator[Row]:
         place = self._place(name)
@@ -126,7 +114,7 @@ class Files:
         for row in rows if self.head is None else first_rows(rows, self.head, MOST_CHARACTERS):
             yield self.fields.read(row, f"{place}:{row.line}")
         if self._digest(name) != self.digests[name]:
-            raise changed(file)
+            raise file.error(Code.FILE, "changed while reading", "run again when nothing writes to it")
 
     def _digest(self, name: str) -> str:
         """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""

@@ -1,18 +1,16 @@
 """Reads tables: CSV, TSV and Parquet. Nothing is converted: `NA` and `007` stay text.
 
 csv: a header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: the columns that are
-read; strings that are not UTF-8 reject their row. What parts the columns follows from the format
-(adaptbert.data.formats); the key `separator` is of labels.
+read. What parts the columns follows from the format (adaptbert.data.formats); the key `separator` is of labels.
 """
 
 import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.data.read_text import MAX_LINE, check_regular, read_lines
+from adaptbert.data.read_text import MAX_LINE, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
@@ -97,9 +95,6 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     import pyarrow.parquet as pq
 
     path, read = file.path(), list(file.columns.values())
-    check_regular(path, file.shown)
-    if path.stat().st_size == 0:
-        raise file.error(Code.EMPTY_FILE, "file is empty", "fill it or take it away")
     again = "copy or write the file again"
     try:
         opened = pq.ParquetFile(path)
@@ -111,11 +106,9 @@ def parquet(file: SourceFile) -> Iterator[Row]:
         row = 0
         try:
             for batch in opened.iter_batches(_BATCH, columns=read):
-                cells = [_cells(batch.column(name)) for name in batch.schema.names]
-                for values in zip(*cells, strict=True):
+                for values in batch.to_pylist():
                     row += 1
-                    problem = next((value for value in values if isinstance(value, Problem)), None)
-                    yield file.row(row, dict(zip(batch.schema.names, values, strict=True)), problem)
+                    yield file.row(row, values)
         except (pa.ArrowException, OSError, ValueError) as error:
             problem_of_file = f"damaged after row {row:,} ({type(error).__name__})"
             raise file.error(Code.DAMAGED_FILE, problem_of_file, again) from None
@@ -132,20 +125,3 @@ def parquet_columns(path: Path) -> list[str]:
         return list(pq.read_schema(path).names)
     except (pa.ArrowInvalid, OSError):
         return []
-
-
-def _cells(column: Any) -> list[Any]:
-    """Values as Python objects; a string that is not UTF-8 becomes a problem."""
-    import pyarrow as pa
-
-    try:
-        return list(column.to_pylist())
-    except UnicodeDecodeError:
-        return [_decoded(value) for value in column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()]
-
-
-def _decoded(value: bytes | None) -> str | Problem | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError as error:
-        return Problem(Code.ENCODING, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")

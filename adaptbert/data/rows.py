@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import islice
@@ -89,25 +88,6 @@ class SourceFile:
         """The path of a source that is not a stream."""
         assert isinstance(self.source, Path)
         return self.source
-
-
-@contextmanager
-def unchanged(file: SourceFile) -> Iterator[None]:
-    """Raises BadData where something has written to the file while this block read it to its end."""
-
-    def stamp() -> tuple[int, ...]:
-        status = file.source.stat() if isinstance(file.source, Path) else None
-        return () if status is None else (status.st_size, status.st_mtime_ns, status.st_ino)
-
-    before = stamp()
-    yield
-    if stamp() != before:
-        raise changed(file)
-
-
-def changed(file: SourceFile) -> BadData:
-    """The error of a file that is not what it was when its reading began."""
-    return file.error(Code.FILE, "changed while reading", "run again when nothing writes to it")
 
 
 def first_rows(rows: Iterable[Row], most: int, characters: int | None = None) -> Iterator[Row]:

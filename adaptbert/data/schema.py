@@ -6,7 +6,6 @@ all rows are reported together.
 
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adaptbert.codes import Code
@@ -14,7 +13,6 @@ from adaptbert.config.schema.sources import Scheme
 from adaptbert.data.cleaning import clean
 from adaptbert.data.layout import Layout
 from adaptbert.data.tag_schemes import fits
-from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +55,14 @@ _Holds = tuple[Reason, Callable[[Any], bool]]
 """What holds for a valid cell, and the reason of others."""
 
 
+TOKENS: list[_Holds] = [
+    (NO_TOKENS, lambda tokens: len(tokens) > 0),
+    (TOKEN_EMPTY, lambda tokens: all(map(_not_blank, tokens))),
+    (TOKEN_INVISIBLE, lambda tokens: all(not _not_blank(token) or clean(token)[0] for token in tokens)),
+]
+"""What holds for the words of a row, also of one to predict."""
+
+
 def _columns(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> dict[str, tuple[type, list[_Holds]]]:
     """Column -> its type and what holds for its cells."""
     low, high = bounds
@@ -64,18 +70,13 @@ def _columns(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> dic
     tags: _Holds = (LABEL_MISSING, lambda row: all(map(_not_blank, row)))
     if layout.outputs and layout.output.marks_spans:
         tags = (TAG_ILLEGAL, lambda row: fits(row, scheme))
-    tokens: list[_Holds] = [
-        (NO_TOKENS, lambda tokens: len(tokens) > 0),
-        (TOKEN_EMPTY, lambda tokens: all(map(_not_blank, tokens))),
-        (TOKEN_INVISIBLE, lambda tokens: all(not _not_blank(token) or clean(token)[0] for token in tokens)),
-    ]
     columns: dict[str, tuple[type, list[_Holds]]] = {
         **dict.fromkeys(("text", "context", "question"), (str, text)),
         **{name: (str, [(PAIR_MISSING, _not_blank)]) for name in ("text_a", "text_b")},
         "label": (str, [(LABEL_MISSING, _not_blank)]),
         "labels": (object, [(LABEL_MISSING, lambda row: all(map(_not_blank, row)))]),
         "value": (float, [(OUT_OF_RANGE, lambda value: isfinite(value) and low <= value <= high)]),
-        "tokens": (object, tokens),
+        "tokens": (object, TOKENS),
         "tags": (object, [tags]),
         "answers": (object, []),
     }
@@ -99,7 +100,6 @@ def schema(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> "pa.D
 def faulty(
     frame: "pd.DataFrame",
     layout: Layout,
-    place: str | Path,
     scheme: Scheme = "bio",
     bounds: tuple[float, float] = ANY_NUMBER,
 ) -> dict[int, Reason]:
@@ -108,25 +108,19 @@ def faulty(
     Args:
         scheme: of the tags of spans.
         bounds: of regression values.
-
-    Raises:
-        BadData: a column is missing, of another type or has a null, so that `collect` has not written it.
     """
     from pandera.errors import SchemaErrors
 
     if frame.empty:  # its columns have no types to check
         return {}
-    rows = frame.reset_index(drop=True)  # pandera reports failures by index: it must be unique
     try:
-        schema(layout, scheme, bounds).validate(rows, lazy=True)
+        schema(layout, scheme, bounds).validate(frame, lazy=True)
     except SchemaErrors as errors:
         cases = errors.failure_cases
     else:
         return {}
     reasons: dict[int, Reason] = {}
     for check, row in zip(cases["check"], cases["index"], strict=True):
-        if check not in _BY_TEXT:
-            raise BadData(Code.COLUMNS, place, f"not as `collect` writes it: {check}", "collect this set again")
         reasons[int(row)] = min(_BY_TEXT[check], reasons.get(int(row), _BY_TEXT[check]), key=_ORDER.index)
     return dict(sorted(reasons.items()))
 

@@ -60,7 +60,7 @@ def validate_corpus(
     seen: set[int] = set()
     ids: set[str] = set()
     repeated: set[str] = set()
-    looks = in_order(partial(_look, source=source, forbidden=forbidden, limits=limits), _batches(source), workers)
+    looks = in_order(partial(_look, forbidden=forbidden, limits=limits), _batches(source), workers)
     with RejectFile(rejected) as reject_file, Table(output, CORPUS.arrow()) as kept, closing(looks):
         reject_file.write_all(unreadable(raw, {"": account}))
         for rows, digests in looks:
@@ -85,11 +85,9 @@ def _batches(source: Path) -> "Iterator[pa.RecordBatch]":
         yield from file.iter_batches(_BATCH)
 
 
-def _look(
-    batch: "pa.RecordBatch", source: Path, forbidden: ForbiddenText, limits: Limits
-) -> tuple[Examined, dict[int, int]]:
+def _look(batch: "pa.RecordBatch", forbidden: ForbiddenText, limits: Limits) -> tuple[Examined, dict[int, int]]:
     """The rows of a batch, in whichever process; and position -> digest of the text, of those within the limits."""
-    rows = Examined(batch, CORPUS, source, limits)
+    rows = Examined(batch, CORPUS, limits)
     candidates, texts = rows.left, rows.cells("text")
     rows.reasons |= {place: LEAK for place, leak in zip(candidates, forbidden.matches(texts), strict=True) if leak}
     return rows, {place: digest(key(text)) for place, text in zip(candidates, texts, strict=True)}

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
@@ -27,7 +26,6 @@ class Examined:
 
     Args:
         table: the rows as `collect` writes them.
-        source: the file, for messages.
         limits: the section `validate`; a labelled row is not rejected for being short.
         scheme: of the tags, for spans.
         repair: whether tags that break the scheme are repaired where that is possible.
@@ -46,7 +44,6 @@ class Examined:
         self,
         table: "pa.Table | pa.RecordBatch",
         layout: Layout,
-        source: Path,
         limits: Limits,
         scheme: Scheme = "bio",
         repair: bool = False,
@@ -58,7 +55,7 @@ class Examined:
         frame = table.to_pandas()
         if self._has_spans:
             frame["tags"] = [self._in_scheme(row, repair) for row in self.rows]
-        found = faulty(frame, layout, source, scheme, bounds)
+        found = faulty(frame, layout, scheme, bounds)
         self.invalid = {place: self._with_value(place, reason) for place, reason in found.items()}
         for place, row in enumerate(self.rows):
             if place not in self.invalid:

@@ -137,9 +137,7 @@ class _Split:
     def __init__(self, raw: Path, name: str, rules: TaskRules, limits: Limits) -> None:
         self.source, self.rules, self.layout, self.account = raw / f"{name}.parquet", rules, rules.layout, Account(name)
         self._table = pq.read_table(self.source)
-        self.rows = Examined(
-            self._table, rules.layout, self.source, limits, rules.tag_scheme, rules.repair_tags, rules.range
-        )
+        self.rows = Examined(self._table, rules.layout, limits, rules.tag_scheme, rules.repair_tags, rules.range)
         if rules.repair_tags and self.rows.misfits:
             self.account.warnings["tags_mended"] = self.rows.misfits
 

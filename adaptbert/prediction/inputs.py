@@ -23,9 +23,9 @@ from adaptbert.data.fields import Fields, kind, missing_column, whole
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_table import parquet_columns
-from adaptbert.data.read_text import OTHER_ENCODING, check_name, check_regular, encoding_problem
-from adaptbert.data.rows import BadRow, Row, SourceFile, unchanged
-from adaptbert.data.schema import EMPTY, NO_TOKENS, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, Reason
+from adaptbert.data.read_text import OTHER_ENCODING, check_regular, encoding_problem
+from adaptbert.data.rows import BadRow, Row, SourceFile
+from adaptbert.data.schema import EMPTY, PAIR_MISSING, TOKENS, Reason
 from adaptbert.errors import BadData, BadParams, closest, raise_all
 
 STDIN = Path("-")
@@ -132,13 +132,9 @@ def _words(values: Mapping[str, Any]) -> dict[str, Any]:
             raise _refused(EMPTY)
         return {"tokens": tokens, "original": text, "places": places}
     raw: list[str] = values["tokens"]
-    if not raw:
-        raise _refused(NO_TOKENS)
-    if not all(token and not token.isspace() for token in raw):
-        raise _refused(TOKEN_EMPTY)
+    if reason := next((reason for reason, holds in TOKENS if not holds(raw)), None):
+        raise _refused(reason)
     tokens = [clean(token)[0] for token in raw]
-    if not all(tokens):
-        raise _refused(TOKEN_INVISIBLE)
     begins = accumulate((len(token) + 1 for token in raw), initial=0)
     places = [(begin, begin + len(token)) for begin, token in zip(begins, raw, strict=False)]
     return {"tokens": tokens, "original": " ".join(raw), "places": places}
@@ -180,7 +176,7 @@ class Input:
         """Every row, including those that cannot be answered.
 
         Raises:
-            BadData: the whole file is unusable, or it changed while it was read.
+            BadData: the whole file is unusable.
         """
         self.warnings.clear()
         source: Path | BufferedReader = self.path
@@ -193,37 +189,31 @@ class Input:
         file = SourceFile(
             source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
         )
-        with unchanged(file):
-            for row in spec.read(file):
-                # A wrong answer is no problem here: prediction reads no answers.
-                problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
-                yield self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
+        for row in spec.read(file):
+            # A wrong answer is no problem here: prediction reads no answers.
+            problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
+            yield self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
 
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))
 
 
 def _format(path: Path, declared: str | None) -> Format:
-    """The declared format, or by the name of the file; refuses what cannot be opened or read as it."""
+    """The declared format, or by the name of the file; refuses what cannot be read as it."""
     named = next((name for name in FORMATS if name == declared), None)
     if declared is not None and named is None:
         raise _misfit(f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
     if path == STDIN:
-        lines = ", ".join(name for name, spec in FORMATS.items() if spec.made_of == "lines")
-        if named is None:
-            raise _misfit("stdin has no name that shows its format", f"write --format with one of {lines}")
-        if FORMATS[named].made_of != "lines":
-            raise _misfit(f"'{named}' cannot be read from stdin", f"give a file, or one of {lines}")
+        lines = [name for name, spec in FORMATS.items() if spec.made_of == "lines"]
+        if named not in lines:
+            problem = f"'{named}' cannot be read from stdin" if named else "stdin has no name that shows its format"
+            raise _misfit(problem, f"write --format with one of {', '.join(lines)}")
         return named
-    if path.is_dir():
-        raise BadData(Code.FILE, path, "is a folder", "name one file of it")
     check_regular(path, str(path))
     kind = format_of(path, named)
     if kind is None:
         remedy = f"known: {KNOWN}; or write --format"
         raise BadData(Code.FILE, path, "the name tells no known format", remedy)
-    if FORMATS[kind].made_of == "columns":
-        check_name(path)
     return kind
 
 

@@ -19,7 +19,6 @@ from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.core.files import atomic_write
 from adaptbert.data import parquet, spreadsheet
 from adaptbert.data.layout import arrow_type
-from adaptbert.data.read_text import check_name
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
@@ -31,20 +30,14 @@ Write = Callable[[dict[str, Any]], object]
 _APOSTROPHES = "cells that a spreadsheet would run as formulas begin with an apostrophe; .jsonl and .parquet have none"
 
 
-def check(path: Path, source: Path, *, bom: bool = False) -> None:
+def check(path: Path, source: Path) -> None:
     """Refuse an output that cannot be written, before anything is computed.
 
     Args:
         source: the input.
-        bom: whether it is to begin with a byte-order mark.
     """
-    if bom and path.suffix != ".csv":
-        remedy = "leave it out; only spreadsheets want the mark"
-        raise BadParams(Code.CONTRADICTION, "--bom", f"{path} is no .csv", remedy)
     if path == STDOUT:
         return
-    if path.suffix == ".parquet":
-        check_name(path)
     for problem, remedy, holds in (
         ("the name tells no format to write", f"end it in {', '.join(SUFFIXES)}", path.suffix not in SUFFIXES),
         ("is a folder", "name a file", path.is_dir()),
@@ -55,9 +48,7 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
 
 
 @contextmanager
-def open_output(
-    path: Path, target: Target, warnings: Counter[str], *, details: bool, bom: bool = False
-) -> Iterator[Write]:
+def open_output(path: Path, target: Target, warnings: Counter[str], *, details: bool) -> Iterator[Write]:
     """A function that writes one answer.
 
     Args:
@@ -65,7 +56,6 @@ def open_output(
         target: of the task.
         warnings: changes that were needed to write the answers -> how often; added to.
         details: whether answers have probabilities or offsets.
-        bom: of CSV: begin with a byte-order mark, without which Excel reads UTF-8 in its local encoding.
     """
     if path == STDOUT:
         stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=False)
@@ -81,7 +71,7 @@ def open_output(
             with parquet.Table(part, list(schema)) as table:
                 yield table.add
             return
-        with part.open("w", encoding="utf-8-sig" if bom else "utf-8", newline="") as file:
+        with part.open("w", encoding="utf-8", newline="") as file:
             yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, schema.names, warnings)
 
 

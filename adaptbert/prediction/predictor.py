@@ -17,15 +17,12 @@ from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
-from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
-from adaptbert.data.read_text import check_name
 from adaptbert.data.rows import Row
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
+from adaptbert.model.checkpoint_files import CARD, COPY, CardRecord, TaskCard
 from adaptbert.model.device import chosen, fastest_device
-from adaptbert.model.families.registry import family_of
 from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.heads import from_card
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 
     from adaptbert.text.tokenizer import Tokenizer
 
-MANY_ROWS = 2048
-"""Rows per group with `batch_tokens`."""
 HELD = 4
 """Groups of rows held in memory at most: millions of bad rows may follow one that can be answered."""
 PRECISIONS = get_args(Precision)
@@ -45,7 +40,7 @@ Request = Mapping[str, Any] | str | Sequence[str]
 Answer = dict[str, Any]
 
 
-class Evaluated(FileConfig):
+class Evaluated(CardRecord):
     """How a cell was evaluated: of the `params` of its card."""
 
     block_size: Annotated[int, Field(ge=3, le=10_000_000)]
@@ -62,21 +57,18 @@ class Predictor:
         tokenizer: "Tokenizer",
         task: TaskCard,
         evaluated: Evaluated,
-        batch_tokens: int | None = None,
     ) -> None:
         self.model, self._shape, self._tokenizer, self._task = model, shape, tokenizer, task
-        self._evaluated, self._batch_tokens = evaluated, batch_tokens
+        self._evaluated = evaluated
         self.task_type: TaskType = task.shape
         self.target: Target = task.target
 
     @classmethod
-    def load(cls, folder: str | Path, precision: str | None = None, batch_tokens: int | None = None) -> "Predictor":
+    def load(cls, folder: str | Path, precision: str | None = None) -> "Predictor":
         """A folder that `finetune` wrote, on the GPU where there is one.
 
         Args:
             precision: `bf16-mixed`, `32-true`, or `auto`: what this device does well; None: that of evaluation.
-            batch_tokens: about so many tokens in a forward pass; None: as evaluation cut them. Changes speed, and the
-                last bits of probabilities.
 
         Raises:
             BadData: no fine-tuned checkpoint, a damaged one, or one with the tokenizer of another.
@@ -89,9 +81,6 @@ class Predictor:
         if precision is not None and precision not in PRECISIONS:
             problem = f"'{precision}' is unknown"
             raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
-        if batch_tokens is not None and batch_tokens < 1:
-            raise BadParams(Code.BAD_OPTION, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
-        check_name(Path(folder))
         checkpoint = Checkpoint.load(Path(folder))
         task, evaluated = _evaluation(checkpoint, Path(folder))
         with torch.random.fork_rng(devices=[]):  # weights are drawn on the processor
@@ -101,17 +90,17 @@ class Predictor:
             weight.data = weight.data.clone()
         model.to(fastest_device())
         evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
-        return cls(model, shape, checkpoint.tokenizer, task, evaluated, batch_tokens)
+        return cls(model, shape, checkpoint.tokenizer, task, evaluated)
 
-    def predict(self, rows: Iterable[Request], *, probabilities: bool = False, top: int | None = None) -> list[Answer]:
+    def predict(self, rows: Iterable[Request], *, probabilities: bool = False) -> list[Answer]:
         """`answers`, all of them at once."""
-        return list(self.answers(rows, probabilities=probabilities, top=top))
+        return list(self.answers(rows, probabilities=probabilities))
 
-    def frame(self, rows: Iterable[Request], *, probabilities: bool = False, top: int | None = None) -> "pd.DataFrame":
+    def frame(self, rows: Iterable[Request], *, probabilities: bool = False) -> "pd.DataFrame":
         """`answers` as a table of pandas, a row each; what an answer lacks is missing there."""
         import pandas as pd
 
-        return pd.DataFrame(self.answers(rows, probabilities=probabilities, top=top))
+        return pd.DataFrame(self.answers(rows, probabilities=probabilities))
 
     def answers(
         self, rows: Iterable[Request], *, probabilities: bool = False, top: int | None = None
@@ -140,7 +129,7 @@ class Predictor:
                 reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
                 yield reader.read(Row(id="", file="", line=line, values=record), place)
 
-        yield from self.answered(read(), probabilities=probabilities, top=top)
+        yield from self.answered(read(), probabilities=probabilities)
 
     def _record(self, row: Request, place: str) -> Mapping[str, Any]:
         if isinstance(row, Mapping):
@@ -161,48 +150,38 @@ class Predictor:
         """
         return Reader(self.task_type, columns, self._task.replace)
 
-    def answered(self, rows: Iterable[Row], *, probabilities: bool = False, top: int | None = None) -> Iterator[Answer]:
+    def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[Answer]:
         """Like `answers`, for rows that a reader has converted."""
-        self.check_top(top)
         for batch in self._batches(rows):
             good = [row for row in batch if row.problem is None]
-            answers = iter(self._predicted(good, probabilities=probabilities, top=top) if good else [])
+            answers = iter(self._predicted(good, probabilities=probabilities) if good else [])
             for row in batch:
                 if row.problem is None:
                     yield {"id": row.id, **next(answers)}
                 else:
                     yield {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
 
-    def check_top(self, top: int | None) -> None:
-        """Raise BadParams where `top` is below 1 or the target has no classes."""
-        if top is not None and top < 1:
-            raise BadParams(Code.BAD_OPTION, "top", f"{top} is out of range", "write 1 or more")
-        if top is not None and TARGETS[self.target].classes is None:
-            problem = f"the target '{self.target}' has no classes"
-            raise BadParams(Code.CONTRADICTION, "top", problem, "leave it out")
-
     def _batches(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
         from adaptbert.tasks.module import PREDICT_ROWS
 
-        size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
         waiting: list[Row] = []
         good = yielded = 0
         for row in rows:
             waiting.append(row)
             good += row.problem is None
             # A bad row waits only behind good rows. `good` counts on, so that batches stay those of evaluation.
-            if good == yielded or good % size == 0 or len(waiting) == HELD * size:
+            if good == yielded or good % PREDICT_ROWS == 0 or len(waiting) == HELD * PREDICT_ROWS:
                 yield waiting
                 waiting, yielded = [], good
         yield waiting
 
-    def _predicted(self, rows: list[Row], *, probabilities: bool, top: int | None) -> list[Answer]:
+    def _predicted(self, rows: list[Row], *, probabilities: bool) -> list[Answer]:
         from adaptbert.tasks.module import logits
 
         inputs, output, shape = [row.values for row in rows], TARGETS[self.target], self._shape
         examples = shape.examples(inputs, self._tokenizer, self._task.max_length)
         evaluated = self._evaluated
-        scores = logits(self.model, shape, examples, evaluated.block_size, evaluated.precision, self._batch_tokens)
+        scores = logits(self.model, shape, examples, evaluated.block_size, evaluated.precision)
         answers, confidence, details = shape.decode(inputs, examples, scores, self._task.tuned)
         predictions: list[Answer] = [{output.answer: answer} for answer in answers]
         if output.has_confidence:
@@ -211,9 +190,9 @@ class Predictor:
         if output.marks_spans:
             for prediction, row in zip(predictions, rows, strict=True):
                 prediction["entities"] = entities(prediction["tags"], row)
-        if probabilities or top is not None:
+        if probabilities:
             for prediction, more, row in zip(predictions, details(), rows, strict=True):
-                prediction.update(_shown(more, row, top))
+                prediction.update(_shown(more, row))
         return predictions
 
 
@@ -233,43 +212,26 @@ def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:
     return marked
 
 
-def _shown(details: dict[str, Any], row: Row, top: int | None) -> dict[str, Any]:
-    """Offsets in the original text, and the probabilities of the `top` classes."""
+def _shown(details: dict[str, Any], row: Row) -> dict[str, Any]:
+    """With offsets in the original text."""
     shown = dict(details)
     if shown.get("end"):
         ((shown["start"], shown["end"]),) = moved_back(row.values["original"], [(shown["start"], shown["end"])])
-    if top is not None:
-        every = shown["probabilities"]
-        shown["probabilities"] = [_best(word, top) for word in every] if isinstance(every, list) else _best(every, top)
     return shown
 
 
-def _best(probabilities: dict[str, float], top: int) -> dict[str, float]:
-    return dict(sorted(probabilities.items(), key=lambda pair: -pair[1])[:top])
-
-
 def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated]:
-    """How a cell was evaluated; raises BadData where the card is incomplete, or card, config and head disagree."""
-    if checkpoint.card is None or checkpoint.card.task is None:
+    """How a cell was evaluated; raises BadData where the card is incomplete, or has other labels than config.json."""
+    if checkpoint.card is None or checkpoint.card.task is None or not checkpoint.has_weights:
         problem = "not a checkpoint that was fine-tuned on a task"
         raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune")
     card = folder / CARD
     task, config = checkpoint.card.task, checkpoint.config()
     try:
-        shape = from_card(task)
+        labels = from_card(task).config().get("id2label", config.id2label)
     except (KeyError, ValueError):
-        raise incomplete_task(card) from None
-    if misread := pattern_problem(task.replace):
-        raise BadData(Code.DAMAGED_CHECKPOINT, card, misread, COPY)
-    read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
-    room = min(read.block_size, family_of(config).longest(config))
-    if task.max_length > room:
-        problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
-        raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)
-    head = shape.config()
-    if config.num_labels != head["num_labels"]:
-        problem = f"head has {config.num_labels} labels, task has {head['num_labels']}"
-        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, COPY)
-    if config.id2label != head.get("id2label", config.id2label):
+        problem = "it does not say how the task was read"
+        raise BadData(Code.NOT_FINE_TUNED, card, problem, "fine-tune again with this version") from None
+    if config.id2label != labels:
         raise BadData(Code.OTHER_ARCHITECTURE, folder, "the labels of config.json are not those of card.json", COPY)
-    return task, read
+    return task, validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)

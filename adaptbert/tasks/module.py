@@ -40,38 +40,27 @@ class FineTuning(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
-def logits(
-    model: Any,
-    head: TaskHead,
-    examples: Examples,
-    block_size: int,
-    precision: str,
-    batch_tokens: int | None = None,
-) -> NDArray[np.float64]:
+def logits(model: Any, head: TaskHead, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:
     """Scores at every place, (places, scores), without dropout; the model's mode is as before.
 
     The last bits of a score depend on the other examples of its forward pass, because matrix products are blocked by
     their sizes. So passes never cross a multiple of `PREDICT_ROWS` rows, and a group of so many rows has the same bits
     alone as within a set.
-
-    Args:
-        batch_tokens: approximate tokens of a pass, ignoring the groups; None: as above.
     """
     scores = []
     with evaluating(model, precision):
-        for chosen in passes(examples, batch_tokens):
+        for chosen in passes(examples):
             batch = batch_of(examples.take(chosen), block_size).to(model.device)
             scores.append(_logits(model, head, batch).double().cpu().numpy())
     return np.concatenate(scores)
 
 
-def passes(examples: Examples, batch_tokens: int | None = None) -> Iterator[NDArray[np.int64]]:
+def passes(examples: Examples) -> Iterator[NDArray[np.int64]]:
     """The examples of each forward pass of `logits`."""
     every = np.arange(len(examples))
-    groups = [every] if batch_tokens is not None else [every[run] for run in _runs(examples.rows // PREDICT_ROWS)]
-    for group in groups:
+    for group in (every[run] for run in _runs(examples.rows // PREDICT_ROWS)):
         ends = np.cumsum(examples.lengths[group]) - 1
-        yield from (group[run] for run in _runs(ends // (batch_tokens or PREDICT_TOKENS)))
+        yield from (group[run] for run in _runs(ends // PREDICT_TOKENS))
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:

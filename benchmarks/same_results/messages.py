@@ -100,7 +100,7 @@ FILES: dict[str, tuple[str, Spoil]] = {
     "no tags": ("terms.test.conll", _replaced(" O", "")),
     "answers elsewhere": ("answers.train.json", _offset),
     "cut JSON": ("answers.dev.json", _cut),
-    "gzip that is none": ("general.txt.gz", _content(b"plain text\n" * 9)),
+    "gzip that is damaged": ("general.txt.gz", _content(b"\x1f\x8b" + b"plain text\n" * 9)),
     "corpus without its column": ("domain.jsonl", _replaced('"body"', '"text"')),
 }
 

@@ -1,13 +1,11 @@
 """Values that are wrong by themselves: each is refused with its place, and a zero too many at once."""
 
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
 import pytest
-from annotated_types import Le, Lt, MaxLen
-from pydantic import BaseModel
 
 from adaptbert.config.recipe import SECTIONS, Document
-from adaptbert.config.schema.section import RESERVED, Section
+from adaptbert.config.schema.section import RESERVED
 from tests.support.rules import DEMO, REMOVED, errors, found
 
 SMALL = DEMO["bases"]["small"]
@@ -173,42 +171,30 @@ NO_SIZES = {
 }  # fmt: skip
 
 
-def sections() -> dict[type[BaseModel], None]:
-    """Every class of params.yaml, once, through all that they hold."""
-    classes: dict[type[BaseModel], None] = {}
-    inside([Document, *(cls for cls, _ in SECTIONS.values())], classes)
-    return classes
-
-
-def inside(kinds: list[Any], classes: dict[type[BaseModel], None]) -> None:
-    for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, Section) and kind not in classes:
-            classes[kind] = None
-            inside([field.annotation for field in kind.model_fields.values()], classes)
-        else:
-            inside([part for part in get_args(kind) if isinstance(part, type) or get_origin(part)], classes)
-
-
-def unbounded(kind: Any, metadata: tuple[Any, ...] = ()) -> bool:
-    """Whether a number or a list may be as large as it likes."""
-    if get_origin(kind) is Annotated:
-        plain, *more = get_args(kind)
-        inner = [item for part in more for item in getattr(part, "metadata", [part])]
-        return unbounded(plain, (*metadata, *inner))
-    if kind in (int, float):
-        return not any(isinstance(item, Le | Lt) for item in metadata)
-    if get_origin(kind) is list:
-        return not any(isinstance(item, MaxLen) for item in metadata) or any(map(unbounded, get_args(kind)))
-    return any(unbounded(part, metadata) for part in get_args(kind) if part is not type(None))
+def unbounded(kind: Any) -> bool:
+    """Whether a number or a list may be as large as it likes, of a JSON schema; other sections are looked at alone."""
+    if isinstance(kind, list):
+        return any(map(unbounded, kind))
+    if not isinstance(kind, dict) or "const" in kind or "enum" in kind:
+        return False
+    if kind.get("type") in ("integer", "number"):
+        return not kind.keys() & {"maximum", "exclusiveMaximum"}
+    if kind.get("type") == "array" and "maxItems" not in kind:
+        return True
+    return any(unbounded(kind.get(part)) for part in ("anyOf", "oneOf", "items", "prefixItems", "additionalProperties"))
 
 
 def test_every_size_has_an_upper_bound() -> None:
     """Of an allocation or the length of a loop."""
+    classes: dict[str, Any] = {}
+    for cls in (Document, *(cls for cls, _ in SECTIONS.values())):
+        whole = cls.model_json_schema()
+        classes |= {cls.__name__: whole, **whole.get("$defs", {})}
     without_bound = [
-        f"{cls.__name__}.{name}"
-        for cls in sections()
-        for name, field in cls.model_fields.items()
-        if name not in NO_SIZES and unbounded(field.annotation, tuple(field.metadata))
+        f"{cls}.{name}"
+        for cls, whole in classes.items()
+        for name, kind in whole.get("properties", {}).items()
+        if name not in NO_SIZES and unbounded(kind)
     ]
-    assert len(sections()) > 20
+    assert len(classes) > 20
     assert without_bound == []

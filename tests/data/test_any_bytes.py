@@ -134,13 +134,3 @@ def test_any_json_gives_rows_or_one_of_our_errors(
 ) -> None:
     with suppress(UserError):
         load(tmp_path_factory.getbasetemp() / "any.json", layout, content, format=kind)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from(["a", "O", "-DOCSTART-", "\t", " ", "\n", "\n\n", "\r", "B-X", "\x85"]), max_size=20))
-def test_any_lines_are_conll_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.conll"
-    with suppress(UserError):
-        rows, bad, _ = load(path, SPANS, "".join(parts))
-        assert rows or bad
-        assert all(len(row.values["tokens"]) == len(row.values["tags"]) for row in rows)

@@ -78,7 +78,3 @@ def test_origins_of_what_clean_keeps(text: str) -> None:
         character for character, place in zip(cleaned, places, strict=True) if text[place] not in BREAKS
     ]
     assert {character for character, place in zip(cleaned, places, strict=True) if text[place] in BREAKS} <= {" "}
-
-
-def test_origins_of_a_colour_code() -> None:
-    assert origins(" \x1b[31mred\u200b\r\nhat ") == [6, 7, 8, 10, 11, 12, 13, 14]

@@ -115,7 +115,6 @@ def test_the_first_rows_of_the_first_files(tmp_path: Path) -> None:
         ("pipe.txt", "not a readable regular file"),
         ("absent.txt", "no such file"),
         ("empty", "no file in this folder"),
-        ("~/posts.txt", "~ is not expanded\n  write the path out"),
         ("a.docx", "no known format"),
     ],
 )
@@ -124,10 +123,7 @@ def test_paths_that_are_no_files(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "empty").mkdir()
     write(tmp_path / "a.docx", "x")
     with pytest.raises(BadData, match=f"AB-050 .*{words}"):
-        read(Path(name) if name.startswith("~") else tmp_path / name)
-    write(tmp_path / "a.parquet.gz", "x")
-    with pytest.raises(BadData, match=r"AB-038 .*Parquet inside gzip"):
-        read(tmp_path / "a.parquet.gz")
+        read(tmp_path / name)
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:

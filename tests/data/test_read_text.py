@@ -1,14 +1,9 @@
 """Text files: encodings, ends of lines, what is too long or no text; names of files and columns that nobody means."""
 
-import encodings
-import encodings.aliases
 import json
 import os
-import pkgutil
 import re
 import tracemalloc
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,13 +12,11 @@ import pytest
 
 from adaptbert.config.schema.sources import Corpus
 from adaptbert.data.layout import CORPUS
-from adaptbert.data.read_text import MAX_LINE, encoding_problem, read_lines
+from adaptbert.data.read_text import MAX_LINE, read_lines
 from adaptbert.data.rows import SourceFile
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadData, BadParams
-from adaptbert.prediction import outputs
 from adaptbert.prediction.inputs import Input, Reader
-from adaptbert.prediction.predictor import Predictor
 from tests.support.reading import collect, read, texts, write
 
 LATIN = os.fsdecode(b"caf\xe9")
@@ -64,7 +57,7 @@ def test_a_short_line_tells_no_encoding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("encoding", "hint"), [("ascii", r": utf-8\?"), ("utf-16", "")])
 def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str, hint: str) -> None:
     odd = LIKELY["gb18030"].encode()
-    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared{hint}\n  {DECLARE}"):
+    with pytest.raises(BadData, match=rf"not {encoding}, which is declared{hint}\n  {DECLARE}"):
         collect(write(tmp_path / "a.txt", odd), tmp_path / "raw", encoding=encoding)
 
 
@@ -97,55 +90,18 @@ def test_a_line_of_100_mb_is_rejected_in_flat_memory(tmp_path: Path) -> None:
     assert peak < 6 * MAX_LINE
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reasons"),
-    [
-        ("a.txt", b"caf\xe9\n\xc0\xaf\nx\n", ["byte 0xE9 is not UTF-8", "byte 0xC0 is not UTF-8"]),
-        ("a.txt", "x\n三".encode()[:-1], ["byte 0xE4 is not UTF-8"]),
-        ("a.jsonl", b'3\n{"text": "b', ["not a JSON object"] * 2),
-        ("a.csv", b"text,n\na\n", ["expected 2 columns, found 1"]),
-        ("a.jsonl", b'{"text": null}\n{"text": 1}\n', ["text is null", "column 'text' is integer, expected text"]),
-        ("a.jsonl", b'{"text": "\\ud800"}\n', ["lone surrogate escape in field 'text'"]),
-    ],
-)
-def test_what_is_said_of_a_row(tmp_path: Path, name: str, content: bytes, reasons: list[str]) -> None:
-    _, bad, _ = read(write(tmp_path / name, content))
-    assert [row.problem.reason for row in bad if row.problem] == reasons
-
-
 # --- encodings
 
 
-REFUSED = """punycode idna rot13 base64 hex undefined raw_unicode_escape unicode_escape utf-7 hz iso2022_kr cp037
-charmap é utf\0 unknown"""
-
-
-@pytest.mark.parametrize("name", [*REFUSED.split(), ""])
+@pytest.mark.parametrize("name", ["rot13", "utf\0", "unknown", ""])
 def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
     (refusal,) = contradictions(Corpus(path="a.txt", encoding=name))
-    assert f"encoding '{name}'" in str(refusal) or "encoding ''" in str(refusal)
+    assert f"encoding '{name}' is none that Python reads text in" in str(refusal)
     assert re.match("write e.g. gb18030, big5, .*leave it out for", refusal.remedy)
     path = write(tmp_path / "a.txt", "a\n")
     if name:
         with pytest.raises(BadParams, match="AB-111 --encoding: "):
             Input(path, "single_sentence", Reader("single_sentence", {}), None, name)
-
-
-def test_every_codec_of_python_is_read_or_refused(tmp_path: Path) -> None:
-    """Lines of an allowed one come back as they were written."""
-    modules = {module.name for module in pkgutil.iter_modules(encodings.__path__)} - {"aliases"}
-    for name in sorted(modules | set(encodings.aliases.aliases)):
-        for lines in (["alpha", "beta, gamma"], ["日本", "語"], ["Привет"], ["한국"], ["né"], ["สวัสดี"]):
-            with suppress(UnicodeEncodeError):
-                if encoding_problem(name) is None:
-                    path = write(tmp_path / "a.txt", "\n".join(lines).encode(name))
-                    assert texts(path, encoding=name) == lines, name
-
-
-def test_common_aliases_are_known() -> None:
-    names = "GBK gb2312 GB18030 cp936 big5 Big5-HKSCS sjis euc-jp euc-kr cp949 koi8-r windows-1251 windows-1252 latin-1"
-    names += " ISO-8859-15 ascii UTF8 utf-8-sig utf-16 UTF-16LE"
-    assert [name for name in names.split() if encoding_problem(name)] == []
 
 
 # --- names of files, and of columns
@@ -160,22 +116,6 @@ def test_a_name_that_is_not_utf_8(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadData, match=r"AB-050 .*/texts/caf\\xe9\S*: the name is not UTF-8\n  rename it") as caught:
         read(tmp_path / "texts")
     str(caught.value).encode()
-
-
-def test_predict_and_names_that_libraries_do_not_take(tmp_path: Path) -> None:
-    """Text of any name is read; Arrow and safetensors open no such file."""
-    text, folder = write(tmp_path / f"{LATIN}.txt", "one\n"), tmp_path / LATIN
-    source = Input(text, "single_sentence", Reader("single_sentence", {}), None, None)
-    assert [row.values["text"] for row in source.rows()] == ["one"]
-    file = write(tmp_path / f"{LATIN}.parquet", b"PAR1")
-    uses: list[Callable[[], object]] = [
-        lambda: Predictor.load(folder),
-        lambda: outputs.check(file, tmp_path / "in.jsonl"),
-        lambda: Input(file, "single_sentence", Reader("single_sentence", {}), None, None),
-    ]
-    for use in uses:
-        with pytest.raises(BadData, match=r"AB-050 .*caf\\xe9\S*: the name is not UTF-8"):
-            use()
 
 
 def test_two_columns_of_one_name(tmp_path: Path) -> None:

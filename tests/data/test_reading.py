@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import re
-import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -96,8 +95,6 @@ PARIS = [{"tokens": ["Ann", "😀", "Paris"], "tags": ["O", "O", "B-LOC"]}]
 PAIR_CSV = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\nH,I,1_000,y\n"
 PAIRS = {"columns": {"text_a": "one", "text_b": "two", "value": "score"}}
 INSIDE = "a\u2028b\u2029c\x85d\x0be\x0cf"
-WRONG = pa.array([b"good", b"b\xffd"], pa.binary()).view(pa.string())
-OFFSETS: list[Any] = [10**30, -(10**30), 2**63]
 NO_ANSWERS: list[Any] = [
     {"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7, "a",
 ]  # fmt: skip
@@ -126,10 +123,16 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.jsonl", '{"text": "a"}\nnonsense\n3\n{"text": "b', CORPUS, {}, texts("a"), [(2, 44), (3, 44), (4, 44)],
     ),
     "deep JSON": ("a.jsonl", '{"text": "a"}\n{"text": ' + "[" * 100_000 + "\n", CORPUS, {}, texts("a"), [(2, 44)]),
-    "gzip of two members": (
-        "a.txt.gz", gzip.compress(b"one\n") + gzip.compress(b"two\n"), CORPUS, {}, texts("one", "two"), [],
+    **{  # by its content, whatever the name
+        f"gzip of two members in {name}": (
+            name, gzip.compress(b"one\n") + gzip.compress(b"two\n"), CORPUS, {}, texts("one", "two"), [],
+        )
+        for name in ("a.txt.gz", "a.txt")
+    },
+    "lines of one document keep their ends": (
+        "a.json", '[{"text": "a\r\nb", "label": "x", "id": 1}]', CLASS, {"format": "label_studio"},
+        [{"text": "a\r\nb", "label": "x"}], [],
     ),
-    "Parquet that is not UTF-8": ("a.parquet", pa.table({"text": WRONG}), CORPUS, {}, texts("good"), [(2, 1)]),
     **{
         f"Parquet of {kind}": (
             "a.parquet", pa.table({"text": pa.array(["a", None, "b"]).cast(kind)}), CORPUS, {},
@@ -211,10 +214,6 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
     "answers of another form": (
         "a.jsonl", tuple({**ANSWERED, "answers": each} for each in [*NO_ANSWERS, None]), ANSWER, {}, [],
         [*((line, 65) for line in range(1, 7)), (7, 62)],
-    ),
-    "offsets that Parquet cannot hold": (
-        "a.jsonl", tuple({**ANSWERED, "answers": [{"text": "a", "start": start}]} for start in OFFSETS), ANSWER, {},
-        [], [(1, 81), (2, 81), (3, 81)],
     ),
     "CoNLL of four columns": (
         "a.conll", FOUR, SPANS, {"columns": {"group": "document"}},
@@ -368,11 +367,9 @@ def test_what_is_counted(
 
 # --- what stops the stage
 
-ZIP, TAR = io.BytesIO(), io.BytesIO()
+ZIP = io.BytesIO()
 with zipfile.ZipFile(ZIP, "w") as archive:
     archive.writestr("a.txt", "text")
-with tarfile.open(fileobj=TAR, mode="w") as tar_archive:
-    tar_archive.addfile(tarfile.TarInfo("a.txt"), io.BytesIO(b""))
 PACKED = gzip.compress(MANY, mtime=0)
 WRONG_SUM = PACKED[:-8] + bytes([PACKED[-8] ^ 1]) + PACKED[-7:]
 CUT = content_of(pa.table({"text": ["some text"] * 100}))[:-20]
@@ -390,22 +387,16 @@ CORPUS_ERRORS = [
     ("a.txt", b"\n\r\n\n", 17, "0 documents in 3 lines"),
     ("a.txt", b"", 17, "file is empty"),
     ("a.jsonl", b"", 17, "file is empty"),
-    ("a.parquet", b"", 17, "file is empty"),
     ("a.txt.gz", gzip.compress(b"", mtime=0), 17, "file is empty"),
     ("a.jsonl", b"\n \n", 17, "0 documents"),
     ("a.txt.gz", PACKED[: len(PACKED) // 2], 38, "gzip is damaged, or ends early"),
     ("a.txt.gz", WRONG_SUM, 38, "damaged"),
     ("a.txt.gz", PACKED + b"rubbish", 38, "damaged"),
-    ("a.txt.gz", gzip.compress(b"a" * 60_000_000, mtime=0), 38, "expands more than"),
-    ("a.txt.gz", b"plain text", 38, "name says gzip, content is not"),
-    ("a.txt", PACKED, 38, "content is gzip"),
     ("a.txt", ZIP.getvalue(), 37, "zip, not text"),
-    ("a.txt", TAR.getvalue(), 37, "a tar archive, not text"),
-    ("a.txt.gz", gzip.compress(TAR.getvalue(), mtime=0), 37, "tar"),
-    ("a.zip", ZIP.getvalue(), 37, "unpack it first"),
     ("a.parquet", b"PAR1 cut", 38, "footer missing"),
     ("a.parquet", CUT, 38, "footer missing"),
     ("a.parquet", ROWS[:4] + bytes(36) + ROWS[40:], 38, "damaged after row 0 ("),
+    ("a.parquet", pa.table({"text": pa.array([b"b\xff"], pa.binary()).view(pa.string())}), 38, "(UnicodeDecodeError)"),
     ("a.parquet", pa.table({"text": pa.array([], pa.string())}), 18, "0 documents in the file"),
     ("a.parquet", TWICE, 56, "column 'text' twice\n  rename one of the two"),
     ("a.jsonl", b'[{"text": "a"}]', 37, "one object per line"),

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.schema import faulty
-from adaptbert.errors import BadData
 from tests.support.raw import table
 from tests.support.reading import ANSWER, CLASS, NUMBER, PAIR, SPANS, TAGS
 
@@ -28,21 +26,5 @@ from tests.support.reading import ANSWER, CLASS, NUMBER, PAIR, SPANS, TAGS
 )  # fmt: skip
 def test_all_faults_of_all_rows_each_by_its_gravest(layout: Layout, rows: list[Any], expected: dict[int, str]) -> None:
     frame = table(layout, rows, "source.csv").to_pandas()
-    reasons = faulty(frame, layout, "raw.parquet", bounds=(0, 5))
+    reasons = faulty(frame, layout, bounds=(0, 5))
     assert {row: reason.name for row, reason in reasons.items()} == expected
-
-
-def test_index_of_the_frame_does_not_matter() -> None:
-    """A frame with repeated index values once made pandera drop three rows for one."""
-    frame = pd.concat([table(CLASS, [("x", "a"), (" ", "a")], "f").to_pandas()] * 2)
-    assert sorted(faulty(frame, CLASS, "raw.parquet")) == [1, 3]
-
-
-@pytest.mark.parametrize("change", [{"text": [4711, 4712]}, {"text": ["x", None]}, {"label": None}])
-def test_what_collect_does_not_write(change: dict[str, Any]) -> None:
-    frame = table(CLASS, [("x", "a"), ("y", "b")], "f").to_pandas()
-    with pytest.raises(BadData, match=r"AB-056 raw.parquet: not as `collect` writes it: .*\n  collect this") as raised:
-        faulty(frame.assign(**change), CLASS, "raw.parquet")
-    assert "471" not in str(raised.value)
-    with pytest.raises(BadData, match=r"AB-056 raw.parquet: not as"):
-        faulty(frame.drop(columns="label"), CLASS, "raw.parquet")

@@ -6,13 +6,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptbert.data.spreadsheet import FORMULA, inert
 from adaptbert.prediction import outputs
-from tests.support.predicting import read
 
 FORMULAS = [
     "=1+1", '=HYPERLINK("http://x","y")', "+1+1", "-2+3", "-inf", "-nan", "-1_0", "-5\n", "-٥", "\t5", "@SUM(A1)",
@@ -64,10 +62,3 @@ def test_predictions(tmp_path: Path) -> None:
     ):
         (row,), warnings = written(path, target, {"id": "-5", **values})
         assert (row["id"], row[next(iter(values))], warnings.total()) == ("-5", cell, count)
-
-
-def test_other_formats_are_verbatim(tmp_path: Path) -> None:
-    assert not written(tmp_path / "a.jsonl", "class", *LABELLED)[1]
-    assert read(tmp_path / "a.jsonl") == LABELLED
-    assert not written(tmp_path / "a.parquet", "class", *LABELLED)[1]
-    assert pq.read_table(tmp_path / "a.parquet")["id"].to_pylist() == FORMULAS

@@ -97,7 +97,7 @@ def move_folder_out(path: Path) -> None:
         ("--type regresion", 2, "for '--type': Value error, 'regresion' is not one of 'text-classification', "),
         ("--tag-scheme bilou", 2, "for '--tag-scheme': Value error, 'bilou' is not one of 'io', 'bio'"),
         ("--type regression --separator ;", 78, "AB-111 add-task: --type is for regression and --separator is for mu"),
-        ("--encoding utf-99", 78, "AB-099 --encoding: encoding 'utf-99' is unknown to Python\n"),
+        ("--encoding utf-99", 78, "AB-099 --encoding: encoding 'utf-99' is none that Python reads text in\n"),
         (lambda path: path.write_text(rows(20)), 65, "AB-070"),
         (lambda path: path.write_text('{"sentence": "x y"}\n' * 9), 65, "AB-056"),
         (lambda path: path.unlink(), 65, "AB-050"),

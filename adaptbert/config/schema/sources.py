@@ -37,8 +37,7 @@ class Source(Section):
     """Encoding of text files, e.g. gb18030; left out: UTF-8."""
     replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
     r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
-    A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
-    text longer than ten times its length and 10,000 characters."""
+    A pattern that takes five seconds for one text is an error, which names the row."""
 
 
 class Corpus(Source):
