@@ -2,7 +2,11 @@
 
 import gzip
 import json
+import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,6 @@ from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
 from tests.support import tiny
-from tests.support.followed_page import checkpoint, ran
 from tests.support.markdown import blocks
 from tests.support.project import clone
 
@@ -62,6 +65,23 @@ class Team:
         return ran(line, folder, self.first.env, self.places, refused)
 
 
+def command(line: str, places: Mapping[str, Path]) -> str:
+    """The line as it runs here; `places` says what a word in capital letters stands for."""
+    line = re.sub(r"^(\.venv/bin/)?adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
+    for name, place in places.items():
+        line = re.sub(rf"\b{name}\b", str(place), line)
+    return line
+
+
+def ran(line: str, folder: Path, env: Mapping[str, str], places: Mapping[str, Path], refused: bool = False) -> str:
+    """What a command printed; it must end well, or be refused."""
+    environment = {**env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
+    words = ["bash", "-c", command(line, places)]
+    done = subprocess.run(words, cwd=folder, env=environment, text=True, capture_output=True)
+    assert (done.returncode != 0) == refused, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
 def write(path: Path, kind: str, count: int, seed: int) -> None:
     path.parent.mkdir(exist_ok=True)
     rows = tiny.rows(kind, count, seed)
@@ -83,7 +103,7 @@ def small(folder: Path) -> None:
     document |= {"tokenizer": {}, "bases": {"bert": "models/init/bert"}}
     (folder / "params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
     plan_file.write(plan_file.plan(Recipe(document)), folder / "plan.json")
-    checkpoint(folder / "models/init/bert", tiny.tokenizer())
+    tiny.public(folder / "models/init/bert")
 
 
 @pytest.mark.slow

@@ -110,6 +110,12 @@ def pretrained(folder: Path, seed: int = 1) -> Checkpoint:
     return Checkpoint.load(folder)
 
 
+def public(folder: Path) -> None:
+    """A folder in Hugging Face format with random weights, as a public checkpoint in models/init."""
+    pretrained(folder)
+    (folder / "card.json").unlink()
+
+
 def no_record() -> Run:
     """A run that nobody keeps."""
     return Run()
