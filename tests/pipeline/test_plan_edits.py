@@ -9,8 +9,8 @@ import fnmatch
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import chdir
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -22,6 +22,7 @@ from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
 from tests.support.project import ROOT, Project, environment, write_params
+from tests.support.small_graph import write_graph
 
 STAND_IN = """
 import hashlib, json, os, re, shutil
@@ -101,24 +102,19 @@ class PlanGraph(Project):
 
 
 def plan_graph(folder: Path, document: Mapping[str, Any]) -> PlanGraph:
-    """A repository of git and DVC with this params.yaml, in which nothing has run."""
+    """A repository of DVC without git and with this params.yaml, in which nothing has run."""
     graph = params.read(ROOT / "dvc.yaml")
     graph["stages"]["plan"]["deps"] = ["params.yaml", "plan.json"]
     for values in graph["stages"].values():
         values.get("do", values)["cmd"] = "exec python -S stand_in.py"
     del graph["plots"]
-    home = folder / ".home"
-    home.mkdir(parents=True)
+    folder.mkdir()
+    with chdir(folder):
+        write_graph(json.dumps(graph))
     shutil.copy(ROOT / ".dvcignore", folder)
-    (folder / "dvc.yaml").write_text(json.dumps(graph), encoding="utf-8")
     (folder / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
-    (folder / ".gitignore").write_text(".home\n", encoding="utf-8")
-    project = PlanGraph(folder, environment(home))
+    project = PlanGraph(folder, environment(folder.parent))
     project.write(document)
-    subprocess.run(["git", "init", "-q"], cwd=folder, env=project.env, check=True)
-    for command in (["init", "-q"], ["config", "core.site_cache_dir", str(home / "dvc")]):
-        done = project.run("dvc", *command)
-        assert done.returncode == 0, done.stdout
     return project
 
 

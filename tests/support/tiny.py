@@ -100,13 +100,13 @@ def scratch(folder: Path) -> Checkpoint:
     return Checkpoint.load(folder)
 
 
-def pretrained(folder: Path, seed: int = 1) -> Checkpoint:
-    """A checkpoint with weights, random ones."""
+def pretrained(folder: Path, seed: int = 1, **changes: Any) -> Checkpoint:
+    """A checkpoint with weights, random ones; `changes` of the configuration."""
     import torch
     from transformers import BertForMaskedLM
 
     torch.manual_seed(seed)
-    checkpoint.save(folder, BertForMaskedLM(config()), tokenizer(), card("pretrain"))
+    checkpoint.save(folder, BertForMaskedLM(config(**changes)), tokenizer(), card("pretrain"))
     return Checkpoint.load(folder)
 
 
