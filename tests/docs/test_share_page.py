@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,24 +61,14 @@ class Team:
             assert "Running" not in printed
 
     def run(self, line: str, folder: Path, refused: bool = False) -> str:
-        return ran(line, folder, self.first.env, self.places, refused)
-
-
-def command(line: str, places: Mapping[str, Path]) -> str:
-    """The line as it runs here; `places` says what a word in capital letters stands for."""
-    line = re.sub(r"^(\.venv/bin/)?adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
-    for name, place in places.items():
-        line = re.sub(rf"\b{name}\b", str(place), line)
-    return line
-
-
-def ran(line: str, folder: Path, env: Mapping[str, str], places: Mapping[str, Path], refused: bool = False) -> str:
-    """What a command printed; it must end well, or be refused."""
-    environment = {**env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
-    words = ["bash", "-c", command(line, places)]
-    done = subprocess.run(words, cwd=folder, env=environment, text=True, capture_output=True)
-    assert (done.returncode != 0) == refused, f"{line}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+        """What a command printed; it must end well, or be refused."""
+        line = re.sub(r"^adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
+        for name, place in self.places.items():
+            line = re.sub(rf"\b{name}\b", str(place), line)
+        env = {**self.first.env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
+        done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, text=True, capture_output=True)
+        assert (done.returncode != 0) == refused, f"{line}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
 
 
 def write(path: Path, kind: str, count: int, seed: int) -> None:

@@ -1,7 +1,7 @@
 """How-to pages: what their params add to a preset, and what of it is trained again.
 
 That DVC runs what the plan says, and no more, tests/pipeline/test_plan_edits.py proves; share.md is followed command by
-command in test_share_py.
+command in test_share_page.py.
 """
 
 from collections.abc import Mapping
