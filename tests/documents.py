@@ -7,6 +7,7 @@ tests/docs/test_docs.py compares with what is there.
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 from markupsafe import Markup
@@ -34,6 +35,7 @@ _CODES = re.compile(r"(?<=<!-- codes -->\n).*?(?=<!-- /codes -->)", re.DOTALL)
 _RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 
 
+@cache
 def written() -> dict[str, str]:
     """Each of these documents as it should be; run in the project's folder."""
     comparison = Comparison.read(Path("metrics/comparison.json"))

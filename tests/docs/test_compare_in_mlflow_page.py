@@ -32,6 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> It
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        patch.setattr("adaptbert.runtime.mlflow.distributions", list)  # read for each run, and not asked for here
         for task, arm, base, replicate in CELLS:
             names = {"task": task, "arm": arm, "base": base, "replicate": replicate}
             values = {"finetune.learning_rate": 4e-4, "finetune.labels": 600, "pretraining_tokens": 600_000}

@@ -25,13 +25,18 @@ def sources() -> dict[Path, str]:
     return {path: path.read_text(encoding="utf-8") for path in paths if path.name != "codes.py"}
 
 
+@cache
+def calls() -> list[ast.Call]:
+    nodes = (node for text in sources().values() for node in ast.walk(ast.parse(text)))
+    return [node for node in nodes if isinstance(node, ast.Call)]
+
+
 def given_to(*callables: str) -> Iterator[str]:
     """The codes that stand in the first argument of these, or in `code`."""
-    for text in sources().values():
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in callables:
-                codes = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "code")]
-                yield from re.findall(r"\bCode\.([A-Z]\w*)", " ".join(map(ast.unparse, codes)))
+    for call in calls():
+        if getattr(call.func, "attr", getattr(call.func, "id", "")) in callables:
+            codes = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "code")]
+            yield from re.findall(r"\bCode\.([A-Z]\w*)", " ".join(map(ast.unparse, codes)))
 
 
 def test_every_code_is_used_and_every_name_is_one() -> None:

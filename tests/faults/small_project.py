@@ -16,12 +16,12 @@ COMMANDS = {
     " --text data/tokenized/small/corpora/domain --replay data/tokenized/small/corpora/general"
     " --heldout data/tokenized/small/heldout --out models/domain_transfer/domain-small-1"
     " --metrics metrics/domain_transfer/domain-small-1.json",
-    "task_transfer": "--task section --base small --replicate 1 --init models/domain_transfer/domain-small-1"
-    " --text data/tokenized/small/tasks/section --heldout data/tokenized/small/heldout"
-    " --out models/task_transfer/section-domain-small-1 --metrics metrics/task_transfer/section-domain-small-1.json",
     "finetune section": "--task section --arm scratch --base small --replicate 0 --init models/scratch/small"
     " --data data/validated/tasks/section --out models/finetune/section-scratch-small"
     " --predictions predictions/section-scratch-small.parquet --metrics metrics/finetune/section-scratch-small.json",
+    "task_transfer": "--task section --base small --replicate 1 --init models/domain_transfer/domain-small-1"
+    " --text data/tokenized/small/tasks/section --heldout data/tokenized/small/heldout"
+    " --out models/task_transfer/section-domain-small-1 --metrics metrics/task_transfer/section-domain-small-1.json",
     "finetune mention": "--task mention --arm domain --base small --replicate 1"
     " --init models/domain_transfer/domain-small-1 --data data/validated/tasks/mention"
     " --out models/finetune/mention-domain-small-1 --predictions predictions/mention-domain-small-1.parquet"

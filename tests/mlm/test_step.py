@@ -173,9 +173,7 @@ def test_a_sentence_objective(steps: Steps, objective: str) -> None:
 @pytest.fixture
 def public(steps: Steps) -> Path:
     """A checkpoint of somebody else with the same vocabulary, whose head was never trained."""
-    torch.manual_seed(0)
-    BertForMaskedLM(tiny.config()).save_pretrained(str(steps.init))
-    tiny.tokenizer().save(steps.init)
+    tiny.public(steps.init)
     return steps.init
 
 

@@ -2,15 +2,15 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from adaptbert.config import load as params
 from adaptbert.config.plan import PLAN, read
+from adaptbert.core.files import read_json
 from tests.support.messages import messages_in
-from tests.support.project import ROOT, environment, write_params
+from tests.support.project import ROOT, Project, environment, write_params
 from tests.support.small_graph import write_graph
 
 ORDERS = ("$(touch {})", "x;touch {}", "`touch {}`", "x\ntouch {}\n", "x' ; touch {} '")
@@ -18,8 +18,7 @@ ORDERS = ("$(touch {})", "x;touch {}", "`touch {}`", "x\ntouch {}\n", "x' ; touc
 
 
 def ran(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", *arguments]
-    return subprocess.run(command, cwd=project, env=environment(project), capture_output=True, text=True, timeout=300)
+    return Project(project, environment(project)).run(*arguments, timeout=300)
 
 
 @pytest.fixture
@@ -34,37 +33,36 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_any_file_name_is_collected(project: Path) -> None:
+def test_any_file_name_is_collected(project: Path, mlflow_tables: bytes) -> None:
     """By the real stages: blanks, quotes, what a shell would obey, a leading dash."""
+    (project / "mlflow.db").write_bytes(mlflow_tables)
     document = params.read(ROOT / "presets/smoke.yaml")
-    names = ["-x.txt", 'it\'s "quoted" $(touch TOUCHED).txt']
-    corpora = dict(zip(("general", "domain"), names, strict=True))
-    for name in names:
-        (project / name).write_text(f"A line of {len(name)} words.\nAnother one.\n", encoding="utf-8")
+    name = '-it\'s "quoted" $(touch TOUCHED).txt'
+    (project / name).write_text("A line of words.\nAnother one.\n", encoding="utf-8")
+    document["corpora"]["domain"] = {"path": name}
     table = 'train; touch "TOUCHED" .csv'
     rows = "".join(f"text number {i},{'ab'[i % 2]}\n" for i in range(40))
     (project / table).write_text(f"text,label\n{rows}", encoding="utf-8")
-    document["corpora"] = {key: {"path": name} for key, name in corpora.items()}
     document["tasks"]["section"] = {
         "type": "text-classification",
         "train": table, "dev": table, "test": table, "split": {"dev": 0.2, "test": 0.2},
     }  # fmt: skip
     write_params(project, document)
-    done = ran(project, "dvc", "repro", *(f"collect@{key}" for key in corpora), "collect_task@section")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for key, name in corpora.items():
-        manifest = json.loads((project / f"data/raw/corpora/{key}/manifest.json").read_text(encoding="utf-8"))
-        assert (manifest["rows"], name in json.dumps(manifest, ensure_ascii=False).replace('\\"', '"')) == (2, True)
+    done = ran(project, "dvc", "repro", "collect@domain", "collect_task@section")
+    assert done.returncode == 0, done.stdout
+    manifest = read_json(project / "data/raw/corpora/domain/manifest.json")
+    assert (manifest["rows"], name in json.dumps(manifest).replace('\\"', '"')) == (2, True)
     assert (project / "data/raw/tasks/section/test.parquet").is_file()
     assert sorted(path.name for path in project.rglob("TOUCHED*")) == []
 
 
 @pytest.fixture
 def precious(project: Path) -> list[Path]:
-    """The smoke recipe, and files that a name could lead to."""
+    """The smoke recipe, files that a name could lead to, and files in outputs of an earlier run."""
     write_params(project, params.read(ROOT / "presets/smoke.yaml"))
     outside = project.parent / f"{project.name}-outside"
     paths = [project / "notes/page", *(outside / str(i) / "page" for i in range(4))]
+    paths += [project / name / "kept" for name in ("data/raw/corpora/general", "models/pretrain/small")]
     for path in paths:
         path.parent.mkdir(parents=True)
         path.write_text("kept", encoding="utf-8")
@@ -81,8 +79,8 @@ def test_a_name_of_params_that_is_none_costs_nothing(project: Path, precious: li
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     for command in (["adaptbert.cli", "plan"], ["dvc", "repro", "--keep-going"]):
         done = ran(project, *command)
-        lines = [line for line in messages_in(done.stdout + done.stderr) if "AB-112" in line]
-        assert (len(lines), done.returncode != 0) == (2 * len(names), True), done.stdout + done.stderr
+        lines = [line for line in messages_in(done.stdout) if "AB-112" in line]
+        assert (len(lines), done.returncode != 0) == (2 * len(names), True), done.stdout
     assert (project / PLAN).read_bytes() == before
     assert_untouched(project, precious)
 
@@ -99,7 +97,7 @@ def test_a_name_of_the_plan_that_is_none_costs_nothing(project: Path, precious: 
             tables[stage][order] = entry | {field: order for field in ("task", "corpus") if field in entry}
     (project / PLAN).write_text(json.dumps({"plan": tables}), encoding="utf-8")
     done = ran(project, "dvc", "repro", "--keep-going")
-    (line,) = [line for line in messages_in(done.stdout + done.stderr) if "AB-" in line]
+    (line,) = [line for line in messages_in(done.stdout) if "AB-" in line]
     assert line.startswith("error: AB-210 plan.json: older than params.yaml: ")
     assert f"to be removed: domain_transfer@{elsewhere[0]}" in line
     assert done.returncode == 255

@@ -91,6 +91,26 @@ def test_a_value_of_one_experiment(project: Project) -> None:
     assert set(re.findall(r"Running stage '(.+)':", done.stdout)) == {"plan", *CELLS, "compare"}
 
 
+@pytest.mark.parametrize(
+    ("command", "replicates"),
+    [
+        ("repro", 2),
+        ("repro --force --single-item", 2),
+        ("exp run", 2),
+        ("exp run --temp", 2),
+        ("exp run -S compare.replicates=2", 1),
+    ],
+)
+def test_an_older_plan_stops_every_way_of_running(project: Project, command: str, replicates: int) -> None:
+    """A stage alone by itself, all others at the first stage; test_commands.py shows that outputs stay."""
+    with project.edited("params.yaml", "replicates: 1", f"replicates: {replicates}"):
+        done = project.run("dvc", *command.split(), "domain_transfer@domain-small-1", timeout=300)
+    assert done.returncode == 255, done.stdout
+    assert "AB-210 plan.json: older than params.yaml: missing: domain_transfer@domain-small-2" in done.stdout
+    assert "run `adaptbert plan`, which writes it from params.yaml" in done.stdout
+    assert set(re.findall(r"Running stage '(.+)':", done.stdout)) <= {"plan", "domain_transfer@domain-small-1"}
+
+
 def test_everything_again_gives_the_same_bytes(project: Project) -> None:
     """From the text to the report, every stage forced: the lock file with the digests of all outputs stays as it is."""
     repro(project)

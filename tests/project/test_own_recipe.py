@@ -1,6 +1,7 @@
 """The file that the README shows as all that a user writes: planned and checked as it stands, and the whole recipe
 runs with it, from a small base in models/init."""
 
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from adaptbert.config.plan import read
-from tests.support import followed_page, tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.commands import run
 from tests.support.markdown import blocks
 from tests.support.project import Project, clone
@@ -26,14 +27,16 @@ def own_files(folder: Path) -> None:
         with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as packed:
             packed.write("\n".join(rows) + "\n")
     for seed, (split, count) in enumerate((("train", 60), ("dev", 24), ("test", 24)), 1):
-        followed_page.labelled(folder / f"mood.{split}.csv", ("content", "emotion"), count, seed)
+        with (folder / f"mood.{split}.csv").open("w", encoding="utf-8", newline="") as file:
+            labelled = tiny_tasks.labelled("domain", "single_sentence", count, seed)
+            csv.writer(file).writerows([("content", "emotion"), *((row["text"], row["label"]) for row in labelled)])
 
 
 @pytest.mark.parametrize("base", [BASE, "models/init/bert"])
 def test_it_is_planned_and_checked_as_it_stands(own: Path, project: Path, base: str) -> None:
     own_files(own)
     if base != BASE:
-        followed_page.checkpoint(project / base, tiny.tokenizer())
+        tiny.public(project / base)
     (project / "params.yaml").write_text(OWN.replace(BASE, base), encoding="utf-8")
     planned = run("plan")
     summary = "plan.json: 13 checkpoints and 13 cells; `dvc status` lists what will run"
@@ -55,9 +58,18 @@ def test_its_whole_recipe(tmp_path: Path) -> None:
     project: Project = clone(tmp_path / "clone", tmp_path)
     (project.root / "data/own").mkdir()
     own_files(project.root / "data/own")
-    followed_page.checkpoint(project.root / "models/init/bert", followed_page.tokenizer(150))
+    tiny.public(project.root / "models/init/bert")
     document = YAML(typ="safe", pure=True).load(OWN.replace(BASE, "models/init/bert"))
-    followed_page.write(project, followed_page.small(document))
+    batch = {"global_batch_tokens": 128, "micro_batch_tokens": 128, "block_size": tiny.MAX_LENGTH, "measurements": 1}
+    lengths = {"max_length": tiny.MAX_LENGTH, "block_size": tiny.MAX_LENGTH}
+    document |= {
+        "pretrain": batch,
+        **dict.fromkeys(("domain_transfer", "task_transfer"), batch | {"steps": 4}),
+        "tokenize": {"max_length": tiny.MAX_LENGTH},
+        "measure": {"max_tokens": 2000},
+        "finetune": lengths | {"seeds": 2, "epochs": 1, "labels": 0},
+    }
+    (project.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = project.run("examples.notebook", timeout=1500)
     assert done.returncode == 0, done.stdout
     assert "torch.Size([1, " in done.stdout, done.stdout

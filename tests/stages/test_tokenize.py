@@ -1,6 +1,7 @@
 """The stages `tokenizer` and `tokenize`: everything is read, held-out text is not trained on, and bytes repeat."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -134,15 +135,26 @@ run(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
-def test_equal_bytes_in_other_processes(validated: Path, outputs: Path, tmp_path: Path) -> None:
+def test_equal_bytes_in_another_process(validated: Path, outputs: Path, tmp_path: Path) -> None:
     """DVC compares bytes: with another hash seed and another number of threads they must be the same."""
-    for seed, threads in (("1", "1"), ("2", "3")):
-        env = os.environ | {"PYTHONHASHSEED": seed, "RAYON_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "true"}
-        command = [sys.executable, "-c", SCRIPT, str(validated), str(tmp_path / seed)]
-        subprocess.run(command, env=env | {"PYTHONPATH": str(ROOT)}, check=True, capture_output=True, timeout=120)
-        actual, expected = tiny.folder_bytes(tmp_path / seed), tiny.folder_bytes(outputs)
-        assert actual.keys() == expected.keys()
-        assert [name for name in actual if actual[name] != expected[name]] == []
+    env = os.environ | {"PYTHONHASHSEED": "2", "RAYON_NUM_THREADS": "3", "TOKENIZERS_PARALLELISM": "true"}
+    command = [sys.executable, "-c", SCRIPT, str(validated), str(tmp_path)]
+    subprocess.run(command, env=env | {"PYTHONPATH": str(ROOT)}, check=True, capture_output=True, timeout=120)
+    actual, expected = tiny.folder_bytes(tmp_path), tiny.folder_bytes(outputs)
+    assert actual.keys() == expected.keys()
+    assert [name for name in actual if actual[name] != expected[name]] == []
+
+
+def test_a_new_corpus_changes_no_byte_of_the_others(validated: Path, outputs: Path, tmp_path: Path) -> None:
+    """Where `tokenizer.corpora` names the others, as docs/how-to/more-text.md says."""
+    shutil.copytree(validated, tmp_path / "validated")
+    shutil.copy(validated / "corpora/domain.parquet", tmp_path / "validated/corpora/more.parquet")
+    run(tmp_path / "validated", tmp_path / "out")
+    before, after = (tiny.folder_bytes(root, "tokenizer", "tokenized") for root in (outputs, tmp_path / "out"))
+    assert before.items() <= after.items()
+    assert {name.partition("/more/")[0] for name in after.keys() - before.keys()} == {
+        "tokenized/corpora", "tokenized/heldout",
+    }  # fmt: skip
 
 
 def test_the_tokenizer_of_a_checkpoint_as_it_is_and_extended(validated: Path, tmp_path: Path) -> None:
@@ -163,7 +175,7 @@ def test_the_tokenizer_of_a_checkpoint_as_it_is_and_extended(validated: Path, tm
 def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Path) -> None:
     """The third set of four has another script; the first two are not left behind."""
     folder = tmp_path / "validated"
-    subprocess.run(["cp", "-r", str(validated), str(folder)], check=True)
+    shutil.copytree(validated, folder)
     strange = [{"id": str(number), "text": "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ", "label": "code"} for number in range(9)]
     pq.write_table(pa.Table.from_pylist(strange), folder / "tasks/section/train.parquet")
     with pytest.raises(BadData, match=r"AB-129 tasks/section: unk rate 100.0% > 20 %: .*\n.*put it into a corpus"):

@@ -100,14 +100,20 @@ def scratch(folder: Path) -> Checkpoint:
     return Checkpoint.load(folder)
 
 
-def pretrained(folder: Path, seed: int = 1) -> Checkpoint:
-    """A checkpoint with weights, random ones."""
+def pretrained(folder: Path, seed: int = 1, **changes: Any) -> Checkpoint:
+    """A checkpoint with weights, random ones; `changes` of the configuration."""
     import torch
     from transformers import BertForMaskedLM
 
     torch.manual_seed(seed)
-    checkpoint.save(folder, BertForMaskedLM(config()), tokenizer(), card("pretrain"))
+    checkpoint.save(folder, BertForMaskedLM(config(**changes)), tokenizer(), card("pretrain"))
     return Checkpoint.load(folder)
+
+
+def public(folder: Path) -> None:
+    """A folder in Hugging Face format with random weights, as a public checkpoint in models/init."""
+    pretrained(folder)
+    (folder / "card.json").unlink()
 
 
 def no_record() -> Run:

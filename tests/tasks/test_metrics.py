@@ -1,7 +1,6 @@
-"""Every score equals an independent one: of scikit-learn, seqeval or torchmetrics, or counted anew by definition."""
+"""Every score equals an independent one: of scikit-learn or torchmetrics, or counted anew by definition."""
 
 import json
-import random
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -11,16 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seqeval.metrics import f1_score as span_f1
-from seqeval.metrics import precision_score as span_precision
-from seqeval.metrics import recall_score as span_recall
-from seqeval.scheme import IOB2
 from sklearn.metrics import accuracy_score, f1_score
 from torch import float64, tensor
 from torchmetrics.functional.regression import mean_squared_error, pearson_corrcoef, spearman_corrcoef
 from torchmetrics.functional.text import squad
 
-from adaptbert.data.tag_schemes import legal
 from adaptbert.tasks.metrics.answer_overlap import by_characters, character_tokens, word_tokens
 from adaptbert.tasks.metrics.cell_metrics import SeedMetrics
 from adaptbert.tasks.metrics.scoring import (
@@ -36,7 +30,7 @@ LABELS = ["a", "b", "c", "d"]
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=60))
 def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
     gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
@@ -53,29 +47,20 @@ def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
     assert "f1_positive" not in classification_metrics(gold, predicted)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_spans_equal_seqeval_in_strict_mode(seed: int) -> None:
-    draw = random.Random(seed)
-
-    def tags(length: int) -> list[str]:
-        return legal([draw.choice(TAGS) for _ in range(length)], "bio")
-
-    gold = [tags(draw.randint(1, 12)) for _ in range(40)]
-    predicted = [row if draw.random() < 0.5 else tags(len(row)) for row in gold]
-    metrics = span_metrics(gold, predicted)
-    strict = {"mode": "strict", "scheme": IOB2}
-    assert metrics == {
-        "f1_span": pytest.approx(span_f1(gold, predicted, **strict)),
-        "precision_span": pytest.approx(span_precision(gold, predicted, **strict)),
-        "recall_span": pytest.approx(span_recall(gold, predicted, **strict)),
-    }
-    assert 0 < metrics["f1_span"] < 1
+def test_a_span_is_right_where_both_ends_and_the_type_agree() -> None:
+    """Of three and four spans one is: others have another type or another end, or are in another row."""
+    gold = [["B-X", "I-X", "O", "B-Y"], ["O", "B-Y", "I-Y"], ["O"]]
+    predicted = [["B-X", "I-X", "O", "B-X"], ["B-Y", "I-Y", "I-Y"], ["B-Y"]]
+    expected = {"f1_span": 2 / 7, "precision_span": 1 / 4, "recall_span": 1 / 3}
+    assert span_metrics(gold, predicted) == pytest.approx(expected)
+    hyphens = [[f"{tag}-" if tag != "O" else tag for tag in tags] for tags in gold]
+    assert span_metrics(hyphens, gold)["f1_span"] == 0, "types are compared as they are written"
 
 
 some_labels = st.lists(st.sampled_from(LABELS), unique=True).map(sorted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(some_labels, some_labels), min_size=1, max_size=40))
 def test_several_labels_are_counted_decision_by_decision(pairs: list[tuple[list[str], list[str]]]) -> None:
     gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]

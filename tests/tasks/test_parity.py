@@ -30,7 +30,7 @@ from adaptbert.tasks.texts import FOLDED
 from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny, tiny_params, tiny_tasks
 
-STEPS = 30
+STEPS = 20
 LOSS, GRADIENT = 2e-6, 1e-6
 BLOCK = tiny.MAX_LENGTH
 OPTIM = tiny_params.optim(learning_rate=1e-3)

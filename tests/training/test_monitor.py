@@ -75,13 +75,22 @@ def trained(corpus: TokenizedCorpus, folder: Path, signal_at: int | None = None)
     return in_order(metric for metric in run.metrics if metric[0] in timeless), fitted
 
 
+@pytest.fixture(scope="module")
+def of_a_processor(corpus: TokenizedCorpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Metrics, Fitted | None]:
+    return trained(corpus, tmp_path_factory.mktemp("now"))
+
+
 @pytest.mark.parametrize("at", [None, 8, 15, 24, 45])
 def test_the_metrics_are_those_of_a_processor(
-    corpus: TokenizedCorpus, tmp_path: Path, at: int | None, monkeypatch: pytest.MonkeyPatch
+    corpus: TokenizedCorpus,
+    of_a_processor: tuple[Metrics, Fitted | None],
+    tmp_path: Path,
+    at: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those of an interrupted run, too: all of its steps, and nothing else. When it reads, test_accelerator.py says."""
     monkeypatch.setattr("adaptbert.runtime.signals._received", [])
-    expected, fitted = trained(corpus, tmp_path / "now")
+    expected, fitted = of_a_processor
     assert [step for name, _, step in expected if name == "train/mlm_loss"] == [10, 20, 30, 40, LONG]
     monkeypatch.setattr(monitor, "_runs_ahead", lambda _: True)
     monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", 3600.0)

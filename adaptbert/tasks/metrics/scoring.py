@@ -1,7 +1,7 @@
 """Task metrics from gold and predicted answers, for each target. The average is part of a metric's name.
 
 scikit-learn, scipy and seqeval compute them, except those of extractive answers: no library has both of the
-tokenisations in use; tests/tasks/metrics/test_answer_scores.py compares ours with torchmetrics and with an
+tokenisations in use; tests/tasks/test_metrics.py compares ours with torchmetrics and with an
 independent implementation. docs/metrics.md says what each name means.
 """
 
