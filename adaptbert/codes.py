@@ -81,7 +81,11 @@ class Code(IntEnum):
     BAD_OPTION = 109, "a value of a wrong type, out of range, or not finite", _BAD_PARAMS
     CONTRADICTION = 111, "two values that exclude each other", "78; 65 where one of them is in the data"
     BAD_NAME = 112, "a name that cannot be that of a stage, or is taken", _BAD_PARAMS
-    PARAMS_FILE = 114, "params.yaml is missing, or not YAML 1.2 with text as keys and every key once", _BAD_PARAMS
+    PARAMS_FILE = (
+        114,
+        "params.yaml is missing, too large or deep, or not plain YAML 1.2 with every key once",
+        _BAD_PARAMS,
+    )
     PLAN_IS_OLD = 210, "plan.json is missing, not readable, or older than params.yaml or the code", _BAD_PARAMS
     NOT_EDITABLE = (
         217,

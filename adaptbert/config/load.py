@@ -1,7 +1,8 @@
 """params.yaml: YAML 1.2, as DVC reads it -> plain dicts and lists -> typed values, or an error for each that is wrong.
 
-Stricter than YAML: keys are text. The classes of the sections are in adaptbert.config.schema. Nothing heavy is imported
-here: a bad value is reported in milliseconds, before torch is loaded.
+Stricter than YAML: keys are text, a key comes once, values are plain, their number and depth are bounded. For any text
+the result is a document or a BadParams. The classes of the sections are in adaptbert.config.schema. Nothing heavy is
+imported here: a bad value is reported in milliseconds, before torch is loaded.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.constructor import ConstructorError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
@@ -22,8 +24,17 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.section import CHANGE, Contradiction, Section
 from adaptbert.errors import BadParams, Place, closest, nearest, raise_all, shortened
 
+MAX_BYTES = 1_000_000
+MAX_VALUES = 10_000
+MAX_BITS = 128
+"""Of an integer: no value needs more than 64, and Python refuses to print one of many thousands."""
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_PLAIN = (str, int, float, type(None), date, list, dict)
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+"""Characters that escapes can produce and that neither a path nor UTF-8 can contain."""
 _LOOK_ALIKE = re.compile("[：“”„‘’]")
+_UNHOLDABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Exceptions of ruamel's constructors for values that match a type and cannot be converted."""
 _WRITE = (
     "check this line and the one above: blanks in place of tabs, a blank behind a colon, each key once, all lines of a"
     " section in one column, brackets and quotes closed, text with other signs in quotes"
@@ -36,11 +47,16 @@ def read(path: Path) -> dict[str, Any]:
     """The whole file as plain dicts and lists.
 
     Raises:
-        BadParams: not a file, not UTF-8, not YAML as `document` reads it, or not a mapping.
+        BadParams: not a file, not UTF-8, too large, not YAML as `document` reads it, or not a mapping.
     """
     if not path.is_file():
-        remedy = "run `adaptbert use demo` to write one"
-        raise BadParams(Code.PARAMS_FILE, path, "file not found, or not a file", remedy)
+        what = "a folder" if path.is_dir() else "something else"
+        there = path.exists() or path.is_symlink()
+        remedy = f"{'move it away, then ' if there else ''}run `adaptbert use demo` to write one"
+        raise BadParams(Code.PARAMS_FILE, path, f"{what}, not a file" if there else "file not found", remedy)
+    if (size := path.stat().st_size) > MAX_BYTES:
+        problem = f"{size:,} bytes, more than 1 MB"
+        raise BadParams(Code.PARAMS_FILE, path, problem, "keep data out of the parameters")
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -57,14 +73,56 @@ def read(path: Path) -> dict[str, Any]:
 # ---- text -> plain values
 
 
+class _TooManyValues(Exception):
+    pass
+
+
+class _Composer(Composer):
+    nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.nodes += 1
+        if self.nodes > 2 * MAX_VALUES:  # keys and values; before a megabyte of them is read
+            raise _TooManyValues
+        return super().compose_node(parent, index)
+
+
 class _Constructor(SafeConstructor):
+    def construct_document(self, node: Node) -> Any:
+        if _size(node, {}) > MAX_VALUES:
+            raise _TooManyValues
+        return super().construct_document(node)
+
     def construct_mapping(self, node: Node, deep: bool = False) -> Any:
         for key, _ in node.value if isinstance(node, MappingNode) else ():
             if str(key.tag) not in (_TEXT, _MERGE):
-                shown = f"'{shortened(key.value, 30)}' " if isinstance(key, ScalarNode) else ""
-                problem = f"{shown}a key is not text: it needs quotes"
-                raise ConstructorError(problem=problem, problem_mark=key.start_mark)
+                raise _wrong(key, "a key is not text: it needs quotes")
         return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep)
+        except _UNHOLDABLE:
+            raise _wrong(node, "is no value") from None
+        if not isinstance(value, _PLAIN) or (isinstance(value, int) and value.bit_length() > MAX_BITS):
+            raise _wrong(node, "is no plain value")
+        if isinstance(value, str) and _NOT_TEXT.search(value):
+            raise _wrong(node, "holds NUL or half of a character")
+        return value
+
+
+def _wrong(node: Node, problem: str) -> ConstructorError:
+    shown = f"'{shortened(repr(node.value)[1:-1], 30)}' " if isinstance(node, ScalarNode) else ""
+    return ConstructorError(problem=f"{shown}{problem}", problem_mark=node.start_mark)
+
+
+def _size(node: Node, sizes: dict[int, int]) -> int:
+    """The number of values once aliases are expanded; one inside itself has no end."""
+    if id(node) not in sizes:
+        sizes[id(node)] = MAX_VALUES
+        inside = [value for _, value in node.value] if isinstance(node, MappingNode) else node.value
+        sizes[id(node)] = 1 + sum(_size(each, sizes) for each in inside if isinstance(each, Node))
+    return sizes[id(node)]
 
 
 def document(text: str, path: Path) -> Any:
@@ -74,14 +132,20 @@ def document(text: str, path: Path) -> Any:
         path: for the messages.
 
     Raises:
-        BadParams: not YAML 1.2, or a key twice or one that is not text.
+        BadParams: not YAML 1.2, a key twice or one that is not text, a value that is not plain, too deep, too many
+            values once aliases are expanded.
     """
     yaml = YAML(typ="safe", pure=True)
-    yaml.Constructor = _Constructor
+    yaml.Composer, yaml.Constructor = _Composer, _Constructor
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it (section 3.2.2.2)
             return yaml.load(text)
+    except _TooManyValues:
+        problem, remedy = f"more than {MAX_VALUES:,} values", "remove the anchors, and keep data out of the file"
+        raise BadParams(Code.PARAMS_FILE, path, problem, remedy) from None
+    except RecursionError:
+        raise BadParams(Code.PARAMS_FILE, path, "nested too deep", "flatten the file") from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(str(path), line=None if mark is None else mark.line + 1)
@@ -89,10 +153,9 @@ def document(text: str, path: Path) -> Any:
         hint = look_alike("\n".join([line for line in lines if line.strip()][-2:]))  # it shows only in the next line
         problem = f"not YAML: {shortened(str(error.problem).splitlines()[0])}"
         raise BadParams(Code.PARAMS_FILE, place, problem, hint or _WRITE) from None
-    except (YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Of ruamel's constructors, for a value that has the form of a type and is none, such as the date 2024-13-45.
-        problem = f"not YAML: {(str(error).splitlines() or [type(error).__name__])[0]}"
-        raise BadParams(Code.PARAMS_FILE, path, problem, "write it as it is, or in quotes") from None
+    except (YAMLError, OverflowError, ValueError) as error:  # of an escape such as "\UFFFFFFFF"
+        problem = f"not YAML: {str(error).splitlines()[0]}"
+        raise BadParams(Code.PARAMS_FILE, path, problem, "write it as it is") from None
 
 
 def look_alike(text: str) -> str | None:

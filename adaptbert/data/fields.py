@@ -20,6 +20,8 @@ TEXTS = ("text", "text_a", "text_b", "context", "question")
 OPTIONAL = ("id", "group")
 """Read only if the user mapped them."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MOST = 2**63 - 1
+"""The largest offset in Parquet; no text is longer."""
 SECONDS = 5.0
 """Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
 
@@ -180,6 +182,9 @@ class Fields:
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
                 raise BadRow(Code.BAD_LABEL, f"column '{column}': an answer is not a text and its offset")
             answer = {"text": whole(text, column), "start": start}
+            if abs(start) > _MOST:
+                problem = "the offset of an answer is outside its context"
+                raise BadRow(Code.OFFSETS, f"column '{column}': {problem}")
             if answer not in answers:
                 answers.append(answer)
         return answers

@@ -22,6 +22,8 @@ from adaptbert.errors import BadData
 
 MAX_LINE = 10 * 1024 * 1024
 """Characters; longer lines are not read."""
+MAX_TEXT = 512 * 1024 * 1024
+"""Characters of a file that is read into memory."""
 MAX_NULS = 0.01
 """Share of NUL characters at the beginning above which a file is not text."""
 BLOCK = 1024 * 1024
@@ -87,7 +89,10 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
 def read_text(file: SourceFile) -> str:
     """The content of a file in a format without lines; checked like lines, but every problem is an error."""
     with _opened(file, "") as (text, first):
-        content = text.read()
+        content = text.read(MAX_TEXT + 1)
+        if len(content) > MAX_TEXT:  # also of a small file in gzip
+            remedy = "write JSON lines, or cut it into several"
+            raise file.error(Code.TOO_LONG, f"more than {MAX_TEXT:,} characters", remedy)
         if problem := _undecodable(content, text.encoding, lambda: _likely(first, text.encoding)):
             raise file.error(*problem)
     return content

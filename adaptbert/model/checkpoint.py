@@ -33,7 +33,6 @@ from adaptbert.model.checkpoint_files import (
     read_card,
     read_object,
     refuse_strays,
-    usable,
 )
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Head
@@ -171,14 +170,16 @@ class Checkpoint:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Turn errors of transformers into one line."""
+        """Turn errors of transformers into one line: a config can be unusable although its sizes and tensors agree."""
         try:
-            with usable(self.source):
-                yield
+            yield
         except OSError as error:
             if self.revision is None:
                 raise
             raise not_on_the_hub(self.source, error) from None
+        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
+            reason = (str(error).splitlines() or [""])[0]
+            raise damaged(self.source, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
         """The same weights with the tokenizer at `place`, which may have more words; `model` grows the embeddings.

@@ -1,34 +1,41 @@
 """The files of a checkpoint, checked before anything is allocated: a checkpoint may come from anywhere.
 
-transformers checks the types of config.json; the header of model.safetensors must list exactly the tensors that the
-config describes. card.json, of checkpoints that this project wrote, says where the weights come from, and of
+config.json is typed, every size in it has a bound, and the header of model.safetensors must list exactly the tensors
+that the config describes. card.json, of checkpoints that this project wrote, says where the weights come from, and of
 a fine-tuned one how it encodes and decodes its task.
 """
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from adaptbert.codes import Code
+from adaptbert.config.plan import SCRATCH
 from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
 from adaptbert.core.files import file_digest
 from adaptbert.core.record import Number, Record, shown, validated
-from adaptbert.errors import BadData, nearest, shortened
+from adaptbert.errors import BadData, nearest, raise_all
 from adaptbert.model.families.family import Family
 from adaptbert.model.families.registry import FAMILIES, family_of
 
 CARD, CONFIG, WEIGHTS = "card.json", "config.json", "model.safetensors"
+FILES = (CARD, CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 COPY = "copy the whole checkpoint again"
 OURS = "crf."
 """Prefix of the weights that this project puts beside those of Hugging Face's classes."""
 
+_MAX_JSON = 16 * 1024 * 1024
+"""Bytes of config.json or card.json; they come to some thousands."""
+_MAX_PARAMETERS = 20_000_000_000
+"""The largest BERT that was published has 4 billion."""
 _SINCE_2019 = {"gamma": "weight", "beta": "bias"}
+_FLOATS = ("F64", "F32", "F16", "BF16")
 
+Share = Annotated[float, Field(ge=0, lt=1)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -38,7 +45,11 @@ def damaged(place: str | Path, problem: str, remedy: str = COPY) -> BadData:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse what is no folder with a config.json."""
+    """Refuse what is no folder with a config.json; and a folder, a pipe or a broken link in place of a file.
+
+    Raises:
+        BadData: of these links with all of them.
+    """
     name_one = "name the folder of a checkpoint"
     if folder.is_file():
         problem, remedy = "is a file, and a checkpoint is a folder", f"name its folder: {folder.parent}"
@@ -47,6 +58,9 @@ def check_folder(folder: Path) -> None:
         beside = sorted(other.name for other in folder.parent.glob("*/"))
         remedy = f"there are {', '.join(beside)}" if beside else name_one
         raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", remedy)
+    paths = [folder / name for name in FILES]
+    there = [path for path in paths if path.is_symlink() or path.exists()]
+    raise_all([BadData(Code.FILE, path, "no file, or a link to none", COPY) for path in there if not path.is_file()])
     if not (folder / CONFIG).is_file():
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", name_one)
 
@@ -55,8 +69,10 @@ def read_object(file: Path) -> dict[str, Any]:
     """A JSON file that holds one object.
 
     Raises:
-        BadData: it does not hold one object.
+        BadData: it does not hold one object, or is larger than 16 MiB.
     """
+    if (size := file.stat().st_size) > _MAX_JSON:
+        raise damaged(file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}")
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # not JSON, not UTF-8, or brackets without end
@@ -69,15 +85,55 @@ def read_object(file: Path) -> dict[str, Any]:
 # ---- config.json
 
 
+class FileConfig(BaseModel):
+    """The checked keys of a JSON file of a checkpoint; other keys are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Architecture(FileConfig):
+    """config.json of a BERT; absent keys have the default of Hugging Face."""
+
+    vocab_size: Annotated[int, Field(ge=1, le=10_000_000)] = 1
+    hidden_size: Annotated[int, Field(ge=1, le=65_536)] = 1
+    num_hidden_layers: Annotated[int, Field(ge=1, le=1_000)] = 1
+    num_attention_heads: Annotated[int, Field(ge=1, le=4_096)] = 1
+    intermediate_size: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    max_position_embeddings: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    type_vocab_size: Annotated[int, Field(ge=1, le=10_000)] = 1
+    num_labels: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    id2label: dict[Annotated[str, Field(pattern=r"^\d{1,7}$")], str] | None = None
+    label2id: dict[str, int] | None = None
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: Share = 0.0
+    attention_probs_dropout_prob: Share = 0.0
+    classifier_dropout: Share | None = None
+    initializer_range: Annotated[float, Field(ge=0, le=100)] = 0.0
+    layer_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-12
+    pad_token_id: Annotated[int, Field(ge=0)] | None = None
+    problem_type: Literal["regression", "single_label_classification", "multi_label_classification"] | None = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Architecture":
+        fields = self.model_fields_set
+        if {"hidden_size", "num_attention_heads"} <= fields and self.hidden_size % self.num_attention_heads:
+            raise ValueError(f"hidden_size {self.hidden_size} is no multiple of {self.num_attention_heads} heads")
+        if "vocab_size" in fields and self.pad_token_id is not None and self.pad_token_id >= self.vocab_size:
+            raise ValueError(f"pad_token_id {self.pad_token_id}, and vocab_size is {self.vocab_size}")
+        layer = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
+        rows = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
+        if (total := self.num_hidden_layers * layer + rows * self.hidden_size) > _MAX_PARAMETERS:
+            raise ValueError(f"it describes {total:,} parameters, more than {_MAX_PARAMETERS:,}")
+        return self
+
+
 def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
-    """Refuse other architectures, keys that could run code, and values that transformers refuses.
+    """Refuse other architectures, keys that could run code, and sizes out of bounds.
 
     Args:
         config: config.json.
         place: of it, for the messages.
     """
-    from transformers import AutoConfig
-
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected {' or '.join(FAMILIES)}"
@@ -88,21 +144,7 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     if config.get("quantization_config"):
         problem = "the weights are quantized"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
-    with usable(place):
-        AutoConfig.for_model(**config)
-
-
-@contextmanager
-def usable(place: str | Path) -> Iterator[None]:
-    """Turn what transformers says of a config, whose values it checks itself, into one line."""
-    from huggingface_hub.errors import StrictDataclassError
-
-    errors = (AssertionError, AttributeError, ImportError, KeyError, RuntimeError, TypeError, ValueError)
-    try:
-        yield
-    except (StrictDataclassError, *errors) as error:
-        reason = shortened(" ".join(str(error).split()), 200)
-        raise damaged(place, f"{CONFIG} cannot be used: {type(error).__name__}: {reason}") from None
+    validated(Architecture, config, place, COPY)
 
 
 # ---- card.json
@@ -140,6 +182,15 @@ class TaskCard(CardRecord):
         """What is predicted."""
         return SPECS[self.type].target
 
+    @model_validator(mode="after")
+    def _agree(self) -> "TaskCard":
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("a label twice")
+        return self
+
+
+_OF_A_TASK = {name for name, field in TaskCard.model_fields.items() if field.is_required()}
+
 
 class Provenance(CardRecord):
     """The provenance of the weights of a checkpoint."""
@@ -176,12 +227,19 @@ def read_card(file: Path) -> Card | None:
     """The card of a checkpoint; None without one, or for that of another project.
 
     Raises:
-        BadData: values are missing or of another type.
+        BadData: values are missing or of another type; or `weights` is null for a checkpoint that was trained.
     """
     values = read_object(file) if file.is_file() else {}
     if len({"stage", "checkpoint", "weights", "tokenizer"} & values.keys()) < 2:
         return None
-    return validated(Card, values, file, COPY)
+    task = values.get("task")
+    if isinstance(task, Mapping) and _OF_A_TASK - task.keys():
+        raise incomplete_task(file)
+    card = validated(Card, values, file, COPY)
+    if card.weights is None and (card.checkpoint.partition("/")[0] != SCRATCH or card.task is not None):
+        problem = f"`weights` is null, but {card.checkpoint} was trained: its answers would be those of random weights"
+        raise damaged(file, problem)
+    return card
 
 
 def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
@@ -191,6 +249,8 @@ def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
         fingerprint: of the tokenizer in the folder.
     """
     weights = folder / WEIGHTS
+    if card.weights is None and weights.exists():
+        raise damaged(folder / CARD, f"`weights` is null, but there is {WEIGHTS}, which would not be read")
     for file, expected in ((weights, card.weights), (folder / CONFIG, card.config)):
         if expected is None:
             continue
@@ -204,6 +264,12 @@ def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
         raise BadData(Code.TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
 
 
+def incomplete_task(file: Path) -> BadData:
+    """The error for a fine-tuned checkpoint whose card lacks keys that predictions need."""
+    problem = "it does not say how the task was read"
+    return BadData(Code.NOT_FINE_TUNED, file, problem, "fine-tune again with this version")
+
+
 # ---- model.safetensors
 
 
@@ -214,7 +280,7 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
         config: a Hugging Face config that passed `check_architecture`.
 
     Raises:
-        BadData: not safetensors; tensors are missing, left over or of another shape.
+        BadData: not safetensors; tensors are missing, left over, of another shape, or no floating-point numbers.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -224,7 +290,9 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
         encoder = family.hugging_face("none")(config, add_pooling_layer=False)
     try:
         with safe_open(file, "pt") as tensors:
-            shapes = {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118, no mapping
+            parts = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118, it is no mapping
+            shapes = {name: part.get_shape() for name, part in parts.items()}
+            types = {name: part.get_dtype() for name, part in parts.items()}
     except SafetensorError as error:
         raise damaged(file, f"bad safetensors file: {error}") from None
     prefix = family.prefix if any(name.startswith(family.prefix) for name in shapes) else ""
@@ -236,6 +304,9 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
         if not name.startswith((*others, *buffers))
     }
     refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
+    for name, kind in types.items():
+        if kind not in _FLOATS and not name.startswith(buffers):
+            raise BadData(Code.OTHER_ARCHITECTURE, file, f"{name} is {kind}, expected floating-point numbers", COPY)
 
 
 def above_encoder(family: Family) -> tuple[str, ...]:

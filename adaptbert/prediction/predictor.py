@@ -17,12 +17,14 @@ from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
+from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import Row
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CARD, COPY, CardRecord, TaskCard
+from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
 from adaptbert.model.device import chosen, fastest_device
+from adaptbert.model.families.registry import family_of
 from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.head import TaskHead
 from adaptbert.tasks.heads import from_card
@@ -40,7 +42,7 @@ Request = Mapping[str, Any] | str | Sequence[str]
 Answer = dict[str, Any]
 
 
-class Evaluated(CardRecord):
+class Evaluated(FileConfig):
     """How a cell was evaluated: of the `params` of its card."""
 
     block_size: Annotated[int, Field(ge=3, le=10_000_000)]
@@ -102,9 +104,7 @@ class Predictor:
 
         return pd.DataFrame(self.answers(rows, probabilities=probabilities))
 
-    def answers(
-        self, rows: Iterable[Request], *, probabilities: bool = False, top: int | None = None
-    ) -> Iterator[Answer]:
+    def answers(self, rows: Iterable[Request], *, probabilities: bool = False) -> Iterator[Answer]:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
@@ -221,17 +221,27 @@ def _shown(details: dict[str, Any], row: Row) -> dict[str, Any]:
 
 
 def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated]:
-    """How a cell was evaluated; raises BadData where the card is incomplete, or has other labels than config.json."""
-    if checkpoint.card is None or checkpoint.card.task is None or not checkpoint.has_weights:
+    """How a cell was evaluated; raises BadData where the card is incomplete, or card, config and head disagree."""
+    if checkpoint.card is None or checkpoint.card.task is None:
         problem = "not a checkpoint that was fine-tuned on a task"
         raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune")
     card = folder / CARD
     task, config = checkpoint.card.task, checkpoint.config()
     try:
-        labels = from_card(task).config().get("id2label", config.id2label)
+        shape = from_card(task)
     except (KeyError, ValueError):
-        problem = "it does not say how the task was read"
-        raise BadData(Code.NOT_FINE_TUNED, card, problem, "fine-tune again with this version") from None
-    if config.id2label != labels:
+        raise incomplete_task(card) from None
+    if misread := pattern_problem(task.replace):
+        raise BadData(Code.DAMAGED_CHECKPOINT, card, misread, COPY)
+    read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
+    room = min(read.block_size, family_of(config).longest(config))
+    if task.max_length > room:
+        problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
+        raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)
+    head = shape.config()
+    if config.num_labels != head["num_labels"]:
+        problem = f"head has {config.num_labels} labels, task has {head['num_labels']}"
+        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, COPY)
+    if config.id2label != head.get("id2label", config.id2label):
         raise BadData(Code.OTHER_ARCHITECTURE, folder, "the labels of config.json are not those of card.json", COPY)
-    return task, validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
+    return task, read

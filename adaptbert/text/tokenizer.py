@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 from adaptbert.codes import Code
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Vocabulary
-from adaptbert.errors import BadData, shortened
+from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
+MAX_VOCABULARY = 10_000_000
+"""Ids; a list of all tokens is kept in memory."""
+_PROBE = "a1, \u4e00 \ue000"
+"""Includes a character that no vocabulary has, so that [UNK] is exercised as well."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -67,6 +71,11 @@ class Tokenizer:
         if missing:
             problem = f"the vocabulary has no {', '.join(missing)}"
             raise BadData(Code.TOKENIZER, source, problem, "take a tokenizer made for BERT")
+        if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
+            problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
+            raise BadData(Code.NOT_A_CHECKPOINT, source, problem, f"ids end below {MAX_VOCABULARY:,}")
+        with _loading(source):
+            backend.encode(_PROBE)
         return cls(loaded)
 
     @classmethod
@@ -167,7 +176,7 @@ def _loading(source: str | Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = shortened(" ".join(str(error).split()) or type(error).__name__, 200)
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         of_hub = "check the name, or the network; from a folder: `adaptbert import FOLDER --base NAME`"
         remedy = "copy the whole checkpoint again" if isinstance(source, Path) else of_hub
         raise BadData(Code.NOT_A_CHECKPOINT, source, f"tokenizer cannot be loaded: {reason}", remedy) from None

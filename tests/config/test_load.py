@@ -1,6 +1,8 @@
-"""What a params.yaml may hold that is not YAML is an error with its line; any value anywhere is right or an error."""
+"""What a params.yaml may hold that is not YAML, or not plain: any text is a document or an error with its line."""
 
 import copy
+import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from adaptbert.config import load
 from adaptbert.config.recipe import Recipe
@@ -18,6 +21,12 @@ from tests.support.imports import ROOT
 FILE = Path("params.yaml")
 SMOKE_TEXT = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 SMOKE = load.document(SMOKE_TEXT, FILE)
+BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in ("ab", "bc", "cd", "de")
+)
+MERGES = "a: &a {x: 1}\n" + "".join(
+    f"{new}: &{new} {{<<: [{', '.join([f'*{old}'] * 10)}]}}\n" for old, new in ("ab", "bc", "cd", "de", "ef")
+)
 
 # A text, and the line, problem and remedy that its error names.
 REFUSED = [
@@ -32,9 +41,14 @@ REFUSED = [
     ("seed：1  # 种子：一\n\nbases:\n  a: 1\n", 3, "", "a full-width colon (U+FF1A)"),
     ("# 种子：一\na: [1\n", 3, "", "check this line"),
     ("a: “x\nb: ”: 1\n", 2, "", "a curly quote (U+201C)"),
-    ("a: 2024-13-45\n", None, "month must be in 1..12", "or in quotes"),
-    (f"a: {'9' * 5000}\n", None, "Exceeds the limit", ""),
-    ("a: !!int x\n", None, "invalid literal", ""),
+    ('a: "\\0"\n', 1, "holds NUL", ""),
+    ('"\\0": 1\n', 1, "holds NUL", ""),
+    ('a: ["\\udc80"]\n', 1, "holds NUL or half of a character", ""),
+    ("a: 2024-13-45\n", 1, "'2024-13-45' is no value", ""),
+    (f"a: {'9' * 5000}\n", 1, "is no value", ""),
+    (f"a: {'9' * 50}\n", 1, "is no plain value", ""),
+    ("a: !!int x\n", 1, "'x' is no value", ""),
+    ("a: !!set {x}\n", 1, "is no plain value", ""),
     ("a: !!python/object:os.system {}\n", 1, "", ""),
     ("a: =\n", 1, "", ""),
     ("a: @user\n", 1, "cannot start", "quotes"),
@@ -45,6 +59,13 @@ REFUSED = [
     ('a: "\\UFFFFFFFF"\n', None, "", "write it as it is"),
     ("%YAML 3.1\n---\na: 1\n", 1, "incompatible YAML", ""),
     ("a: 1\n---\nb: 1\n", 2, "another document", ""),
+    ("- " * 100_000, None, "nested too deep", "flatten the file"),
+    ("? " * 100_000, None, "nested too deep", "flatten the file"),
+    ("a: &a [*a]\n", None, "more than 10,000 values", ""),
+    ("a: &a {<<: *a}\n", None, "more than 10,000 values", ""),
+    (BOMB, None, "more than 10,000 values", "remove the anchors"),
+    (MERGES, None, "more than 10,000 values", "remove the anchors"),
+    ("a: [" + "1," * 300_000, None, "more than 10,000 values", ""),
 ]  # fmt: skip
 
 
@@ -79,7 +100,10 @@ def test_read(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
         (b"", "expected a mapping, found nothing"),
         (b"- a\n", "expected a mapping, found a list"),
         ("a: 1".encode("utf-16"), "byte 0 is not UTF-8"),
-        (Path.mkdir, "file not found, or not a file"),
+        (b"a: " + b"x" * 1_000_001, "1,000,004 bytes, more than 1 MB"),
+        (Path.mkdir, "a folder, not a file"),
+        (os.mkfifo, "something else, not a file"),
+        (lambda path: path.symlink_to("there.yaml"), "something else, not a file"),
         (lambda _: None, "file not found"),
     ],
 )
@@ -93,6 +117,9 @@ def test_what_is_no_such_file(tmp_path: Path, content: bytes | Callable[[Path], 
 
 # --- whatever the text is
 
+SIGNS = "：，“”\t\n #&*!|>%@`'\"[]{}?:-,~=<.0\\"
+FRAGMENTS = [*SIGNS, "  ", "- ", ": ", "? ", "<<: *a", "&a ", "*a", "!!int ", "1e999"]
+TEXTS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=40).map("".join)
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates() | st.just("general")
 VALUES = st.recursive(
     PLAIN,
@@ -116,6 +143,16 @@ def message_of(check: Callable[[], object]) -> str:
     return message
 
 
+@given(TEXTS)
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_a_document_or_an_error(text: str) -> None:
+    """And a document says what ruamel's own loader says, which DVC has."""
+    if not message_of(lambda: load.document(text, FILE)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert repr(load.document(text, FILE)) == repr(YAML(typ="safe", pure=True).load(text))
+
+
 def places(values: Any, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """The path of every key."""
     inner = values.items() if isinstance(values, dict) else ()
@@ -131,3 +168,15 @@ def test_any_value_anywhere_is_right_or_an_error(path: tuple[str, ...], value: A
         here = here[part]
     here[str(value) if is_key else path[-1]] = here[path[-1]] if is_key else value
     message_of(lambda: rules.check(Recipe(document, FILE)))
+
+
+@pytest.mark.nightly
+@given(st.data())
+@settings(max_examples=20_000, deadline=None)
+def test_any_edit_of_a_good_file_is_right_or_an_error(data: st.DataObject) -> None:
+    text = SMOKE_TEXT
+    for _ in range(data.draw(st.integers(1, 4))):
+        first = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(first, min(len(text), first + 30)))
+        text = text[:first] + data.draw(TEXTS) + text[end:]
+    message_of(lambda: rules.check(Recipe(load.document(text, FILE) or {}, FILE)))

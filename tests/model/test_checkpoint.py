@@ -3,12 +3,15 @@ the user's, at once, and never an answer of random weights."""
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertModel
 
@@ -17,11 +20,13 @@ from adaptbert.core.files import file_digest, read_json
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import Architecture, check_architecture
 from adaptbert.prediction.predictor import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.checkpoint_edits import edit, sealed
-from tests.support.predicting import CLASS, KINDS, model
+from tests.support.harming import harmed
+from tests.support.predicting import ANSWER, CLASS, KINDS, model
 
 TAGS = "sequence_labelling_tags"
 ROWS = [{"text": "The shape of the array."}, {"text": "bread, or \ue000 fish"}]
@@ -162,13 +167,34 @@ def test_one_that_is_to_be_trained(folder: Path, harm: Harm, code: Code, words: 
         Checkpoint.load(folder).model("masked_lm", seed=0)
 
 
+@pytest.mark.parametrize("made", [tiny.pretrained, tiny.scratch])
+@pytest.mark.parametrize("changes", [{"hidden_size": 10**9}, {"hidden_act": "gelo"}])
+def test_scratch_is_checked_alike(tmp_path: Path, changes: dict[str, Any], made: Any) -> None:
+    """Its sizes are confirmed by no tensor."""
+    made(tmp_path)
+    edit(tmp_path, "config.json", **changes)
+    for remains in (lambda: edit(tmp_path, "card.json", config=...), (tmp_path / "card.json").unlink):
+        remains()
+        with pytest.raises(BadData):
+            Checkpoint.load(tmp_path).model("masked_lm", 0)
+
+
+@pytest.mark.parametrize("key", Architecture.model_fields)
+def test_no_value_of_the_config_is_without_type_and_bounds(key: str) -> None:
+    for value in (10**12, -2, [1]):
+        with pytest.raises(BadData, match=rf"^AB-124 config.json: .*{key}"):
+            check_architecture({"model_type": "bert", "vocab_size": 60, key: value}, "config.json")
+
+
 # ---- what is wrong with a fine-tuned one
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    trained_project = Project(tmp_path_factory.mktemp("project"), {CLASS: KINDS[CLASS]}, (48, 24, 24))
-    trained_project.finetune(CLASS, "general", seeds=[1], epochs=1.0)
+    tasks = (CLASS, ANSWER, TAGS)
+    trained_project = Project(tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in tasks}, (48, 24, 24))
+    for task in tasks:
+        trained_project.finetune(task, "general", seeds=[1], epochs=1.0)
     return trained_project
 
 
@@ -208,48 +234,81 @@ def text_in(name: str, content: bytes) -> Harm:
     return lambda folder: (folder / name).write_bytes(content)
 
 
+def too_large(folder: Path) -> None:
+    with (folder / "config.json").open("wb") as file:
+        file.truncate(1 << 34)
+
+
 QUERY = "bert.encoder.layer.0.attention.self.query.weight"
 IN_QUERY = QUERY.replace(".", "__")
 ANY_RULES = {"tokenizer_class": "PreTrainedTokenizerFast"}
 """A class that takes all rules from tokenizer.json; BERT's own has them from elsewhere."""
 DAMAGED, OTHER, NO = Code.DAMAGED_CHECKPOINT, Code.OTHER_ARCHITECTURE, Code.NOT_A_CHECKPOINT
 FINE_TUNED: list[tuple[Harm, Code, str]] = [
-    (config(hidden_size=1_000_000_000), OTHER, "weights and config.json disagree"),
-    (config(hidden_size="32"), DAMAGED, "config.json cannot be used: Strict.*expected int, got str"),
+    (config(hidden_size=1_000_000_000), DAMAGED, r"config.json: hidden_size: .*, found 1000000000\n  copy"),
+    (config(hidden_size="32"), DAMAGED, 'hidden_size: expected a valid integer, found "32"'),
+    (config(hidden_size=...), OTHER, "weights and config.json disagree"),
+    (config(num_hidden_layers=900, hidden_size=65_536), DAMAGED, "parameters, more than"),
     (config(num_hidden_layers=3), OTHER, "bert.encoder.layer.2"),
-    (config(num_attention_heads=3), DAMAGED, "not a multiple of the number of attention heads"),
+    (config(num_attention_heads=3), DAMAGED, "no multiple of 3 heads"),
     (config(vocab_size=10), Code.TOKENIZER, "tokenizer"),
-    (config(id2label={"0": "a", "1": "b", "2": "c"}), OTHER, "the labels of config.json are not those of card.json"),
+    (config(id2label={"x": "code"}), DAMAGED, "id2label"),
+    (config(id2label={"0": "a", "1": "b", "2": "c"}), OTHER, "head has 3 labels, task has 2"),
+    (config(id2label={"0": "prose", "1": "code"}), OTHER, "the labels of config.json are not those of card.json"),
     (config(hidden_act="gelo"), DAMAGED, "gelo"),
-    (config(pad_token_id=10**6), DAMAGED, "Padding_idx"),
+    (config(layer_norm_eps=float("nan")), DAMAGED, "layer_norm_eps"),
+    (config(pad_token_id=10**6), DAMAGED, "pad_token_id"),
+    (config(problem_type="guess"), DAMAGED, "problem_type"),
     (config(model_type={"a": 1}), OTHER, "model_type"),
     (config(quantization_config={"load_in_4bit": True}), OTHER, "quantized"),
     (text_in("config.json", b"[" * 1_000_000), DAMAGED, "not a JSON object"),
     (tensors(**{IN_QUERY: ...}), OTHER, QUERY),
     (tensors(bert__encoder__layer__0__more=torch.ones(2)), OTHER, "layer.0.more"),
     (tensors(**{IN_QUERY: torch.ones(32, 31)}), OTHER, QUERY),
+    (tensors(**{IN_QUERY: torch.ones(32, 32, dtype=torch.int64)}), OTHER, f"{QUERY} is I64"),
     (tensors(**{IN_QUERY: torch.full((32, 32), torch.nan)}), DAMAGED, f"{QUERY} holds NaN"),
     (tensors(classifier__weight=...), OTHER, "classifier.weight is missing"),
     (tensors(classifier__weight=torch.ones(3, 32)), OTHER, "classifier.weight"),
     (tensors(classifier__bias=torch.tensor([0.0, torch.inf])), DAMAGED, "classifier.bias holds NaN"),
 ]  # fmt: skip
 FINE_TUNED = [(resealed(harm), code, words) for harm, code, words in FINE_TUNED] + [
-    (card(weights=None), Code.NOT_FINE_TUNED, "not a checkpoint that was fine-tuned"),
+    (too_large, DAMAGED, "17,179,869,184 bytes of JSON"),
+    (card(weights=None), DAMAGED, "`weights` is null, but finetune/.* was trained: its answers would be those of ran"),
+    (card(weights=None, checkpoint="scratch"), DAMAGED, "`weights` is null"),
+    (card(weights=None, checkpoint="scratch", task=...), DAMAGED, f"there is {WEIGHTS}, which would not be read"),
+    (card(weights="abc"), DAMAGED, "card.json: weights"),
     (card(weights="0" * 64), DAMAGED, "sha256 mismatch"),
     (card(config="0" * 64), DAMAGED, "config.json: sha256 mismatch"),
     (card(tokenizer="0" * 64), Code.TOKENIZER, "card says 000"),
+    (card(params=[]), DAMAGED, "card.json: params"),
+    (card(params__block_size=10**12), DAMAGED, "block_size"),
+    (card(params__block_size=8), DAMAGED, "task.max_length 64, but the encoder reads 8"),
     (card(params__precision="8-bit"), DAMAGED, "precision"),
+    (card(texts={}), DAMAGED, "texts"),
     (card(task=...), Code.NOT_FINE_TUNED, "not a checkpoint that was fine-tuned"),
-    (card(task__options=...), DAMAGED, "task.options: Field required"),
+    (card(task=5), DAMAGED, "task"),
+    (card(task__options=...), Code.NOT_FINE_TUNED, "does not say how the task was read"),
+    (card(task__type="circle"), DAMAGED, "task.type"),
     (card(task__type="text-pair-classification", task__options={}), Code.NOT_FINE_TUNED, "does not say"),
+    (card(task__type="regression"), OTHER, "head has 2 labels, task has 1"),
+    (card(task__labels=["code", "code"]), DAMAGED, "a label twice"),
     (card(task__labels=["prose", "code"]), OTHER, "not those of card.json"),
+    (card(task__max_length=512), DAMAGED, "task.max_length 512, but the encoder reads 64"),
+    (card(task__tuned={"threshold": "hot"}), DAMAGED, "task.tuned.threshold"),
+    (card(task__replace=[["("]]), DAMAGED, "task.replace"),
+    (text_in("tokenizer.json", b"{}"), NO, ""),
+    (text_in("tokenizer.json", b"[" * 100_000), NO, ""),
     (text_in("tokenizer_config.json", b'{"tokenizer_class": 7'), NO, ""),
     (lambda folder: (folder / "tokenizer.json").unlink(), NO, ""),
     (tokenizer(lambda content: content.pop("model")), NO, ""),
     (tokenizer(lambda content: content["model"].update(vocab={})), Code.TOKENIZER, ""),
+    (tokenizer(lambda content: content["model"]["vocab"].update({"xy": 4_000_000_000})), NO, ""),
     (tokenizer(lambda content: content["model"]["vocab"].update({"xy": 150})), Code.TOKENIZER, ""),
+    (tokenizer(lambda content: content["model"].update(unk_token="[UNJ]"), **ANY_RULES), NO, ""),
     (tokenizer(lambda content: content.update(normalizer=None), **ANY_RULES), Code.TOKENIZER, ""),
     (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case=False), Code.TOKENIZER, ""),
+    (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case="no"), NO, ""),
+    (lambda folder: tiny.tokenizer(lowercase=False).save(folder), Code.TOKENIZER, ""),
 ]  # fmt: skip
 
 
@@ -257,5 +316,85 @@ FINE_TUNED = [(resealed(harm), code, words) for harm, code, words in FINE_TUNED]
 def test_a_fine_tuned_one(project: Project, tmp_path: Path, harm: Harm, code: Code, words: str) -> None:
     folder = shutil.copytree(model(project, CLASS), tmp_path / "model")
     harm(folder)
-    with pytest.raises(BadData, match=rf"(?s)^{code.shown} .*{words}"):
+    refused(folder, code, words)
+
+
+UNTUNED = [(ANSWER, {"task__tuned": {}}), (ANSWER, {"task__no_answer": ...}), (TAGS, {"task__tuned": {"other": 3.0}})]
+
+
+@pytest.mark.parametrize(("task", "changes"), UNTUNED)
+def test_what_was_tuned_is_missing(project: Project, tmp_path: Path, task: str, changes: Any) -> None:
+    folder = shutil.copytree(model(project, task), tmp_path / "model")
+    edit(folder, "card.json", **changes)
+    refused(folder, Code.NOT_FINE_TUNED, "does not say how the task was read")
+
+
+@pytest.mark.parametrize("name", ["config.json", "card.json", WEIGHTS, "tokenizer.json"])
+def test_something_else_in_place_of_a_file(project: Project, tmp_path: Path, name: str) -> None:
+    """A link to a file is one."""
+    folder = shutil.copytree(model(project, CLASS), tmp_path / "model")
+    (folder / name).rename(tmp_path / name)
+    (folder / name).symlink_to(tmp_path / name)
+    assert len(list(Predictor.load(folder).answers(ROWS))) == 2
+    (tmp_path / name).unlink()
+    refused(folder, Code.FILE, f"{name}: no file, or a link to none")
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    refused(folder, Code.FILE, f"{name}: no file, or a link to none")
+
+
+def refused(folder: Path, code: Code, words: str) -> None:
+    """In seconds, as one error; numbers are cut of which a machine has not enough."""
+    began = time.monotonic()
+    with pytest.raises(BadData, match=rf"(?s)^{code.shown} .*{words}") as caught:
         list(Predictor.load(folder).answers(ROWS))
+    assert caught.value.exit_code == 65
+    assert time.monotonic() - began < 20
+
+
+# ---- random damage
+
+
+@pytest.fixture(scope="module")
+def intact(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples of a property; each puts back what it harmed."""
+    return shutil.copytree(model(project, CLASS), tmp_path_factory.mktemp("intact") / "model")
+
+
+def answers_or_says_why(folder: Path, name: str, content: bytes) -> None:
+    """Nothing but a `UserError`, or an answer to every row."""
+    whole = {file: (folder / file).read_bytes() for file in (name, "card.json")}
+    (folder / name).write_bytes(content)
+    answers: list[dict[str, Any]] = []
+    try:
+        if name == "config.json":
+            sealed(folder)
+        answers = list(Predictor.load(folder).answers(ROWS, probabilities=True))
+    except UserError:
+        return
+    finally:
+        for file, before in whole.items():
+            (folder / file).write_bytes(before)
+    assert [set(answer) for answer in answers] == [{"id", "label", "confidence", "probabilities"}] * 2
+
+
+JSON_FILES = ["config.json", "card.json", "tokenizer.json", "tokenizer_config.json"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inside: st.lists(inside, max_size=2) | st.dictionaries(st.text(max_size=4), inside, max_size=2),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=25)
+@given(name=st.sampled_from(JSON_FILES), draw=st.data())
+def test_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
+
+
+@settings(max_examples=25)
+@given(name=st.sampled_from(["config.json", "card.json"]), draw=st.data(), value=VALUES)
+def test_changed_values(intact: Path, name: str, draw: st.DataObject, value: Any) -> None:
+    values = read_json(intact / name)
+    values[draw.draw(st.sampled_from(sorted(values)))] = value
+    answers_or_says_why(intact, name, json.dumps(values).encode())

@@ -80,7 +80,7 @@ def test_a_checkpoint_of_another_family_is_brought_and_read(tmp_path: Path, monk
     config = {**tiny.config().to_dict(), "model_type": "roberta", "type_vocab_size": 1}
     RobertaForMaskedLM(RobertaConfig.from_dict(config)).save_pretrained("source")
     tiny.tokenizer().save(Path("source"))
-    assert "with masked-LM head" in import_checkpoint("source", None, "other")
+    assert "with masked-LM head" in import_checkpoint(Path("source"), "other")
     checkpoint = Checkpoint.load("models/init/other")
     assert checkpoint.model_and_drawn("masked_lm", 0)[1] == frozenset()
     with pytest.raises(BadParams, match="roberta has no head for pairs"):

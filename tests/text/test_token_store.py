@@ -1,6 +1,7 @@
 """What is written is what a loop over single tokens makes of a text, whatever batches, workers and files; memory does
 not grow with the text; replay has its share of it; who is held out stays so."""
 
+import json
 import random
 import subprocess
 import sys
@@ -187,6 +188,19 @@ if __name__ == "__main__":
         write(Path(sys.argv[1]) / "text", rows(count), pieces, 64, int(sys.argv[2]))
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
+READING = """
+import resource, sys
+from pathlib import Path
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.text.token_store import TokenizedCorpus
+
+limit = 300 * 2**20
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+corpus = TokenizedCorpus.load(Path(sys.argv[1]))
+stream = DocumentStream(corpus.lengths, 1, 8 * 8192)
+tokens = sum(len(corpus.read(stream.batch(k)[0]).ids) for k in range(0, 100_000, 2_500))
+print(2 * corpus.tokens // limit, tokens // 8192)
+"""
 
 
 def printed(folder: Path, code: str, *arguments: str) -> list[int]:
@@ -207,3 +221,16 @@ def test_memory_does_not_grow_with_the_text_that_is_written(tmp_path: Path, work
     """
     _, small, large = printed(tmp_path, WRITING, str(tmp_path / "out"), workers)
     assert large - small < 3 * 1024
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to RLIMIT_DATA")
+def test_a_corpus_many_times_larger_than_memory_is_read(tmp_path: Path) -> None:
+    """13 GB of ids (holes of a file, which take no room on disk) are read by a process that may have 300 MB."""
+    documents, length = 800_000, 8192
+    for name, width in (("ids", 2), ("word_starts", 1)):
+        with (tmp_path / f"{name}.bin").open("wb") as file:
+            file.truncate(documents * length * width)
+    np.arange(0, (documents + 1) * length, length).tofile(tmp_path / "offsets.bin")
+    np.full(documents, length).tofile(tmp_path / "characters.bin")
+    (tmp_path / "corpus.json").write_text(json.dumps({"dtype": "uint16"}), encoding="utf-8")
+    assert printed(tmp_path, READING, str(tmp_path)) == [41, 40 * 8]
