@@ -33,7 +33,7 @@ def targets() -> set[str]:
 
 
 def test_make_targets_exist() -> None:
-    variables = set(re.findall(r"\b(BASE_PYTHON|TORCH_INDEX|PYTHON)\b", read("Makefile")))
+    variables = set(re.findall(r"\b(BASE_PYTHON|TORCH_INDEX|PYTHON|JOBS)\b", read("Makefile")))
     for name, (_, *words) in shown("make"):
         for word in words:
             assert word in targets() or word.partition("=")[0] in variables, f"{name}: make {word}"
