@@ -39,7 +39,7 @@ def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[di
         yield {}
         return
     number = os.environ.get(DEVICES, "")
-    share = min(int(number), len(ids)) if number.isdecimal() else len(ids)
+    share = min(int(number), len(ids)) if number.isdecimal() and 0 < len(number) < 5 and int(number) else len(ids)
     waits = f"waits for {share} free devices of {', '.join(ids)}: other stages have them"
     with ExitStack() as locks:
         while True:

@@ -117,9 +117,10 @@ class Graph:
 def out_of_date(stages: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """The part of `stages` that has changed or needs one that has: asked once, not by a `dvc repro` of each.
 
-    Where DVC cannot tell, mostly because another DVC process is at work, all of them: their own `dvc repro` says more.
+    Where DVC cannot tell, mostly because another DVC process is at work, all of them: their own `dvc repro` says more,
+    and waits.
     """
-    status = process.run(*DVC, "status", "--json")
+    status = process.run(sys.executable, "-m", "dvc", "status", "--json")
     if status.returncode:
         return dict(stages)
     stale = set(json.loads(status.stdout))

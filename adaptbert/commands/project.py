@@ -43,8 +43,8 @@ def download(
 ) -> None:
     """Download a data set of the hub.
 
-    Each split is a file. The commit is remembered beside them, DVC tracks the folder, and the lines that name the
-    files in params.yaml are printed.
+    Each split is a file. DVC tracks a folder in data/own; the commit and the lines that name the files in params.yaml
+    are printed.
     """
     from adaptbert.data.download import download as fetch
     from adaptbert.project import own_data

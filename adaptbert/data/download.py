@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,10 @@ from adaptbert.errors import TEMPORARY, BadData, UserError
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+
+_OF_A_TASK = {"validation": "dev"}
+"""Splits as the hub calls them -> as a task does."""
 
 
 class HubUnreachable(UserError):
@@ -47,6 +52,7 @@ def download(name: str, revision: str | None, config: str | None, out: Path) -> 
         for split, rows in splits.items():
             _with_class_names(rows, f"{name}: {split}").to_parquet(folder / f"{split}.parquet")
     files = {split: out / f"{split}.parquet" for split in splits}
+    words = [f"{_OF_A_TASK.get(split, split)}={quote(str(path))}" for split, path in files.items()]
     counts = (
         f"  {files[split]}: {len(rows):,} rows of {', '.join(rows.column_names)}" for split, rows in splits.items()
     )
@@ -54,7 +60,7 @@ def download(name: str, revision: str | None, config: str | None, out: Path) -> 
         f"{name}{f': commit {commit}' if commit else ''}",
         *counts,
         f"as a corpus, below `corpora`: {out.name}: {{path: {next(iter(files.values()))}, columns: {{text: COLUMN}}}}",
-        f"as a task: adaptbert add-task {' '.join(f'{split}={path}' for split, path in files.items())}",
+        f"as a task: adaptbert add-task {' '.join(words)}",
     ]
 
 

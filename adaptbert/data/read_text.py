@@ -71,9 +71,9 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
     nuls = number = 0
     with _opened(file) as (text, first):
         hint = cache(lambda: _likely(first, text.encoding))
-        while line := text.readline(MAX_LINE):
+        while line := text.readline(MAX_LINE + 1):
             number += 1
-            if len(line) == MAX_LINE and not line.endswith("\n"):
+            if len(line) > MAX_LINE and not line.endswith("\n"):
                 while (rest := text.readline(MAX_LINE)) and not rest.endswith("\n"):
                     pass
                 yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} characters"))
@@ -101,7 +101,7 @@ def read_text(file: SourceFile) -> str:
 def beginning(file: SourceFile) -> str:
     """About the first block of a file; characters that cannot be decoded are replaced."""
     with _opened(file) as (text, first):
-        return first.decode(text.encoding, "replace")
+        return first.decode(text.encoding, "replace").removeprefix("\ufeff")
 
 
 # ---- paths

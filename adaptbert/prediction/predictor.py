@@ -112,7 +112,6 @@ class Predictor:
                 `text_b`; `context`, `question`; `tokens`, or `text`, which is split into words), and optionally `id`;
                 others are ignored. Or in place of a mapping a text, a pair of texts, or a list of tokens.
             probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
-            top: add the probabilities of that many classes, the highest first.
 
         Yields:
             The keys that docs/how-to/predict.md describes; for a row that cannot be answered, only `id` and `error`.

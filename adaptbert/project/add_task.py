@@ -10,7 +10,7 @@ from adaptbert.config import plan_file
 from adaptbert.config.recipe import KINDS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.data.formats import SUFFIXES
-from adaptbert.errors import BadData, BadParams, printable, raise_all
+from adaptbert.errors import BadData, BadParams, failures_of, printable, raise_all
 from adaptbert.project import editing, own_data, preflight, rules, task_inference
 from adaptbert.project.task_inference import Said
 from adaptbert.runtime.stage import checked
@@ -49,7 +49,7 @@ class NewTask:
     done: str
 
     def write(self) -> list[str]:
-        """Let DVC record the files, and write params.yaml and plan.json: both, or neither.
+        """Let DVC record the files, then write params.yaml and plan.json: both, or neither.
 
         Returns:
             A line for each thing done.
@@ -58,14 +58,18 @@ class NewTask:
             BadData: DVC refuses.
             BadParams: params.yaml was changed since it was read, as by an editor while the command waited.
         """
+        self._check_unchanged()
         if self.unrecorded:
             own_data.record(self.unrecorded)
-        if self.recipe.file.read_bytes() != self.read:
-            problem = "was changed while this command was at work; nothing was written"
-            raise BadParams(Code.NOT_EDITABLE, self.recipe.file, problem, "run the command again")
+            self._check_unchanged()
         editing.write_recipe(self.recipe, self.content)
         recorded = [f"recorded by DVC: {', '.join(map(str, self.unrecorded))}"] if self.unrecorded else []
         return [*recorded, self.done]
+
+    def _check_unchanged(self) -> None:
+        if self.recipe.file.read_bytes() != self.read:
+            problem = "was changed while this command was at work, and is left so"
+            raise BadParams(Code.NOT_EDITABLE, self.recipe.file, problem, "run the command again")
 
 
 def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> NewTask:
@@ -81,7 +85,9 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
         BadParams: the name is taken, or params.yaml is not valid.
     """
     recipe, read = checked(file), file.read_bytes()
-    files = {split: own_data.in_project(path) for split, path in splits_of(words).items()}
+    named = splits_of(words)
+    raise_all([failure for path in named.values() for failure in failures_of(own_data.in_project, path)])
+    files = {split: own_data.in_project(path) for split, path in named.items()}
     shares = {split: share for split, share in SHARES.items() if split not in files}
     inferred = task_inference.of_files(files, shares, said)
     name = name or name_of(files["train"])

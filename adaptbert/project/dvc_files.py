@@ -25,7 +25,7 @@ from adaptbert.codes import Code
 from adaptbert.core.processes import has_ended
 from adaptbert.errors import BadData
 from adaptbert.project import editing
-from adaptbert.runtime.locks import ROOT
+from adaptbert.runtime.locks import ROOT, Busy
 
 LOCK = Path("dvc.lock")
 STATE = Path(".dvc/tmp")
@@ -36,9 +36,12 @@ def dvc(command: str, *arguments: str) -> str:
     """What a command of DVC prints.
 
     Raises:
-        BadData: it ends otherwise, as where another DVC is at work here; in its own words.
+        Busy: another DVC is at work here.
+        BadData: it ends otherwise; in its own words.
     """
     done = subprocess.run([sys.executable, "-m", "dvc", command, *arguments], capture_output=True, text=True)
+    if "Unable to acquire lock" in done.stderr:
+        raise Busy(Code.LOCKED, f"dvc {command}", "another DVC process is at work here", "wait for it, and run again")
     if done.returncode:
         remedy = "mend that, and run the same command again"
         raise BadData(Code.DVC, f"dvc {command}", " ".join(done.stderr.split()), remedy)

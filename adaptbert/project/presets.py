@@ -27,6 +27,7 @@ def use(name: str, *, force: bool) -> Iterator[str]:
 
     Raises:
         BadParams: no such preset, or params.yaml would be lost.
+        BadData: DVC refuses files in data/own.
     """
     preset = text(name)
     if not force:
@@ -37,6 +38,11 @@ def use(name: str, *, force: bool) -> Iterator[str]:
     yield f"{PARAMS} is now the preset '{name}', and {PLAN} has its checkpoints and cells"
     if any(maker(path) for _, path in own_data.paths(recipe)):
         subprocess.run([sys.executable, "-m", "examples.docstrings"])  # else its files are still missing
+    if any(own_data.OWN in Path(path).parents for _, path in own_data.paths(recipe)):
+        files = [path for path in sorted(own_data.OWN.glob("[!.]*")) if path.suffix != ".dvc"]
+        if new := own_data.unrecorded(files):
+            own_data.record(new)
+            yield f"recorded by DVC: {', '.join(map(str, new))}"
     for _, error in own_data.check(recipe):
         yield f"still missing: {error}"
 

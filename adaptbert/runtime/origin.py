@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from hashlib import sha256
@@ -31,7 +32,8 @@ def tracking_uri() -> str:
 def recipe_name(params: Path) -> str:
     """The project's folder, and a digest of all values: `mood-study 3f9a2c1`; comments do not count."""
     values = json.dumps(load.read(params), sort_keys=True, ensure_ascii=False)
-    return f"{project_root().name} {sha256(values.encode()).hexdigest()[:7]}"
+    folder = re.sub(r"[^\w.-]+", "_", project_root().name)  # MLflow reads it in quotes
+    return f"{folder} {sha256(values.encode()).hexdigest()[:7]}"
 
 
 def run_name(stage: str, labels: Mapping[str, str]) -> str:

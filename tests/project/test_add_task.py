@@ -149,7 +149,7 @@ def test_what_fails_leaves_all_as_it_was(
     if is_at_the_end:
         monkeypatch.setattr(plan_file, "text", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     before = state(project)
-    refusal = "AB-217 params.yaml: was changed while this command was at work; nothing was written\n  run the command"
+    refusal = "AB-217 params.yaml: was changed while this command was at work, and is left so\n  run the command"
     with pytest.raises(KeyboardInterrupt if is_at_the_end else BadParams) as stopped:
         task.write()
     assert is_at_the_end or str(stopped.value).startswith(refusal)

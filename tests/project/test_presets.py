@@ -73,6 +73,16 @@ def test_use_says_what_is_missing(project: Path) -> None:
     assert f"\nstill missing: {first}" in done.output
 
 
+def test_use_lets_dvc_record_what_lies_in_data_own(project: Path) -> None:
+    """Once, however often it runs."""
+    own_data.OWN.mkdir()
+    for name in ("posts.csv", ".hidden"):
+        (own_data.OWN / name).write_text("text\na\n")
+    assert "recorded by DVC: data/own/posts.csv\n" in run("use", "weibo").output
+    assert "recorded by DVC" not in run("use", "weibo", "--force").output
+    assert sorted(path.name for path in own_data.OWN.glob("*.dvc")) == ["posts.csv.dvc"]
+
+
 def test_use_refuses_an_unknown_preset_and_leaves_the_file(project: Path) -> None:
     before = {*project.iterdir()}
     done = run("use", "wiebo")

@@ -10,7 +10,7 @@ import pytest
 from adaptbert.errors import UserError
 from adaptbert.project import task_inference
 from adaptbert.project.add_task import SHARES, name_of, splits_of
-from adaptbert.project.task_inference import Inferred, Said
+from adaptbert.project.task_inference import Inferred, Said, preview
 from tests.project.conftest import WORDS
 from tests.support.format_examples import Example, examples
 
@@ -237,3 +237,11 @@ def test_no_name() -> None:
         UserError, match=r"AB-216 /数据/训练\.csv: no name for the task can be made of this\n  choose one"
     ):
         name_of(Path("/数据/训练.csv"))
+
+
+def test_a_byte_order_mark_hides_no_format(tmp_path: Path) -> None:
+    path, answers = tmp_path / "a.json", [{"text": "one", "answer_start": 0}]
+    questions = [{"id": "1", "question": "who?", "answers": answers}]
+    paragraphs = [{"context": "one or two", "qas": questions}]
+    path.write_text(json.dumps({"version": "1", "data": [{"paragraphs": paragraphs}]}), encoding="utf-8-sig")
+    assert preview(path, Said()).format == "squad"
