@@ -55,8 +55,8 @@ class Examined:
         frame = table.to_pandas()
         if self._has_spans:
             frame["tags"] = [self._in_scheme(row, repair) for row in self.rows]
-        found = faulty(frame, layout, scheme, bounds)
-        self.invalid = {place: self._with_value(place, reason) for place, reason in found.items()}
+        reasons = faulty(frame, layout, scheme, bounds)
+        self.invalid = {place: self._with_value(place, reason) for place, reason in reasons.items()}
         for place, row in enumerate(self.rows):
             if place not in self.invalid:
                 self._clean(place, row)

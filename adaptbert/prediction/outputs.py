@@ -19,6 +19,7 @@ from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.core.files import atomic_write
 from adaptbert.data import parquet, spreadsheet
 from adaptbert.data.layout import arrow_type
+from adaptbert.data.read_text import check_name
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def check(path: Path, source: Path) -> None:
     """
     if path == STDOUT:
         return
+    if path.suffix == ".parquet":
+        check_name(path)
     for problem, remedy, holds in (
         ("the name tells no format to write", f"end it in {', '.join(SUFFIXES)}", path.suffix not in SUFFIXES),
         ("is a folder", "name a file", path.is_dir()),

@@ -42,8 +42,8 @@ def test_a_bad_value_is_reported_before_anything_heavy_is_loaded(names: list[str
 
 
 def test_a_stage_needs_these_libraries_and_no_other() -> None:
-    found = {
+    libraries = {
         stage.removeprefix("stages."): {name.partition(".")[0] for each in reached(stage) for name in imports(each)}
         for stage in modules("stages")[1:]
     }
-    assert {stage: names & HEAVY for stage, names in found.items() if names & HEAVY} == NEEDED
+    assert {stage: names & HEAVY for stage, names in libraries.items() if names & HEAVY} == NEEDED

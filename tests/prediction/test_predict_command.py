@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -316,6 +317,8 @@ def test_outputs_that_cannot_be(project: Project, tmp_path: Path) -> None:
         assert run(model(project, CLASS), source, "-o", out).exit_code == 78
     assert source.exists()
     assert (tmp_path / "folder.csv").is_dir()
+    undecodable = tmp_path / os.fsdecode(b"o\xff.parquet")
+    assert run(model(project, CLASS), source, "-o", undecodable).exit_code == 65
     done = run(model(project, CLASS), source, "-o", source / "out.csv")
     assert (done.exit_code, "Traceback" in done.output) == (74, False)
 
