@@ -5,6 +5,7 @@ also of several projects; the lock ends with the process of the flow.
 """
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -39,7 +40,8 @@ def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[di
         yield {}
         return
     number = os.environ.get(DEVICES, "")
-    share = min(int(number), len(ids)) if number.isdecimal() and 0 < len(number) < 5 and int(number) else len(ids)
+    is_number = re.fullmatch("[1-9][0-9]{0,3}", number)  # the stage itself refuses what is none
+    share = min(int(number), len(ids)) if is_number else len(ids)
     waits = f"waits for {share} free devices of {', '.join(ids)}: other stages have them"
     with ExitStack() as locks:
         while True:
