@@ -84,7 +84,7 @@ class TaskResults:
             name=name,
             checkpoint=on[0].name,
             role=on[0].role,
-            planned=list(keys),
+            planned=keys,
             runs=runs,
             interval=self.study.mean(name) if runs else None,
             cost=next((each.first.total for each in on if each.first.total is not None), None),

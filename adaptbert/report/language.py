@@ -162,6 +162,11 @@ def millions(tokens: int) -> str:
     return amount(tokens / 1e6).replace("-", MINUS)
 
 
+def tokens(count: int) -> str:
+    """As many as it is, and millions where it is some."""
+    return f"{count:,}" if abs(count) < 1e6 else f"{amount(count / 1e6)} M"
+
+
 def percent(share: float) -> str:
     """A share times 100, e.g. the level of an interval."""
     return f"{100 * share:g}"
@@ -172,6 +177,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "change": change,
     "p": p_value,
     "millions": millions,
+    "tokens": tokens,
     "percent": percent,
     "amount": amount,
 }

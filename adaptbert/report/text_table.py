@@ -19,10 +19,10 @@ PLAIN = str.maketrans({MINUS: "-", "–": "-", "`": None})
 
 
 def comparison_table(comparison: Comparison) -> str:
-    """Arms and baselines of each task, the steps between them, the bases, bits per character."""
+    """Arms and baselines of each task, the comparisons between them, the bases, bits per character."""
     shown = []
     for task in comparison.tasks:
-        shown += [tables.arms(task), *([tables.steps([task])] if task.steps else [])]
+        shown += [tables.arms(task), *([tables.answers(comparison, [task])] if task.answers else [])]
     shown += [*map(tables.bases, comparison.rankings), tables.checkpoints(comparison)]
     return "\n\n".join(map(_text, shown))
 
