@@ -64,11 +64,11 @@ def test_a_message_is_filled_in_both_languages() -> None:
     assert t("{rows:,} test rows", rows=1234) == Text("1,234 test rows", "1,234 行测试数据")
     assert counted("{n} seed", "{n} seeds", 1) == Text("1 seed", "1 个种子")
     assert counted("{n} seed", "{n} seeds", 3) == Text("3 seeds", "3 个种子")
-    inner = t("{name} ({of})", name=t("Steps"), of="{a}")
-    assert inner == Text("Steps ({a})", "步骤（{a}）"), "names from params.yaml are no messages"
+    inner = t("{name} ({of})", name=t("Arms"), of="{a}")
+    assert inner == Text("Arms ({a})", "组（{a}）"), "names from params.yaml are no messages"
     assert listed(["a"]) == same("a")
-    assert listed(["a", "b", t("Steps")]) == Text("a, b and Steps", "a、b 和步骤")
-    assert joined([t("Steps"), t("Data")]) == Text("Steps, Data", "步骤、数据")
+    assert listed(["a", "b", t("Arms")]) == Text("a, b and Arms", "a、b 和组")
+    assert joined([t("Arms"), t("Data")]) == Text("Arms, Data", "组、数据")
     with pytest.raises(KeyError):
         t("What nobody translated.")
 
