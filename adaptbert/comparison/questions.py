@@ -18,7 +18,8 @@ _ROLE_OF = {Arm.model_validate(steps).trained_on: name for name, steps in ARMS.i
 RECIPE = "recipe"
 QUESTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
     RECIPE: [
-        (top, base) for base in ("general", "scratch") for top in ("domain_task", "domain", "task", "scratch_task")
+        *((top, "general") for top in ("domain_task", "domain", "task")),
+        *((top, "scratch") for top in ("domain_task", "domain", "task", "scratch_task")),
     ],
     "domain_transfer": [("domain", "general")],
     "task_transfer": [
@@ -138,7 +139,7 @@ def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
         order: names of questions; `domain_transfer/news` is the one of the arm `news`.
     """
     by_name = {pair.name: pair for pair in pairs}
-    return [by_name[name] for name in order if name in by_name]
+    return [by_name[name] for name in dict.fromkeys(order) if name in by_name]
 
 
 def uncompared(arms: Arms) -> list[str]:
