@@ -164,7 +164,7 @@ def millions(tokens: int) -> str:
 
 def tokens(count: int) -> str:
     """As many as it is, and millions where it is some."""
-    return f"{count:,}" if abs(count) < 1e6 else f"{amount(count / 1e6)} M"
+    return (f"{count:,}" if abs(count) < 1e6 else f"{amount(count / 1e6)} M").replace("-", MINUS)
 
 
 def percent(share: float) -> str:
