@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from adaptbert.comparison.judging import trivial
 from adaptbert.comparison.records import Answer, Arm, Comparison, Task
 from adaptbert.config.plan import FINETUNE
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t, within
@@ -205,7 +206,9 @@ def next_step(task: Task, comparison: Comparison) -> Text:
 
 
 def _nothing_learned(task: Task) -> bool:
-    return any(each.why == "nothing_learned" for each in task.answers)
+    """Whether no arm does better than the most trivial baseline, tested or not."""
+    least, scores = trivial(task.baselines), [arm.interval.mean for arm in task.arms if arm.interval is not None]
+    return least is not None and max(scores) <= least
 
 
 def _baseline(task: Task) -> Text | None:
