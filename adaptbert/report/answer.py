@@ -6,7 +6,7 @@ from pathlib import Path
 from adaptbert.comparison.judging import trivial
 from adaptbert.comparison.records import Answer, Arm, Comparison, Task
 from adaptbert.config.plan import FINETUNE
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t, within
+from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t
 from adaptbert.report.terms import baseline_name, metric_name, question_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
@@ -82,7 +82,8 @@ def _price(answer: Answer, task: Task) -> Text:
     arm, other = task.sides(answer)
     if arm.cost is None or other.cost is None:
         return t("an unknown amount")
-    return t("{tokens:tokens} tokens", tokens=arm.cost.tokens - other.cost.tokens)
+    tokens = arm.cost.tokens - other.cost.tokens
+    return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
 
 
 def _worth(answer: Answer, min_gain: float) -> Text:
@@ -93,7 +94,7 @@ def _worth(answer: Answer, min_gain: float) -> Text:
     assert answer.difference.high is not None
     if answer.difference.high < min_gain:
         return t("less than the {least:points} points worth having", least=min_gain)
-    return t("whether it is the {least:points} points worth having is open", least=min_gain)
+    return t("whether it reaches the {least:points} points worth having is open", least=min_gain)
 
 
 def _parts(task: Task) -> Text:
@@ -201,8 +202,15 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
         return t("Next: train more replicates, if a gain of {least:points} is worth it.", least=comparison.min_gain)
     if first is not None and first.verdict in ("loss", "equivalent"):
-        return t("Next: fine-tune the base directly: `{model}`.", model=model_of(task.sides(first)[1]))
+        return _without(task.sides(first)[1])
     return t("Next: use `{model}`.", model=model_of(arm))
+
+
+def _without(arm: Arm) -> Text:
+    """The arm that lacks what does not pay."""
+    if arm.role in ("general", "scratch"):
+        return t("Next: fine-tune the base directly: `{model}`.", model=model_of(arm))
+    return t("Next: use the arm without it: `{model}`.", model=model_of(arm))
 
 
 def _nothing_learned(task: Task) -> bool:
@@ -220,7 +228,7 @@ def _baseline(task: Task) -> Text | None:
     if beside.low is None or beside.high is None or beside.low > 0:
         return None
     values: Mapping[str, object] = {
-        "name": within(baseline_name(name, task.target)),
+        "name": baseline_name(name, task.target),
         "score": score,
         "arm": task.chosen,
         "gap": beside,
@@ -229,7 +237,7 @@ def _baseline(task: Task) -> Text | None:
         return t("Next: take {name} ({score:points}): it scores higher than `{arm}`, and costs seconds.", **values)
     return t(
         "Next: compare with {name} ({score:points}), which costs seconds: `{arm}` scores {gap.mean:change} points "
-        "beside it ({gap.low:change} to {gap.high:change}), so neither is better.",
+        "beside it ({gap.low:change} to {gap.high:change}), so neither is clearly better.",
         **values,
     )
 
