@@ -194,9 +194,13 @@ def next_step(task: Task, comparison: Comparison) -> Text:
             "steps."
         )
     first = task.first
+    if first is not None and first.why == "missing":
+        return t("Next: `make recipe`, because not every arm has a result.")
     better = _baseline(task)
     if better is not None:
         return better
+    if first is not None and first.why == "few_seeds":
+        return t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
     if first is not None and first.why == "once":
         return t("Next: train a second replicate, then ask again.")
     if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
