@@ -49,12 +49,6 @@ def answered(
     )
 
 
-def with_answers(task: Task, *answers: Answer, **changes: Any) -> Task:
-    """The task with these answers in place of those of the same names, the first of them first."""
-    names = {each.name for each in answers}
-    return replace(task, answers=[*answers, *(each for each in task.answers if each.name not in names)], **changes)
-
-
 def retrained(comparison: Comparison, changes: Mapping[str, Mapping[str, Any]]) -> Comparison:
     """With other figures in the replicates of these names."""
     checkpoints = [
