@@ -36,7 +36,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
     first = task.first
     if first is None:
         return t("No question of `compare.order` is asked on this task.")
-    return _answer(first, task, comparison) + _parts(task)
+    return _answer(first, task, comparison) + (EMPTY if _nothing_learned(task) else _parts(task))
 
 
 def _answer(first: Answer, task: Task, comparison: Comparison) -> Text:
