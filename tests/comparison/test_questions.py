@@ -84,7 +84,11 @@ LAW_AND_NEWS = {"general": GENERAL, "law": LAW, "news": NEWS}
         (arms_of("general task"), {"recipe": "task general"}),
         (
             arms_of("general domain domain_task"),
-            {"recipe": "domain_task general", "domain_transfer": "domain general", "task_transfer": "domain_task domain"},
+            {
+                "recipe": "domain_task general",
+                "domain_transfer": "domain general",
+                "task_transfer": "domain_task domain",
+            },
         ),
         (
             arms_of("general general_long domain"),
@@ -93,7 +97,10 @@ LAW_AND_NEWS = {"general": GENERAL, "law": LAW, "news": NEWS}
         # Beside random weights only where nothing else was fine-tuned directly.
         (arms_of("scratch general"), {"pretrain": "general scratch"}),
         (arms_of("scratch scratch_task"), {"recipe": "scratch_task scratch"}),
-        (arms_of("scratch domain domain_task"), {"recipe": "domain_task scratch", "task_transfer": "domain_task domain"}),
+        (
+            arms_of("scratch domain domain_task"),
+            {"recipe": "domain_task scratch", "task_transfer": "domain_task domain"},
+        ),
         (
             arms_of("scratch general scratch_task"),
             {"recipe": "scratch_task scratch", "pretrain": "general scratch"},
@@ -118,7 +125,7 @@ LAW_AND_NEWS = {"general": GENERAL, "law": LAW, "news": NEWS}
         (arms_of("domain"), {}),
         ({}, {}),
     ],
-)  # fmt: skip
+)
 def test_which_questions_arms_answer(arms: dict[str, TrainedOn], expected: dict[str, str]) -> None:
     assert {name: " ".join(pair) for name, pair in compared_arms(**arms).items()} == expected
 
@@ -195,11 +202,7 @@ def test_an_arm_that_other_tasks_have_is_not_to_be_added_but_to_be_given(tmp_pat
     there = advice(own, ["task"], {"base": GENERAL, **own})
     assert there == Advice("general", ["task"], ["task_transfer"], there="base")
     both = simulate(tmp_path)
-    here = {
-        key: entry
-        for key, entry in both.plan.finetune.items()
-        if entry.task == "mention" or entry.arm == "task"
-    }
+    here = {key: entry for key, entry in both.plan.finetune.items() if entry.task == "mention" or entry.arm == "task"}
     of_section, of_mention = compared(replace(both, plan=both.plan.model_copy(update={"finetune": here}))).tasks
     assert [more.there for more in of_section.advice] == ["general"]
     assert of_mention.advice == []

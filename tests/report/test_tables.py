@@ -96,7 +96,9 @@ def test_page_markdown_and_text_show_the_same_tables(kind: str, request: pytest.
     english, _, chinese = map(plain, in_markdown(comparison).partition("\n---\n"))
     shown = [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
     shown.append(tables.checkpoints(comparison))
-    for cell in (cell for table in [*shown, tables.answers(comparison, comparison.tasks)] for row in table.rows for cell in row):
+    for cell in (
+        cell for table in [*shown, tables.answers(comparison, comparison.tasks)] for row in table.rows for cell in row
+    ):
         for each in (cell.text, *cell.notes):
             assert plain(each.en) in english
             assert plain(each.zh) in chinese
