@@ -1,4 +1,4 @@
-"""The first screen: a case for each thing that it can say, and what it says then in said/answer.md, in both languages."""
+"""The first screen: a case for each thing that it can say, and in said/answer.md what it says, in both languages."""
 
 from dataclasses import replace
 from pathlib import Path
