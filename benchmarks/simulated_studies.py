@@ -21,11 +21,9 @@ QUESTIONS = {
     "domain_transfer": ("domain", "general"),
     "task_transfer": ("domain_task", "domain"),
     "domain_text": ("domain", "general_long"),
-    "task_transfer/task": ("task", "general"),
     "pretrain": ("general", "scratch"),
     "more_training": ("general_long", "general"),
 }
-"""Those that `compare.order` tests come first; of them all, in its order."""
 OF_DOMAIN = ("domain", "domain_task")
 """Arms of one kind: a seed may do the same to both, and another thing to all others."""
 ROWS = 1000

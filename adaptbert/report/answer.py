@@ -32,14 +32,10 @@ def heading(comparison: Comparison) -> Text:
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
-    """The answer to the first question of a task, what it rests on, and what the parts of it are."""
+    """The answer to the first question of a task."""
     first = task.first
     if first is None:
         return t("No question of `compare.order` is asked on this task.")
-    return _answer(first, task, comparison) + (EMPTY if _nothing_learned(task) else _parts(task))
-
-
-def _answer(first: Answer, task: Task, comparison: Comparison) -> Text:
     what, other, metric = question_name(first.question), _beside(first, task), metric_name(task.metric)
     if first.verdict == "not_tested":
         return t("{what} over {other}: not tested.", what=what, other=other) + not_tested(first, task, comparison)
@@ -97,8 +93,10 @@ def _worth(answer: Answer, min_gain: float) -> Text:
     return t("whether it reaches the {least:points} points worth having is open", least=min_gain)
 
 
-def _parts(task: Task) -> Text:
-    """What the steps of the recipe bring, where it is more than one: described, with their verdicts."""
+def parts(task: Task) -> Text:
+    """What the steps of the recipe bring, and how much of that as much general text brings as well."""
+    if _nothing_learned(task):
+        return EMPTY
     by_name = {each.name: each for each in task.answers if each.difference is not None}
     said, first = EMPTY, task.first
     domain, longer, text = (by_name.get(name) for name in ("domain_transfer", "more_training", "domain_text"))
@@ -220,7 +218,7 @@ def _without(arm: Arm) -> Text:
 def _nothing_learned(task: Task) -> bool:
     """Whether no arm does better than the most trivial baseline, tested or not."""
     least, scores = trivial(task.baselines), [arm.interval.mean for arm in task.arms if arm.interval is not None]
-    return least is not None and max(scores) <= least
+    return least is not None and all(score <= least for score in scores)
 
 
 def _baseline(task: Task) -> Text | None:

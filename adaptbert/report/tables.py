@@ -1,10 +1,11 @@
 """A comparison -> the tables that a reader sees, in both languages: rounded and worded here, and nowhere else.
 
-The page shows all of them, reports/index.md and the text in a terminal those of arms, steps, bases and checkpoints.
+The page shows all but `summary`, which a terminal shows; reports/index.md those of arms, comparisons, bases and
+checkpoints.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Cost, Ranking, Task
@@ -31,11 +32,10 @@ NONE = same("–")
 
 @dataclass(frozen=True)
 class Column:
-    """`in_text`: whether plain text shows it, which is narrow."""
+    """`is_name`: it is set left, and its values are no numbers."""
 
     label: Text
     is_name: bool = False
-    in_text: bool = True
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,27 @@ class Table:
     notes: Sequence[Text] = ()
 
 
+def summary(comparison: Comparison) -> Table:
+    """The scores of all tasks side by side, below them the best baseline of each."""
+    columns = [_name(t("Arm")), *(Column(_task_and_metric(task)) for task in comparison.tasks)]
+    by_task = [{arm.name: arm.interval for arm in task.arms} for task in comparison.tasks]
+    names = dict.fromkeys(name for own in by_task for name in own)
+    rows = [[Cell(same(name)), *(_short(own.get(name)) for own in by_task)] for name in names]
+    best = [max(task.baselines.values(), key=lambda each: each.mean, default=None) for task in comparison.tasks]
+    rows.append([Cell(t("best baseline")), *map(_short, best)])
+    return Table("table-summary", t("Arms"), columns, rows)
+
+
+def _task_and_metric(task: Task) -> Text:
+    return t("{name} ({of})", name=task.name, of=metric_name(task.metric))
+
+
+def _short(interval: Interval | None) -> Cell:
+    """A score and its interval in one cell."""
+    score, ends = _score(interval)
+    return score if ends.text == NONE else Cell(t("{name} ({of})", name=score.text, of=ends.text))
+
+
 def arms(task: Task) -> Table:
     """Every score of a task."""
     seeds = t("Seeds; replicates separated by |") if task.replicates > 1 else t("Seeds")
@@ -104,7 +125,7 @@ def _arm(arm: Arm, task: Task) -> list[Cell]:
 def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
     columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
-    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("Price"), in_text=False)]
+    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("Price"))]
     compared = [(answer, task) for task in tasks for answer in task.answers]
     order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
     compared.sort(key=lambda each: order.index(each[0].question))
@@ -152,7 +173,7 @@ def bases(ranking: Ranking) -> Table:
 def checkpoints(comparison: Comparison) -> Table:
     """Bits per character of every checkpoint on every held-out text, and its cost."""
     columns = [_name(t("Checkpoint")), *(Column(same(heldout)) for heldout in comparison.heldout)]
-    columns += [Column(t("tokens of this step, M"), in_text=False), *(replace(each, in_text=False) for each in _COST)]
+    columns += [Column(t("tokens of this step, M")), *_COST]
     rows = []
     for each in _shown(comparison):
         note = [t("from {name}", name=each.below)] if each.below else []
