@@ -8,6 +8,7 @@ import pytest
 
 from adaptbert.comparison.records import Answer, Comparison, Needed, Task
 from adaptbert.report import answer
+from adaptbert.report.language import EMPTY
 from adaptbert.statistics.intervals import Interval
 from adaptbert.statistics.power import Design
 from adaptbert.statistics.verdicts import Verdict
@@ -100,7 +101,7 @@ def reasons(task: Task, comparison: Comparison) -> Said:
     yield "Not tested: no question of the order", answer.answer(replace(task, answers=[]), comparison)
 
 
-def parts(task: Task, comparison: Comparison) -> Said:
+def parts(task: Task) -> Said:
     """Of the recipe, with what was described or tested of its steps."""
     gain = recipe(task, 0.047, 0.02, "gain", at_least=True)
     steps = [
@@ -122,7 +123,7 @@ def parts(task: Task, comparison: Comparison) -> Said:
         "a step without a result": [gain, replace(domain, difference=None), of_task, longer],
     }
     for name, answers in cases.items():
-        yield f"Parts: {name}", answer.answer(replace(task, answers=answers), comparison)
+        yield f"Parts: {name}", answer.parts(replace(task, answers=answers))
 
 
 # ---- what to do next
@@ -171,7 +172,7 @@ def learned(task: Task, score: float) -> Task:
 
 def test_what_the_first_screen_says(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    kinds = (verdicts(task, comparison), reasons(task, comparison), parts(task, comparison))
+    kinds = (verdicts(task, comparison), reasons(task, comparison), parts(task))
     said = [*headings(comparison), *(each for kind in kinds for each in kind), *next_steps(task, comparison)]
     agrees(SAID, both(iter(said)))
 
@@ -185,8 +186,8 @@ def test_models_that_learned_nothing_are_told_to_learn_and_not_to_be_repeated(
 ) -> None:
     """Whatever the reason for which the first question has no verdict; one arm that learned something is enough."""
     task = learned(comparison.tasks[0], score)
-    said, parts = answer.next_step(task, comparison).en, answer.answer(task, comparison).en
-    assert ("the models learned nothing" in said) == ("Task transfer:" not in parts) == (score <= 0.07)
+    said = answer.next_step(task, comparison).en
+    assert ("the models learned nothing" in said) == (answer.parts(task) == EMPTY) == (score <= 0.07)
     one = [replace(task.arms[0], interval=replace(known(task.arms[0].interval), mean=0.5)), *task.arms[1:]]
     assert "learned nothing" not in answer.next_step(replace(task, arms=one), comparison).en
 

@@ -13,7 +13,7 @@ from adaptbert.config.schema.comparison import ORDER, Compare
 from adaptbert.config.schema.task_types import SPECS, TaskSpec
 from adaptbert.report import answer, prose, terms
 from adaptbert.report.page import render
-from adaptbert.report.text_table import comparison_table
+from adaptbert.report.text_table import summary
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from stages.compare import compare
 from tests.support.judged_answers import difference
@@ -70,6 +70,7 @@ def test_the_page_begins_with_the_answers(comparison: Comparison, page: str) -> 
     assert places == sorted(places)
     head = seen(page[: page.index("</header>")])
     of_tasks = [said(task, comparison) for task in comparison.tasks for said in (answer.answer, answer.next_step)]
+    of_tasks += map(answer.parts, comparison.tasks)
     for text in (*of_tasks, *prose.facts(comparison)):
         assert seen(f"<p>{text.__html__()}</p>").strip() in head
     for task in comparison.tasks:
@@ -239,7 +240,7 @@ def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...], replicates:
     assert 'class="whisker' not in of_scores, "nor drawn"
     assert {each.verdict for each in task.answers} == {"not_tested"}
     assert {each.why for each in task.answers} == {"few_seeds", "described"}
-    assert "An interval needs three seeds." in comparison_table(comparison)
+    assert "An interval needs three seeds." in page
 
 
 def test_several_bases_have_a_section_of_their_own(several: Comparison, page: str) -> None:
@@ -288,7 +289,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
     assert {"reports/index.md", "reports/figures/arms-section.svg"} <= set(written[0])
     comparison = Comparison.read(tmp_path / "first/metrics/comparison.json")
     assert [each.name for each in comparison.tasks[0].answers if each.why != "described"] == list(ORDER)
-    shown = comparison_table(comparison)
+    shown = summary(comparison)
     assert capsys.readouterr().out == f"{shown}\n{shown}\n"
 
 

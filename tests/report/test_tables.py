@@ -12,13 +12,13 @@ import pytest
 from adaptbert.comparison.records import Comparison, Cost, Search, Task
 from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json
-from adaptbert.report import tables
+from adaptbert.report import answer, tables
 from adaptbert.report.language import MINUS
 from adaptbert.report.markdown import in_markdown
 from adaptbert.report.metrics_json import headlines
 from adaptbert.report.page import render
 from adaptbert.report.tables import Cell, Table
-from adaptbert.report.text_table import aligned, comparison_table
+from adaptbert.report.text_table import aligned, summary
 from tests.support.known import known
 from tests.support.page_reader import seen
 from tests.support.snapshots import agrees
@@ -83,6 +83,7 @@ def all_tables(comparison: Comparison, repeated: Comparison, several: Comparison
     yield tables.answers(comparison, [named(comparison.tasks[0])])
     yield tables.checkpoints(unmeasured(comparison, general=4.3))
     yield tables.checkpoints(unmeasured(comparison))
+    yield tables.summary(replace(repeated, tasks=[*repeated.tasks, replace(spoilt(comparison.tasks[0]), baselines={})]))
 
 
 def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: Comparison) -> None:
@@ -90,26 +91,35 @@ def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: 
 
 
 @pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
-def test_page_markdown_and_text_show_the_same_tables(kind: str, request: pytest.FixtureRequest) -> None:
+def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.FixtureRequest) -> None:
     comparison: Comparison = request.getfixturevalue(kind)
-    page, text = seen(render(comparison)), comparison_table(comparison)
+    page = seen(render(comparison))
     english, _, chinese = map(plain, in_markdown(comparison).partition("\n---\n"))
     shown = [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
-    shown.append(tables.checkpoints(comparison))
-    for cell in (
-        cell for table in [*shown, tables.answers(comparison, comparison.tasks)] for row in table.rows for cell in row
-    ):
+    shown += [tables.checkpoints(comparison), tables.answers(comparison, comparison.tasks)]
+    for cell in (cell for table in shown for row in table.rows for cell in row):
         for each in (cell.text, *cell.notes):
             assert plain(each.en) in english
             assert plain(each.zh) in chinese
             assert all(plain(said) in plain(page) for said in (each.en, each.zh)), each
-    for table in [*shown, *(tables.answers(comparison, [task]) for task in comparison.tasks)]:
-        for row in table.rows:
-            said = [cell.text.en for cell, column in zip(row, table.columns, strict=True) if column.in_text]
-            line = r"\s+".join(re.escape(each.replace("`", "").replace(MINUS, "-").replace("–", "-")) for each in said)
-            assert re.search(f"^{line}$", text, re.MULTILINE), said
-    assert MINUS not in text
-    assert kind == "repeated" or max(map(len, text.splitlines())) <= 120, "of twelve runs an arm it is wider"
+
+
+@pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
+def test_a_terminal_shows_answers_arms_and_what_to_do_next(kind: str, request: pytest.FixtureRequest) -> None:
+    comparison: Comparison = request.getfixturevalue(kind)
+    first, arms, following = summary(comparison).split("\n\n")
+    for lines, says in ((first, answer.answer), (following, answer.next_step)):
+        said = [f"{task.name}: {in_a_terminal(says(task, comparison).en)}" for task in comparison.tasks]
+        assert lines.splitlines() == said
+    for row in tables.summary(comparison).rows:
+        cells = r"\s+".join(re.escape(in_a_terminal(cell.text.en)) for cell in row)
+        assert re.search(f"^{cells}$", arms, re.MULTILINE), cells
+    assert len(arms.splitlines()) == 2 + 6 + 1
+    assert not set(summary(comparison)) & {MINUS, "–", "`"}
+
+
+def in_a_terminal(text: str) -> str:
+    return text.replace("`", "").replace(MINUS, "-").replace("–", "-")
 
 
 def plain(text: str) -> str:
@@ -131,7 +141,7 @@ def test_a_negative_score_has_one_kind_of_minus(comparison: Comparison) -> None:
     page = seen(render(negative))
     assert "−21.0" in page
     assert re.findall(r"(?<![\w-])-\s?\d[^\n]{0,20}|\de-\d", page) == []
-    assert "-21.0  -40.0 to -2.0" in comparison_table(negative)
+    assert "-21.0 (-40.0 to -2.0)" in summary(negative)
 
 
 def test_headlines_are_scores_and_differences_and_nothing_else(several: Comparison) -> None:
