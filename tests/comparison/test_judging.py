@@ -127,9 +127,8 @@ def test_verdicts_are_against_the_smallest_gain_worth_having(
 ) -> None:
     comparison = compared(noisy, min_gain=min_gain)
     assert comparison.min_gain == min_gain
-    for name in ("recipe", "domain_text"):
-        answer = answer_of(comparison, name)
-        assert (answer.verdict, answer.at_least) == ("gain", at_least)
+    text = answer_of(comparison, "domain_text")
+    assert (text.verdict, text.at_least) == ("gain", at_least)
     answer = answer_of(comparison, "task_transfer")
     assert answer.verdict in task_transfer
     assert not answer.at_least
@@ -146,7 +145,7 @@ def test_arms_that_learned_nothing_have_no_verdict_however_far_they_lie_apart(
     recipe, majority = known(task.first), task.baselines["majority"].mean
     scores = [known(arm.interval).mean for arm in task.sides(recipe)]
     assert (max(scores) <= majority) == bool(why)
-    assert p_of(recipe) < 1e-3, "the scores differ beyond doubt"
+    assert p_of(recipe) < 0.05, "which would be a gain"
     assert (recipe.name, recipe.why, recipe.verdict, recipe.place) == ("recipe", why, verdict, 0)
     assert known(task.answer("domain_text")).why == "nothing_learned"
     assert "gain" not in {answer.verdict for answer in task.answers if answer.why}

@@ -186,8 +186,8 @@ def test_two_domain_corpora_are_two_questions_each_beside_its_own_arms() -> None
         ({"domain": NEWS}, Advice("general", ["domain"], ["domain_transfer"])),
         ({"general": GENERAL}, Advice("scratch", ["general"], ["pretrain"])),
         (
-            {"domain": LAW, "news": NEWS, "long_task": with_task_text(LONG)},
-            Advice("general", ["domain", "news"], ["domain_transfer", "domain_transfer"]),
+            {"domain": LAW, "long_task": with_task_text(LONG)},
+            Advice("general_long", ["domain", "long_task"], ["domain_text", "task_transfer"]),
         ),
         ({"task": with_task_text(GENERAL)}, Advice("general", ["task"], ["task_transfer"])),
     ],
