@@ -15,20 +15,20 @@ from adaptbert.statistics.verdicts import Verdict
 def heading(comparison: Comparison) -> Text:
     """What is said of the first question of each task."""
     firsts = {task.name: task.first for task in comparison.tasks}
-    said: dict[tuple[str, Verdict, bool], list[str]] = {}
+    said: dict[str, dict[tuple[Verdict, bool], list[str]]] = {}
     for name, answer in firsts.items():
         if answer is not None:
-            said.setdefault((answer.question, answer.verdict, answer.at_least), []).append(name)
-    parts = [
-        t(
-            "{question}: {verdict} on {tasks}",
-            question=question_name(name),
-            verdict=verdict(of, at_least, comparison.min_gain),
-            tasks=listed(tasks),
-        )
-        for (name, of, at_least), tasks in said.items()
-    ]
-    return joined(parts, "; ", "；") if parts else t("Nothing was compared")
+            said.setdefault(answer.question, {}).setdefault((answer.verdict, answer.at_least), []).append(name)
+    if not said:
+        return t("Nothing was compared")
+    parts = []
+    for question, by_verdict in said.items():
+        of = [
+            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=listed(tasks))
+            for judged, tasks in by_verdict.items()
+        ]
+        parts.append(t("{question}: {answers}", question=question_name(question), answers=joined(of, ", ", "，")))
+    return joined(parts, "; ", "；")
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
