@@ -50,7 +50,7 @@ def undecided(task: Task, **changes: Any) -> Answer:
     return replace(answered(task, "task_transfer", -0.004, 0.02, "undecided", 1.0), **changes)
 
 
-def with_arms(task: Task, **changes: dict[str, Any]) -> Task:
+def with_arms(task: Task, /, **changes: dict[str, Any]) -> Task:
     return replace(task, arms=[replace(arm, **changes.get(arm.name, {})) for arm in task.arms])
 
 
