@@ -171,6 +171,10 @@ class TaskCard(CardRecord):
     """Of the task type; see `adaptbert.tasks.heads.from_card`."""
     max_length: Annotated[int, Field(ge=3, le=1_000_000)]
     tuned: dict[str, Number]
+    seed: int | None = None
+    """Of fine-tuning, whose weights these are: the best on dev."""
+    scores: dict[str, Number] | None = None
+    """Split/metric -> the score of these weights."""
 
     @property
     def shape(self) -> TaskType:
