@@ -20,7 +20,7 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import ExtraRuns, learn_from_fewer, search_values
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics
-from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, TrainedSeed, run_seed
+from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, run_seed
 from adaptbert.training import ranks
 from adaptbert.training.resume import Work
 
