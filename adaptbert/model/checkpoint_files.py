@@ -166,6 +166,7 @@ class TaskCard(CardRecord):
     """For regression: the least and the largest training value."""
     no_answer: bool | None = None
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+    columns: dict[str, str] | None = None
     positive: str | None = None
     options: dict[str, Any]
     """Of the task type; see `adaptbert.tasks.heads.from_card`."""
