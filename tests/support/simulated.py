@@ -303,7 +303,7 @@ def _write_arm(
         predicted = [predict(value, hard, chance, dice) for value, hard in zip(gold, hardness, strict=True)]
         scores = classification_metrics(gold, predicted) if single else span_metrics(gold, predicted)
         dev = chance + dice.gauss(0, 0.002)
-        own = {"seed": seed, "dev": {metric: dev}, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
+        own = {"seed": seed, "dev": dict.fromkeys(scores, dev), "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
         seeds.append({**own, "curve": []})
         records += [
             {
