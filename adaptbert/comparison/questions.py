@@ -129,7 +129,8 @@ def pairs(arms: Arms, order: Sequence[str] = tuple(QUESTIONS)) -> list[Pair]:
 def _with_roles(arms: Arms, roles: tuple[str, str]) -> list[tuple[str, str]]:
     """Arms that have these roles; one that is called by its role comes first."""
     by_name = sorted(arms, key=lambda name: name not in roles)
-    return list(product(*([name for name in by_name if role(arms[name]) == each] for each in roles)))
+    with_it, without = ([name for name in by_name if role(arms[name]) == each] for each in roles)
+    return list(product(with_it, without))
 
 
 def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
