@@ -135,7 +135,8 @@ def judged(
         own, needed = judgements[answer.name], None
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
-            needed = _needed(question, task, min_gain, one_more.tflop, study.tflop_of_run)
+            effect = max(min_gain, abs(answer.difference.mean))
+            needed = _needed(question, task, effect, one_more.tflop, study.tflop_of_run)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
@@ -153,10 +154,10 @@ def _detectable(difference: Difference, question: QuestionSpread) -> Detectable 
     return Detectable(value, value * low, value * high)
 
 
-def _needed(question: QuestionSpread, task: Task, min_gain: float, replicate: float, run: float) -> Needed:
-    if question.of_rows_alone > min_gain:
-        return Needed(None, math.ceil(task.rows["test"] * (question.of_rows_alone / min_gain) ** 2))
-    return Needed(cheapest(question, min_gain, replicate, run), None)
+def _needed(question: QuestionSpread, task: Task, effect: float, replicate: float, run: float) -> Needed:
+    if question.of_rows_alone > effect:
+        return Needed(effect, None, math.ceil(task.rows["test"] * (question.of_rows_alone / effect) ** 2))
+    return Needed(effect, cheapest(question, effect, replicate, run), None)
 
 
 # ---- the bases of a task, side by side

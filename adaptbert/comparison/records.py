@@ -251,13 +251,16 @@ class Detectable:
 
 @dataclass(frozen=True)
 class Needed:
-    """What would settle an undecided question: show a gain that is just worth having, in four of five studies.
+    """What would settle an undecided question: show the difference that was seen, and at least one that is just worth
+    having, in four of five studies.
 
     Attributes:
+        effect: that difference, without its sign.
         design: None where no number of replicates and seeds within reason would.
         rows: test rows that it takes besides; None where those that are there suffice.
     """
 
+    effect: float
     design: Design | None
     rows: int | None
 

@@ -63,7 +63,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
         other=other,
         verdict=verdict(first.verdict, False, comparison.min_gain),
     )
-    return said + (settles(first, comparison.min_gain) if first.verdict == "undecided" else EMPTY)
+    return said + (settles(first) if first.verdict == "undecided" else EMPTY)
 
 
 def _beside(answer: Answer, task: Task) -> Text:
@@ -161,20 +161,19 @@ def _once(answer: Answer, task: Task, comparison: Comparison) -> Text:
     )
 
 
-def settles(answer: Answer, min_gain: float) -> Text:
-    """What would show a gain that is just worth having, of an undecided question."""
+def settles(answer: Answer) -> Text:
+    """What would show the difference of an undecided question, if it is as large as it seems, or as is worth having."""
     needed = answer.needed
     if needed is None:
         return EMPTY
     if needed.rows is not None:
-        return t("To show a gain of {least:points}, it takes {rows:,} test rows.", least=min_gain, rows=needed.rows)
+        return t("To show {it.effect:points} points it takes {it.rows:,} test rows.", it=needed)
     if needed.design is None:
-        return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=min_gain)
+        return t("No number of replicates and seeds within reason would show {it.effect:points} points.", it=needed)
     return t(
-        "To show a gain of {least:points}: `replicates: {design.replicates}` and `seeds: {design.seeds}`, "
-        "{design.tflop:amount} TFLOP more.",
-        least=min_gain,
-        design=needed.design,
+        "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
+        "{it.design.tflop:amount} TFLOP more.",
+        it=needed,
     )
 
 
@@ -202,7 +201,7 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     if first is not None and first.why == "once":
         return t("Next: train a second replicate, then ask again.")
     if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
-        return t("Next: train more replicates, if a gain of {least:points} is worth it.", least=comparison.min_gain)
+        return t("Next: train more replicates, if {least:points} points are worth it.", least=first.needed.effect)
     if first is not None and first.verdict in ("loss", "equivalent"):
         return _without(task.sides(first)[1])
     return t("Next: use `{model}`.", model=model_of(arm))

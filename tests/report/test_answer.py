@@ -57,7 +57,7 @@ def headings(comparison: Comparison) -> Said:
 
 
 def verdicts(task: Task, comparison: Comparison) -> Said:
-    design, rows = Needed(Design(6, 8, 1234.5), None), Needed(None, 4_321)
+    design, rows = Needed(0.01, Design(6, 8, 1234.5), None), Needed(0.01, None, 4_321)
     cases = {
         "gain of at least what is worth having": recipe(task, 0.047, 0.02, "gain", at_least=True),
         "gain that may be smaller": recipe(task, 0.012, 0.01, "gain"),
@@ -68,7 +68,7 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
         "undecided": recipe(task, 0.004, 0.02, "undecided"),
         "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
         "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=rows),
-        "undecided, nothing would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(None, None)),
+        "undecided, nothing would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(0.01, None, None)),
     }
     for name, first in cases.items():
         yield f"Answer: {name}", answer.answer(alone(task, first), comparison)
@@ -131,7 +131,7 @@ def parts(task: Task) -> Said:
 
 def next_steps(task: Task, comparison: Comparison) -> Said:
     gain = recipe(task, 0.047, 0.02, "gain", at_least=True)
-    design = Needed(Design(6, 8, 1234.5), None)
+    design = Needed(0.01, Design(6, 8, 1234.5), None)
     cases: dict[str, Answer] = {
         "a gain": gain,
         "a loss": recipe(task, -0.047, 0.02, "loss"),
@@ -141,7 +141,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
             answered(task, "domain_text", 0.001, 0.005, "equivalent"), other="general_long"
         ),
         "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
-        "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(None, 4_321)),
+        "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(0.01, None, 4_321)),
         "trained once": untested(task, "once"),
         "too few seeds": untested(task, "few_seeds"),
         "an arm without a result": untested(task, "missing", difference=None),

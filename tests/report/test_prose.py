@@ -15,7 +15,7 @@ from tests.support.known import known
 from tests.support.snapshots import Said, agrees, both
 
 SAID = Path(__file__).parent / "said/prose.md"
-DESIGN = Needed(Design(6, 8, 1234.5), None)
+DESIGN = Needed(0.01, Design(6, 8, 1234.5), None)
 
 ANSWERS: dict[str, dict[str, Any]] = {
     "undecided": {},
@@ -111,7 +111,7 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
     failed = [replace(failed[0], degenerate=True), *failed[1:]]
     half = {"runs": failed, "planned": {1: "a", 2: "b"}}
     spoilt = with_arms(replace(first, scattered=["scratch", "task"]), task=half)
-    for name, needed in {"a design would settle it": DESIGN, "more rows would": Needed(None, 4_321)}.items():
+    for name, needed in {"a design would settle it": DESIGN, "more rows would": Needed(0.01, None, 4_321)}.items():
         tasks = [replace(spoilt, answers=[undecided(first, needed=needed)]), with_arms(second, scratch=WITHOUT)]
         changes = {"tasks": tasks, "sources": sources, "spent": Cost(12_300_000, 456.78), "confidence": 0.9}
         yield f"Facts: {name}", prose.facts(replace(comparison, **changes))
