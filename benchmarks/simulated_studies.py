@@ -17,17 +17,15 @@ ARMS = ("scratch", "general", "general_long", "domain", "task", "domain_task")
 ONCE = ("scratch", "general")
 """Arms whose checkpoint is made once."""
 QUESTIONS = {
+    "recipe": ("domain_task", "general"),
+    "domain_transfer": ("domain", "general"),
+    "task_transfer": ("domain_task", "domain"),
+    "domain_text": ("domain", "general_long"),
     "pretrain": ("general", "scratch"),
     "more_training": ("general_long", "general"),
-    "domain_transfer": ("domain", "general"),
-    "domain_text": ("domain", "general_long"),
-    "task_transfer": ("task", "general"),
-    "task_transfer_after_domain": ("domain_task", "domain"),
-    "climb": ("domain", "scratch"),
 }
 OF_DOMAIN = ("domain", "domain_task")
 """Arms of one kind: a seed may do the same to both, and another thing to all others."""
-PRIMARY = ("domain_text", "task_transfer_after_domain")
 ROWS = 1000
 
 

@@ -112,29 +112,45 @@ def verdict(results: Results) -> str:
         by_size.setdefault(f"all, {apart}" if apart else size, []).append(world)
     rows = []
     for size, worlds in by_size.items():
-        today = [world["equal_arms"]["today"] for world in worlds]
+        today = [world["errors"]["today"] for world in worlds]
         repeated = [world for world in worlds if "power" in world]
         rows.append(
             [
                 size,
-                _range(each["domain_text"] for each in today),
-                _range(each["any"] for each in today),
-                _range([*(each["covered"] for each in today), *(each["most_covered"] for each in today)]),
+                _range(each["any"]["all equal"] for each in today),
+                _range(share for each in today for share in each["any"].values()),
+                _range(share for each in today for share in (each["covered"], each["most_covered"])),
                 _range(world["power"]["shown"] for world in repeated),
-                _range(world["called"]["no_difference"] for world in repeated),
+                _range(world["power"]["before"] for world in repeated),
+                _range(world["called"]["equivalent"] for world in repeated),
                 _widths(world["half_width"] for world in repeated),
             ]
         )
-    head = ["draws x seeds", "`domain_text` errs", "a task errs", "interval covers", "power where .8 is told"]
-    head += ["unequal called equal", "half-width: half, 99 % of studies at most"]
+    head = ["draws x seeds", "errs, all equal", "errs, any truth", "interval covers", "power where .8 is told"]
+    head += ["the same before", "unequal called equivalent", "half-width: half, 99 % of studies at most"]
     about = (
-        f"{results['studies']:,} simulated studies for each spread (draws 0 to 1 point, test rows 0 to 1.2, a seed "
-        "1.0), all arms equal: lowest to highest, in %; half-widths in points. With one draw no verdict is given: its "
-        "rows show what the intervals would say. Last rows: the runs of one arm of `domain_text` lie twice as far "
-        "apart, and power is promised by the others; a seed does the same to arms of one kind; rows change each single "
-        "run."
+        f"{results['studies']:,} simulated studies of two tasks for each spread (draws 0 to 1 point, test rows 0 to "
+        "1.2, a seed 1.0): lowest to highest, in %; half-widths in points. A study errs if any gain or loss of its "
+        "eight questions is wrong. Truths: all arms equal; only more training helps, only the domain text, only the "
+        "task text, by ten points; the domain text by two; domain transfer by two, which task transfer takes again. "
+        "With one draw no verdict is given: its rows show what the intervals would say. Last rows: the runs of one arm "
+        "lie twice as far apart, and power is promised by the others; a seed does the same to arms of one kind; rows "
+        "change each single run."
     )
-    return f"{_markdown(head, rows)}\n\n{about}"
+    others = ["before", "draws as seeds", "no rows", "no first question"]
+    worlds = [world for world in results["worlds"].values() if "power" in world]
+    left_out = [
+        [
+            rule,
+            *(
+                _range(each["errors"][rule]["any"][truth] for each in worlds)
+                for truth in worlds[0]["errors"][rule]["any"]
+            ),
+        ]
+        for rule in ("today", *others)
+    ]
+    sabotage = _markdown(["rule", *worlds[0]["errors"]["today"]["any"]], left_out)
+    return f"{_markdown(head, rows)}\n\n{about}\n\n{sabotage}"
 
 
 def _widths(widths: Iterable[Results]) -> str:

@@ -78,7 +78,7 @@ def params_of(preset: Recipe, files: dict[str, str]) -> dict[str, Any]:
         "arms": ["scratch", "general"],
         "tokenizer": {**(kept.get("tokenizer") or {}), "corpora": ["general"]},
         "finetune": {**(kept["finetune"] or {}), "labels": 0, "seeds": 5},
-        "compare": {**(kept["compare"] or {}), "replicates": 1, "primary": ["pretrain"], "questions": {}},
+        "compare": {**(kept["compare"] or {}), "replicates": 1, "order": ["pretrain"], "questions": {}},
         "overrides": overrides,
     }
 

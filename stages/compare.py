@@ -40,7 +40,7 @@ def compare(
     from adaptbert.report.markdown import in_markdown
     from adaptbert.report.metrics_json import headlines
     from adaptbert.report.page import render
-    from adaptbert.report.text_table import comparison_table
+    from adaptbert.report.text_table import summary
 
     compared = compare_all(planning.read(plan), StageOutputs(data, manifests, cells, predictions), params)
     page = render(compared)
@@ -52,7 +52,7 @@ def compare(
     write_json(comparison, compared.as_json())
     write_json(metrics, headlines(compared))
 
-    print(comparison_table(compared))
+    print(summary(compared))
     numbers = {name.replace(".", "/"): value for name, value in flatten(headlines(compared)).items()}
     run.log_metrics(numbers)
     run.conclude_recipe(numbers)

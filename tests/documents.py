@@ -18,7 +18,7 @@ from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, standal
 from adaptbert.report.figures import scores
 from adaptbert.report.language import same
 from adaptbert.report.terms import metric_name
-from adaptbert.report.text_table import comparison_table
+from adaptbert.report.text_table import summary
 from benchmarks.table import tables
 from tests.parameters_page import page, parameters
 from tests.support.imports import ROOT
@@ -39,7 +39,7 @@ _RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOT
 def written() -> dict[str, str]:
     """Each of these documents as it should be; run in the project's folder."""
     comparison = Comparison.read(Path("metrics/comparison.json"))
-    table = comparison_table(comparison) + "\n"
+    table = summary(comparison) + "\n"
     texts = {name: Path(name).read_text(encoding="utf-8") for name in READMES}
     for name, text in texts.items():
         assert len(_TABLE.findall(text)) == 1, f"{name}: no <!-- table -->"

@@ -9,7 +9,7 @@ from adaptbert.comparison.arms import StageOutputs, TaskResults
 from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import began_from, published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
-from adaptbert.comparison.judging import Results, judged, ranking, steps_of, study_key
+from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
 from adaptbert.comparison.questions import Arms, advice_of, named_pairs, pairs, role, without_variants
 from adaptbert.comparison.records import Checkpoint, Comparison, Cost, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
@@ -34,7 +34,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
     for task, base in dict.fromkeys((entry.task, entry.base) for entry in plan.finetune.values()):
         if task not in rows:
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
-            rows[task] = ResampledRows(outputs.data / task, mapped)
+            rows[task] = ResampledRows(outputs.data / task, mapped, params.metric)
         own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
         tasks.append(_task(f"{task}/{base}" if several else task, own, by_arm, checkpoints, outputs, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
@@ -64,7 +64,7 @@ def _task(
     outputs: StageOutputs,
     params: Compare,
 ) -> Task:
-    """The arms of a task from one base; its steps have no verdict yet.
+    """The arms of a task from one base; its questions have no verdict yet.
 
     Args:
         name: in tables; with the base where there are several.
@@ -82,6 +82,7 @@ def _task(
         for each, own in baselines.items()
         if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
     }
+    scored = {each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()}
     by_arm = {arm: every[arm] for arm in results.arms}
     variants = {arm.name for arm in arms if arm.has_own_values}
     compared, named = without_variants(by_arm, variants), named_pairs(by_arm, params.questions)
@@ -97,10 +98,10 @@ def _task(
         test_groups=rows.groups if rows.are_grouped else None,
         test_texts=rows.groups if not rows.are_grouped and rows.groups < described.rows["test"] else None,
         arms=arms,
-        baselines={each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
+        baselines=scored,
         beside_baselines=beside,
         baseline_rows=next(iter(baselines.values())).rows,
-        steps=steps_of([*pairs(compared), *named], by_arm, arms, study, params.primary),
+        answers=answers_of([*pairs(compared, params.order), *named], by_arm, arms, scored, study, params.order),
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],

@@ -6,8 +6,9 @@ from dataclasses import replace
 from statistics import mean
 
 from adaptbert.comparison.arms import TaskResults
-from adaptbert.comparison.questions import Pair
+from adaptbert.comparison.questions import Pair, asked
 from adaptbert.comparison.records import (
+    Answer,
     Arm,
     ArmOfBases,
     Cost,
@@ -15,47 +16,55 @@ from adaptbert.comparison.records import (
     Needed,
     Ranking,
     Standing,
-    Step,
     Task,
+    Why,
 )
 from adaptbert.config.schema.bases import TrainedOn
-from adaptbert.statistics.intervals import Difference
+from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 from adaptbert.statistics.power import QuestionSpread, cheapest, spread_range
 from adaptbert.statistics.study import Study
-from adaptbert.statistics.verdicts import Verdict, adjusted_p, judge, verdicts
+from adaptbert.statistics.verdicts import Judgement, judge
 
 Results = Mapping[tuple[str, str], TaskResults]
 """Task and base -> its runs."""
 
 
+TRIVIAL = ("majority", "word_majority", "question_overlap")
+"""The baselines below which an arm has learned nothing; of those that a task has, the first counts."""
+OUTCOMES = ("", "no_spread", "nothing_learned")
+"""Reasons that results alone can tell: a question without an answer for another one was never tested."""
+
+
 # ---- the questions of a task
 
 
-def steps_of(
-    pairs: Iterable[Pair],
+def answers_of(
+    pairs: Sequence[Pair],
     by_arm: Mapping[str, TrainedOn],
     arms: Iterable[Arm],
+    baselines: Mapping[str, Interval],
     study: Study,
-    primary: Collection[str],
-) -> list[Step]:
-    """The questions of one task with their differences; verdicts need all tasks.
+    order: Sequence[str],
+) -> list[Answer]:
+    """The questions of one task with their differences, those that are tested first; verdicts need all tasks.
 
     Args:
         by_arm: arm -> what its checkpoint was trained on.
-        primary: a question counts for the arm that is called by its role (`domain_text`: the arm `domain`); where there
-            is none, for all arms that it is about. `domain_text/news` is the one of the arm `news`.
+        baselines: name -> its score.
+        order: names of the questions that are tested; those that cannot be leave their place to the next.
     """
-    steps, pairs, by_name = [], list(pairs), {arm.name: arm for arm in arms}
-    names = {pair.name for pair in pairs}
-    for pair in pairs:
+    answers, by_name = [], {arm.name: arm for arm in arms}
+    least = trivial(baselines)
+    first = asked(pairs, order)
+    for pair in [*first, *(pair for pair in pairs if pair not in first)]:
         arm, other = by_name[pair.arm], by_name[pair.other]
         difference = study.difference(pair.arm, pair.other)
         replicates = None
         if arm.checkpoint != other.checkpoint:
             of_weights = by_arm[pair.arm].is_random != by_arm[pair.other].is_random
             replicates = 1 if of_weights or difference is None else max(1, difference.replicates)
-        steps.append(
-            Step(
+        answers.append(
+            Answer(
                 name=pair.name,
                 question=pair.question,
                 variant=pair.variant,
@@ -63,45 +72,78 @@ def steps_of(
                 other=pair.other,
                 difference=difference,
                 replicates=replicates,
+                why=_why((arm, other), difference, replicates, is_asked=pair in first, least=least),
                 own_values=[each.name for each in (arm, other) if each.has_own_values],
-                primary=pair.name in primary or (pair.question in primary and pair.question not in names),
             )
         )
-    return steps
+    places = {each.name: place for place, each in enumerate(each for each in answers if each.why in OUTCOMES)}
+    return [replace(each, place=places.get(each.name)) for each in answers]
 
 
-def family(tasks: Iterable[Task]) -> list[Step]:
-    """The comparisons that are tested together, in this order: the primary ones, but those of what was trained once."""
-    return [step for task in tasks for step in task.steps if step.primary and step.replicates != 1]
+def trivial(baselines: Mapping[str, Interval]) -> float | None:
+    """The score of the most trivial baseline; None where a task has none."""
+    return next((baselines[name].mean for name in TRIVIAL if name in baselines), None)
+
+
+def _why(
+    arms: tuple[Arm, Arm], difference: Difference | None, replicates: int | None, *, is_asked: bool, least: float | None
+) -> Why:
+    """Why a question has no verdict, or not.
+
+    Args:
+        least: the score of the most trivial baseline.
+    """
+    if not is_asked:
+        return "described"
+    if any(arm.missing for arm in arms):
+        return "missing"
+    if difference is None:
+        return "no_seed"
+    if difference.seeds < FEWEST_SEEDS:
+        return "few_seeds"
+    if replicates == 1:
+        return "once"
+    if least is not None and all(arm.interval is not None and arm.interval.mean <= least for arm in arms):
+        return "nothing_learned"
+    return "" if difference.testable or difference.identical else "no_spread"
 
 
 def judged(
     tasks: Sequence[Task], results: Results, min_gain: float, confidence: float, one_more: Cost | None
 ) -> list[Task]:
-    """The tasks with a verdict on every step.
+    """The tasks with a verdict on every question.
 
     Args:
         one_more: what one more replicate of all steps would cost.
     """
-    primary = family(tasks)
-    judged = judge([step.difference for step in primary], min_gain, confidence)
-    judgements = dict(zip(map(id, primary), judged, strict=True))
+    chains = [[answer for answer in task.answers if answer.place is not None] for task in tasks]
+    differences = [[None if answer.why else answer.difference for answer in chain] for chain in chains]
+    share = (1 - confidence) / max(1, sum(map(bool, chains)))
+    by_task = judge(differences, min_gain, confidence)
 
-    def of_step(step: Step, task: Task) -> Step:
-        verdict: Verdict
-        verdict, p_holm = judgements.get(id(step), ("one_draw" if step.primary else "descriptive", None))
-        if step.difference is None or not step.difference.testable:
-            return replace(step, verdict=verdict if id(step) in judgements else "untested")
-        own = results[task.task, task.base]
-        level = (1 - confidence) / (len(primary) if id(step) in judgements else 1)
-        question, needed = own.study.question(step.arm, step.other, level), None
+    def judged_one(answer: Answer, task: Task, judgements: Mapping[str, Judgement]) -> Answer:
+        if answer.difference is None or not answer.difference.testable:
+            own = judgements.get(answer.name)
+            return answer if own is None else replace(answer, verdict=own.verdict, p_adjusted=own.p)
+        study = results[task.task, task.base]
+        # What the first question of a task may err by, and the others when that is decided.
+        level = {None: 1 - confidence, 0: share}.get(answer.place, share / max(1, len(judgements) - 1))
+        question = study.study.question(answer.arm, answer.other, level)
+        answer = replace(answer, detectable=_detectable(answer.difference, question))
+        if answer.name not in judgements:
+            return answer
+        own, needed = judgements[answer.name], None
         # Where the two arms have no replicates, more of them would change nothing.
-        if verdict in ("undecided", "no_worse") and one_more is not None and step.replicates is not None:
-            needed = _needed(question, task, min_gain, one_more.tflop, own.tflop_of_run)
-        least = _detectable(step.difference, question)
-        return replace(step, verdict=verdict, p_holm=p_holm, detectable=least, needed=needed)
+        if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
+            effect = max(min_gain, abs(answer.difference.mean))
+            needed = _needed(question, task, effect, one_more.tflop, study.tflop_of_run)
+        return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
-    return [replace(task, steps=[of_step(step, task) for step in task.steps]) for task in tasks]
+    finished = []
+    for task, chain, own in zip(tasks, chains, by_task, strict=True):
+        judgements = {answer.name: judgement for answer, judgement in zip(chain, own, strict=True)}
+        finished.append(replace(task, answers=[judged_one(answer, task, judgements) for answer in task.answers]))
+    return finished
 
 
 def _detectable(difference: Difference, question: QuestionSpread) -> Detectable | None:
@@ -112,10 +154,10 @@ def _detectable(difference: Difference, question: QuestionSpread) -> Detectable 
     return Detectable(value, value * low, value * high)
 
 
-def _needed(question: QuestionSpread, task: Task, min_gain: float, replicate: float, run: float) -> Needed:
-    if question.of_rows_alone > min_gain:
-        return Needed(None, math.ceil(task.rows["test"] * (question.of_rows_alone / min_gain) ** 2))
-    return Needed(cheapest(question, min_gain, replicate, run), None)
+def _needed(question: QuestionSpread, task: Task, effect: float, replicate: float, run: float) -> Needed:
+    if question.of_rows_alone > effect:
+        return Needed(effect, None, math.ceil(task.rows["test"] * (question.of_rows_alone / effect) ** 2))
+    return Needed(effect, cheapest(question, effect, replicate, run), None)
 
 
 # ---- the bases of a task, side by side
@@ -195,15 +237,14 @@ def _standings(
         for (name, base), difference in differences.items()
         if difference is not None and difference.replicates != 1 and not {(name, base), (name, first)} & set(once)
     }
-    tested = {key: difference.p for key, difference in repeated.items() if difference.p is not None}
-    adjusted = dict(zip(tested, adjusted_p([*tested.values()]), strict=True))
-    judged = verdicts([repeated.get(key) for key in differences], min_gain, study.confidence)
-    by_key = dict(zip(differences, judged, strict=True))
+    # One question in each chain: none comes before another.
+    judged = [own for (own,) in judge([[each] for each in repeated.values()], min_gain, study.confidence)]
+    judgements = dict(zip(repeated, judged, strict=True))
 
     def standing(name: str, base: str, arm: Arm) -> Standing:
-        key, difference = (name, base), differences.get((name, base))
-        is_once = key not in repeated and difference is not None and difference.testable
-        verdict = "one_draw" if is_once else by_key.get(key)
-        return Standing(base, arm.interval, arm.cost, difference, adjusted.get(key), verdict)
+        difference, own = differences.get((name, base)), judgements.get((name, base))
+        verdict = None if difference is None else "not_tested" if own is None else own.verdict
+        is_tested = own is not None and own.verdict != "not_tested"
+        return Standing(base, arm.interval, arm.cost, difference, own.p if own and is_tested else None, verdict)
 
     return [ArmOfBases(name, [standing(name, base, arm) for base, arm in own.items()]) for name, own in arms.items()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from adaptbert.config.schema.bases import ARMS, DOMAIN, GENERAL, Arm, TrainedOn
 
@@ -14,18 +15,25 @@ def _written(steps: Mapping[str, str]) -> str:
 ROLES = {name: _written(steps) for name, steps in ARMS.items()}
 """Role -> how an arm that has it is written. An arm with the name of a role must have it."""
 _ROLE_OF = {Arm.model_validate(steps).trained_on: name for name, steps in ARMS.items()}
-QUESTIONS = {
-    "pretrain": ("general", "scratch"),
-    "more_training": ("general_long", "general"),
-    "domain_transfer": ("domain", "general"),
-    "domain_text": ("domain", "general_long"),
-    "task_transfer": ("task", "general"),
-    "task_transfer_after_domain": ("domain_task", "domain"),
-    "task_transfer_after_general_long": ("general_long_task", "general_long"),
-    "task_transfer_from_scratch": ("scratch_task", "scratch"),
-    "climb": ("domain", "scratch"),
+RECIPE = "recipe"
+QUESTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
+    RECIPE: [
+        *((top, "general") for top in ("domain_task", "domain", "task")),
+        *((top, "scratch") for top in ("domain_task", "domain", "task", "scratch_task")),
+    ],
+    "domain_transfer": [("domain", "general")],
+    "task_transfer": [
+        ("domain_task", "domain"),
+        ("task", "general"),
+        ("general_long_task", "general_long"),
+        ("scratch_task", "scratch"),
+    ],
+    "domain_text": [("domain", "general_long")],
+    "pretrain": [("general", "scratch")],
+    "more_training": [("general_long", "general")],
 }
-"""Question -> the role with the step and the role without it. `domain_transfer` = `more_training` + `domain_text`."""
+"""Question -> the roles that answer it, with what is asked for and without. `recipe` is all steps beside the base that
+is fine-tuned directly, and takes the first pair that is there. `domain_transfer` = `more_training` + `domain_text`."""
 
 Arms = Mapping[str, TrainedOn]
 """The arms of a task from one base: name -> what its checkpoint was trained on."""
@@ -36,8 +44,9 @@ class Pair:
     """A question about two arms of a task.
 
     Attributes:
-        arm, other: with the step and without it.
-        variant: the arm, where it is not called by its role, so that several domain corpora are several steps.
+        arm, other: with what is asked for and without.
+        variant: the arm, where it is not the one that the question is about first: a second domain corpus, or task
+            transfer that does not follow domain transfer.
     """
 
     question: str
@@ -75,14 +84,14 @@ def role(trained_on: TrainedOn) -> str | None:
 
 
 def question(trained_on: TrainedOn, other: TrainedOn) -> str | None:
-    """The question that two arms answer by what they were trained on; None where they differ by more than one step.
+    """The question about one step that two arms answer by what they were trained on; None where they differ by more.
 
     Task transfer is compared only with the checkpoint that it began with.
     """
     if trained_on.with_task_text and other != replace(trained_on, with_task_text=False):
         return None
     roles = role(trained_on), role(other)
-    return next((name for name, pair in QUESTIONS.items() if pair == roles), None)
+    return next((name for name, pairs in QUESTIONS.items() if name != RECIPE and roles in pairs), None)
 
 
 def without_variants(arms: Arms, with_options: Collection[str]) -> Arms:
@@ -103,15 +112,35 @@ def named_pairs(arms: Collection[str], named: Mapping[str, Sequence[str]]) -> li
     return [Pair(name, arm, other) for name, (arm, other) in named.items() if arm in arms and other in arms]
 
 
-def pairs(arms: Arms) -> list[Pair]:
-    """Every question that two of the arms answer, in the order of `QUESTIONS`."""
-    return [
-        Pair(name, arm, other, None if arm == QUESTIONS[name][0] else arm)
-        for name in QUESTIONS
-        for arm, trained_on in arms.items()
-        for other, below in arms.items()
-        if question(trained_on, below) == name
-    ]
+def pairs(arms: Arms, order: Sequence[str] = tuple(QUESTIONS)) -> list[Pair]:
+    """Every question that two of the arms answer. Two arms answer one question, the first in this order."""
+    found: dict[tuple[str, str], Pair] = {}
+    for name in dict.fromkeys([*(name for name in order if name in QUESTIONS), *QUESTIONS]):
+        by_roles = [_with_roles(arms, roles) for roles in QUESTIONS[name]]
+        if name == RECIPE:
+            both = next(filter(None, by_roles), [])
+        else:
+            both = [each for several in by_roles for each in several if question(*map(arms.__getitem__, each)) == name]
+        for place, each in enumerate(both):
+            found.setdefault(each, Pair(name, *each, variant=each[0] if place else None))
+    return [*found.values()]
+
+
+def _with_roles(arms: Arms, roles: tuple[str, str]) -> list[tuple[str, str]]:
+    """Arms that have these roles; one that is called by its role comes first."""
+    by_name = sorted(arms, key=lambda name: name not in roles)
+    with_it, without = ([name for name in by_name if role(arms[name]) == each] for each in roles)
+    return list(product(with_it, without))
+
+
+def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
+    """Those that are tested, in this order, of one task.
+
+    Args:
+        order: names of questions; `domain_transfer/news` is the one of the arm `news`.
+    """
+    by_name = {pair.name: pair for pair in pairs}
+    return [by_name[name] for name in dict.fromkeys(order) if name in by_name]
 
 
 def uncompared(arms: Arms) -> list[str]:

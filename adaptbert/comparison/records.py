@@ -193,7 +193,8 @@ class Arm:
 
     Attributes:
         checkpoint: the name of the one that it fine-tunes; `role` is what that makes it.
-        planned: the replicates of that; 0 alone where it is trained once for each base.
+        planned: replicate of that -> the key of the cell, its folder in models/finetune; 0 alone where it is trained
+            once for each base.
         runs: of all replicates with metrics; empty for a planned arm that has none.
         interval: over replicates, seeds and test rows, as far as they were repeated.
         cost: of one replicate of the steps that lead to it.
@@ -206,7 +207,7 @@ class Arm:
     name: str
     checkpoint: str
     role: str
-    planned: list[int]
+    planned: dict[int, str]
     runs: list[Run]
     interval: Interval | None
     cost: Cost | None
@@ -250,28 +251,46 @@ class Detectable:
 
 @dataclass(frozen=True)
 class Needed:
-    """What would settle an undecided question: show a gain that is just worth having, in four of five studies.
+    """What would settle an undecided question: show the difference that was seen, and at least one that is just worth
+    having, in four of five studies.
 
     Attributes:
+        effect: that difference, without its sign.
         design: None where no number of replicates and seeds within reason would.
         rows: test rows that it takes besides; None where those that are there suffice.
     """
 
+    effect: float
     design: Design | None
     rows: int | None
 
 
+Why = Literal["", "described", "once", "missing", "no_seed", "few_seeds", "no_spread", "nothing_learned"]
+"""Why a question is not tested:
+
+    described        it is not in `compare.order`
+    once             what the arms differ in was trained once: the difference is one of these weights
+    missing          an arm has no result
+    no_seed          the arms share no seed
+    few_seeds        an interval needs more of them
+    no_spread        all runs of an arm score alike, so there is no interval
+    nothing_learned  neither arm does better than the most trivial baseline
+"""
+
+
 @dataclass(frozen=True)
-class Step:
+class Answer:
     """One question of `adaptbert.comparison.questions`, answered for one task.
 
     Attributes:
-        name: of the question, with the arm behind it where that is not called by its role, which is then `variant`.
+        name: of the question, with its variant behind it.
         replicates: how often the steps by which the two arms differ were trained; None where they differ in none that
             comes before fine-tuning. General pre-training is done once.
-        primary: whether it is one of the questions of params.yaml for which there are verdicts.
-        p_holm: p-value adjusted for the primary questions of all tasks that have a verdict; None for others.
-        detectable: under Holm's rule for a primary question; None without an interval.
+        place: among the questions of the task that are tested: the first is 0; None for those that are not.
+        p_adjusted: p-value adjusted for the questions of all tasks that are tested; None for others.
+        at_least: of a gain, whether it is at least as large as what is worth having.
+        why: it is not tested.
+        detectable: at the share of the level that it has at first; None without an interval.
         needed: of an undecided question whose replicates were repeated.
         own_values: which of the two arms is fine-tuned with values of its own; then fine-tuning differs as well.
     """
@@ -283,9 +302,11 @@ class Step:
     other: str
     difference: Difference | None
     replicates: int | None
-    primary: bool = False
-    p_holm: float | None = None
-    verdict: Verdict = "untested"
+    place: int | None = None
+    p_adjusted: float | None = None
+    verdict: Verdict = "not_tested"
+    at_least: bool = False
+    why: Why = ""
     detectable: Detectable | None = None
     needed: Needed | None = None
     own_values: list[str] = field(default_factory=list)
@@ -376,7 +397,7 @@ class Task:
         inspection: of the chosen arm, all its replicates; None without its predictions.
         scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
             spread.
-        advice: which further arms would be compared with those that are in no step.
+        advice: which further arms would be compared with those that are in no question.
         test_groups: of the test rows, by the user's files or by a text that rows share; rows of one are resampled
             together. None where rows belong to no groups.
         test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the
@@ -395,7 +416,7 @@ class Task:
     baselines: dict[str, Interval]
     beside_baselines: dict[str, Difference]
     baseline_rows: int
-    steps: list[Step]
+    answers: list[Answer]
     chosen: str | None
     inspection: Inspection | None
     scattered: list[str] = field(default_factory=list)
@@ -430,9 +451,9 @@ class Task:
     def arm(self, name: str) -> Arm:
         return next(arm for arm in self.arms if arm.name == name)
 
-    def sides(self, step: Step) -> tuple[Arm, Arm]:
-        """The arm with the step, and the other."""
-        return self.arm(step.arm), self.arm(step.other)
+    def sides(self, answer: Answer) -> tuple[Arm, Arm]:
+        """The arm with what is asked for, and the other."""
+        return self.arm(answer.arm), self.arm(answer.other)
 
     @property
     def chosen_arm(self) -> Arm | None:
@@ -444,8 +465,13 @@ class Task:
         means = {arm.name: dev for arm in self.arms if (dev := arm.dev) is not None}
         return [name for name, mean in means.items() if len(means) > 1 and mean == max(means.values())]
 
-    def step(self, name: str) -> Step | None:
-        return next((step for step in self.steps if step.name == name), None)
+    def answer(self, question: str) -> Answer | None:
+        return next((answer for answer in self.answers if answer.name == question), None)
+
+    @property
+    def first(self) -> Answer | None:
+        """What is tested first, or would be if it had been repeated."""
+        return next((answer for answer in self.answers if answer.why != "described"), None)
 
 
 # ---- several bases, several tasks
@@ -458,7 +484,7 @@ class Standing:
     Attributes:
         difference: this base minus the first of the ranking, paired by seed and test row; None for the first itself,
             and where the two have no seed in common.
-        p_holm: adjusted for all differences of the ranking that could be tested.
+        p_adjusted: for all differences of the ranking that could be tested.
         verdict: None for the first.
     """
 
@@ -466,7 +492,7 @@ class Standing:
     interval: Interval | None
     cost: Cost | None
     difference: Difference | None
-    p_holm: float | None = None
+    p_adjusted: float | None = None
     verdict: Verdict | None = None
 
 

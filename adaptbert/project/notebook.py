@@ -54,7 +54,8 @@ def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
 
     Returns:
         `task`, `base`, `question`; `arm` and `other`, which are compared; `difference` of their scores, with `low` and
-        `high`, the ends of its interval; `p`, and `p_holm` adjusted for all primary questions; `primary`, `verdict`.
+        `high`, the ends of its interval; `p`, and `p_adjusted` for all questions that are tested; `verdict`, and
+        whether a gain is `at_least` the smallest one worth having.
 
     Raises:
         FileNotFoundError: the recipe was not run yet.
@@ -64,12 +65,12 @@ def read_differences(path: str | Path = COMPARISON) -> "pd.DataFrame":
 
     rows = []
     for task in Comparison.read(Path(path)).tasks:
-        for step in task.steps:
-            pair = {"task": task.task, "base": task.base, "question": step.name, "arm": step.arm, "other": step.other}
-            ends = _ends("difference", step.difference)
-            p = None if step.difference is None else step.difference.p
-            judged = {"p": p, "p_holm": step.p_holm, "primary": step.primary, "verdict": step.verdict}
-            rows.append({**pair, **ends, **judged})
+        for answer in task.answers:
+            pair = {"question": answer.name, "arm": answer.arm, "other": answer.other}
+            ends = _ends("difference", answer.difference)
+            p = None if answer.difference is None else answer.difference.p
+            judged = {"p": p, "p_adjusted": answer.p_adjusted, "verdict": answer.verdict, "at_least": answer.at_least}
+            rows.append({"task": task.task, "base": task.base, **pair, **ends, **judged})
     return pd.DataFrame(rows)
 
 

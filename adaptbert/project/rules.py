@@ -9,6 +9,7 @@ from adaptbert.comparison.questions import (
     QUESTIONS,
     ROLES,
     advice,
+    asked,
     named_pairs,
     pairs,
     role,
@@ -17,18 +18,18 @@ from adaptbert.comparison.questions import (
 )
 from adaptbert.config.recipe import KINDS, Recipe, errors
 from adaptbert.config.schema.bases import FOLDERS, GENERAL, TRANSFERS, TrainedOn
+from adaptbert.config.schema.comparison import ORDER
 from adaptbert.config.schema.section import Contradiction
-from adaptbert.config.schema.task_types import ONLY_SOME
+from adaptbert.config.schema.task_types import ONLY_SOME, comparable
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
-from adaptbert.report.metrics_json import STEPS
+from adaptbert.report.language import listed
+from adaptbert.report.metrics_json import DIFFERENCES
 from adaptbert.report.terms import BASELINES, would_show
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 OF_TASKS = ("labels", "label_counts", "seeds")
 """Values of fine-tuning that all arms and bases of a task share."""
-OF_GENERAL_PRETRAINING = {"pretrain", "climb"}
-"""Questions of random weights beside trained ones: no number of replicates repeats what they differ in."""
 
 
 def check(recipe: Recipe) -> None:
@@ -83,11 +84,11 @@ def _sections(recipe: Recipe) -> Iterator[UserError]:
 
 def _names(recipe: Recipe) -> Iterator[UserError]:
     """A name means one thing: an override under the name of a base and a task could mean either, and in
-    metrics/metrics.json arms stand beside baselines and `steps`.
+    metrics/metrics.json arms stand beside baselines and `differences`.
 
     A corpus and an arm alone may share a name, as `domain` does: no section differs by both.
     """
-    reserved = {STEPS: "a section of metrics/metrics.json", **dict.fromkeys(BASELINES, "a baseline")}
+    reserved = {DIFFERENCES: "a section of metrics/metrics.json", **dict.fromkeys(BASELINES, "a baseline")}
     kinds = recipe.names()
     for kind, names in kinds.items():
         for name in names:
@@ -130,12 +131,22 @@ def _questions(recipe: Recipe) -> Iterator[UserError]:
             yield BadParams(Code.BAD_NAME, place, f"'{name}' is a question already", "give this one another name")
         yield from _unknown(place, arms, recipe.arms, "arms")
     known = [*QUESTIONS, *own]
-    for name in recipe.compare.primary:
+    for name in recipe.compare.order:
         question, _, arm = name.partition("/")
         if question not in known or (arm and arm not in recipe.arms):
             problem = f"'{name}' is no question{nearest(name, known)}"
             remedy = f"write one of {', '.join(known)}"
-            yield BadParams(Code.UNKNOWN_KEY, recipe.at("compare", "primary"), problem, remedy)
+            yield BadParams(Code.UNKNOWN_KEY, recipe.at("compare", "order"), problem, remedy)
+
+
+def _metric(recipe: Recipe) -> Iterator[UserError]:
+    """Some task has the metric that arms are compared by."""
+    metric = recipe.compare.metric
+    known = [name for task in recipe.tasks.values() for name in comparable(task.target, task.positive)]
+    if metric is not None and metric not in known:
+        problem = f"'{metric}' is no metric of these tasks{nearest(metric, known)}"
+        remedy = f"write one of {', '.join(dict.fromkeys(known))}, or leave it out"
+        yield BadParams(Code.UNKNOWN_KEY, recipe.at("compare", "metric"), problem, remedy)
 
 
 # ---- bases and arms
@@ -223,6 +234,7 @@ BETWEEN: Rules = (
     _arms_name_what_exists,
     _vocabularies_name_corpora,
     _questions,
+    _metric,
     _folders_are_watched,
     _roles,
     _no_cell_twice,
@@ -285,20 +297,26 @@ def _alone(recipe: Recipe) -> Iterator[str]:
 
 
 def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
-    """Why there will be no verdict: no task asks a primary question, or steps are trained once."""
-    primary, own = recipe.compare.primary, recipe.compare.questions
-    compared = [pair for _, by_arm, arms in _by_arm(recipe) for pair in (*pairs(arms), *named_pairs(by_arm, own))]
-    questions = list(dict.fromkeys(pair.question for pair in compared))
-    answered = {*questions} & {name.partition("/")[0] for name in primary}
-    if not answered:
-        lacking = f"no task has the arms for {' or '.join(primary) or 'a question'}, so there will be no verdict"
-        there = ", ".join(questions) or "none"
-        yield f"{recipe.at('compare', 'primary')}: {lacking}; questions that the arms answer: {there}"
-    elif answered <= OF_GENERAL_PRETRAINING:
+    """Why there will be no verdict: no task answers a question, or one that only a person can have named, its first
+    one is of random weights, or steps are trained once."""
+    order, own = recipe.compare.order, recipe.compare.questions
+    by_task = [(by_arm, [*pairs(arms, order), *named_pairs(by_arm, own)]) for _, by_arm, arms in _by_arm(recipe)]
+    tested = [(by_arm, pair) for by_arm, answered in by_task for pair in asked(answered, order)]
+    names = {pair.name for _, pair in tested}
+    lacking = [name for name in order if name not in names and (not names or name not in ORDER)]
+    if lacking or not tested:
+        there = ", ".join(dict.fromkeys(pair.name for _, answered in by_task for pair in answered)) or "none"
         yield (
-            f"{recipe.at('compare', 'primary')}: {' and '.join(sorted(answered))} cannot have a verdict, because "
-            "general pre-training is done once for each base, whatever replicates says; its interval is of these "
-            "weights"
+            f"{recipe.at('compare', 'order')}: no task has the arms for {' or '.join(lacking) or 'a question'}, so "
+            f"there will be no verdict{' on that' if tested else ''}; questions that the arms answer: {there}"
+        )
+    if not tested:
+        return
+    if all(by_arm[pair.arm].is_random != by_arm[pair.other].is_random for by_arm, pair in tested):
+        yield (
+            f"{recipe.at('compare', 'order')}: {listed(sorted({pair.name for _, pair in tested})).en} cannot have a "
+            "verdict here, because general pre-training is done once for each base, whatever replicates says; recipe "
+            "can, beside the arm general"
         )
     elif recipe.compare.replicates == 1 and any(arm.trained_on.steps for arm in recipe.arms.values()):
         yield (

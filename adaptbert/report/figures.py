@@ -18,13 +18,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Confusion, Replicate, Step, Task
+from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Confusion, Replicate, Task
 from adaptbert.core.files import atomic_write
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.report.drawing import Figure, Line, Lines, Point, Row, Rows, nice_ticks
-from adaptbert.report.language import EMPTY, Text, millions, plain, points, same, t
-from adaptbert.report.terms import baseline_name, step_name
+from adaptbert.report.language import EMPTY, Text, plain, points, same, t, token_count
+from adaptbert.report.terms import answer_name, baseline_name
 from adaptbert.statistics.intervals import Interval
 
 
@@ -38,9 +38,9 @@ def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
     """Those that it has, by kind: `arms`, `differences`, `learning`."""
     shown = {"arms": scores(task, comparison)}
 
-    if task.steps:
-        caption, chart = _of_steps(task, comparison), _steps(task, comparison)
-        shown["differences"] = Figure(f"differences-{task.anchor}", t("Steps"), caption, chart, task.name)
+    if task.answers:
+        caption, chart = _of_answers(task, comparison), _answers_of(task, comparison)
+        shown["differences"] = Figure(f"differences-{task.anchor}", t("Comparisons"), caption, chart, task.name)
     learned = [arm for arm in task.arms if arm.learning_curve]
     if learned:
         caption = t("Mean over seeds by number of labels.") + _intervals(
@@ -88,29 +88,29 @@ def best_on_dev(task: Task) -> Text:
     return t("equal best on dev") if len(task.best_on_dev) > 1 else t("best on dev")
 
 
-def _steps(task: Task, comparison: Comparison) -> Rows:
-    def row(step: Step) -> Row:
-        name, css, difference = step_name(step), f"verdict-{step.verdict}", step.difference
+def _answers_of(task: Task, comparison: Comparison) -> Rows:
+    def row(answer: Answer) -> Row:
+        name, css, difference = answer_name(answer), f"verdict-{answer.verdict}", answer.difference
         if difference is None:
             return Row(name, css, None)
-        return Row(name, css, difference.mean, difference.low, difference.high, unseen=_unseen(step))
+        return Row(name, css, difference.mean, difference.low, difference.high, unseen=_unseen(answer))
 
-    return Rows([row(step) for step in task.steps], comparison.min_gain)
-
-
-def _unseen(step: Step) -> float | None:
-    """The largest effect that the question could well have missed; nothing is said of one without a verdict."""
-    return None if step.p_holm is None or step.detectable is None else step.detectable.value
+    return Rows([row(answer) for answer in task.answers], comparison.min_gain)
 
 
-def _of_steps(task: Task, comparison: Comparison) -> Text:
+def _unseen(answer: Answer) -> float | None:
+    """The largest effect that the question could well have missed; nothing is said of one that is not tested."""
+    return None if answer.verdict == "not_tested" or answer.detectable is None else answer.detectable.value
+
+
+def _of_answers(task: Task, comparison: Comparison) -> Text:
     caption = t("Difference in points.")
-    if any(step.difference is not None and step.difference.testable for step in task.steps):
+    if any(each.difference is not None and each.difference.testable for each in task.answers):
         min_gain = comparison.min_gain
         caption += t(
             "Whisker: its interval. Dotted: ±{min_gain:points}, the smallest gain worth having.", min_gain=min_gain
         )
-        if any(_unseen(step) is not None for step in task.steps):
+        if any(_unseen(each) is not None for each in task.answers):
             caption += t("Grey: effects that fewer than four of five such studies show.")
     return caption
 
@@ -161,7 +161,7 @@ def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
     for checkpoint in checkpoints:
         for replicate in checkpoint.replicates:
             if own := _bits(replicate, heldout):
-                titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {millions(own[-1][0])} M"]
+                titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {token_count(own[-1][0])}"]
                 dots = [Point(*each, title) for each, title in zip(own, titles, strict=True)]
                 lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.trained_on.with_task_text))
     bits = [point.y for line in lines for point in line.points]

@@ -157,9 +157,9 @@ def at_least(value: float, places: int) -> str:
     return f"<{least:.{places}f}" if 0 < value < least else f"{value:.{places}f}"
 
 
-def millions(tokens: int) -> str:
-    """Tokens in millions."""
-    return amount(tokens / 1e6).replace("-", MINUS)
+def token_count(tokens: int) -> str:
+    """As many as there are, and millions where there are some: 74,800 and 1.20 M."""
+    return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
 
 
 def percent(share: float) -> str:
@@ -171,7 +171,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "points": points,
     "change": change,
     "p": p_value,
-    "millions": millions,
+    "tokens": token_count,
     "percent": percent,
     "amount": amount,
 }

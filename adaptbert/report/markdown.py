@@ -6,7 +6,7 @@ In English, then in Chinese; for places that show Markdown: a pull request, Pref
 from collections.abc import Iterator
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.report import prose, tables
+from adaptbert.report import answer, prose, tables
 from adaptbert.report.language import Text, joined, same, t
 from adaptbert.report.tables import Cell, Table
 
@@ -19,13 +19,16 @@ def in_markdown(comparison: Comparison) -> str:
 
 def _blocks(comparison: Comparison) -> Iterator[Text]:
     """Headings, paragraphs and tables, each in both languages."""
-    yield _around("# ", prose.heading(comparison))
+    yield _around("# ", answer.heading(comparison))
     yield t("[Report with figures](index.html)")
-    yield from prose.answers(comparison)
+    yield from map(prose.of_bases, comparison.rankings)
+    for task in comparison.tasks:
+        yield _around("**", same(task.name), "**") + answer.answer(task, comparison) + answer.parts(task)
+        yield answer.next_step(task, comparison)
     yield joined([_around("- ", fact) for fact in prose.facts(comparison)], "\n", "\n")
     if (demonstration := prose.demonstration(comparison)) is not None:
         yield _around("**", t("Demonstration corpus."), "**") + demonstration
-    shown = [tables.steps(comparison.tasks)] if comparison.tasks else []
+    shown = [tables.answers(comparison, comparison.tasks)] if comparison.tasks else []
     shown += [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
     for table in [*shown, tables.checkpoints(comparison)]:
         if table.rows:

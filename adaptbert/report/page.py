@@ -6,8 +6,7 @@ from importlib.resources import files
 from markupsafe import Markup
 
 from adaptbert.comparison.records import Comparison, Confusion, Task
-from adaptbert.report import drawing, figures, language, prose, tables, terms
-from adaptbert.statistics.verdicts import ADJUSTMENT
+from adaptbert.report import answer, drawing, figures, language, prose, tables, terms
 
 MOST_LABELS = 30
 """Of a confusion matrix on the page; reports/plots has larger ones as well."""
@@ -18,11 +17,10 @@ def render(comparison: Comparison) -> str:
 
     A section is a part of page.html.j2 or a template that it includes.
     """
-    says = {"figures": figures, "prose": prose, "tables": tables, "terms": terms, "t": language.t}
+    says = {"answer": answer, "figures": figures, "prose": prose, "tables": tables, "terms": terms, "t": language.t}
     says |= {"within": language.within, "confusion": confusion, "shares": shares, "at_least": language.at_least}
     page = drawing.TEMPLATES.get_template("page.html.j2", globals=says).render(
         comparison=comparison,
-        adjustment=ADJUSTMENT,
         css=Markup(drawing.chart_style() + _file("page.css")),
         js=Markup(_file("page.js")),
     )

@@ -1,18 +1,17 @@
-"""A comparison -> the sentences that a reader decides by, in English and Chinese: answers, what they rest on, what is
-amiss. What a table or a figure shows is not said again.
+"""A comparison -> the sentences below its first screen, in English and Chinese: what answers rest on, what is amiss.
+
+What a table or a figure shows is not said again.
 """
 
 from collections.abc import Iterator
 
-from adaptbert.comparison.records import Comparison, Detectable, Masks, Needed, Ranking, Step, Task
+from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task
 from adaptbert.config.schema.task_types import TARGETS
-from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, same, t, within
-from adaptbert.report.terms import STANDS, VERDICTS, baseline_name, metric_name, step_name, would_show
-from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
-from adaptbert.statistics.verdicts import GAINS, Verdict
+from adaptbert.report.answer import not_tested, settles
+from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, same, t
+from adaptbert.report.terms import STANDS, baseline_name, metric_name, would_show
+from adaptbert.statistics.intervals import Difference
 
-TRIVIAL = ("majority", "word_majority", "question_overlap")
-"""The baselines below which an arm has learned nothing; of those that a task has, the first counts."""
 LEAKS = ("dev_or_test_text", "in_dev", "in_test")
 """Reasons for which `validate` left a row out because dev or test text would have been seen in training."""
 LARGEST = 1.0
@@ -23,98 +22,17 @@ MASKING_SHARE_TOLERANCE = 0.005
 MASKED_WHOLE_MOST = 0.01
 
 
-# The first screen.
-
-
-def heading(comparison: Comparison) -> Text:
-    """Of the page: a question only where an answer names a step."""
-    steps = [step for task in comparison.tasks for step in task.steps]
-    if any(step.verdict in GAINS for step in steps):
-        return t("Which steps helped?")
-    if comparison.replicates == 1 and {step.verdict for step in steps if step.primary} == {"one_draw"}:
-        return t("No verdict yet: each step was trained once")
-    return t("No step is shown to help")
-
-
-def answers(comparison: Comparison) -> list[Text]:
-    """The answer to every primary question, on which tasks, and what was repeated for it."""
-    if not comparison.tasks:
-        return [t("No task was fine-tuned, so no step was compared.")]
-    bases = [_of_bases(each) for each in comparison.rankings]
-    compared = [(task, step) for task in comparison.tasks for step in task.steps]
-    if not compared:
-        return bases or [t("No step was compared on any task.")]
-    primary = dict.fromkeys(step.name for _, step in compared if step.primary)
-    verdicts = [
-        _answer([(task, step) for task, step in compared if step.name == name], comparison.min_gain) for name in primary
-    ]
-    verdicts = verdicts or [t("No primary question was asked, so there is no verdict.")]
-    return [*bases, *verdicts, repeated(comparison)]
-
-
-def _answer(compared: list[tuple[Task, Step]], min_gain: float) -> Text:
-    """One question on all tasks: verdict after verdict, each with its differences and their intervals."""
-    by_verdict: dict[Verdict, list[Text]] = {}
-    for task, step in compared:
-        by_verdict.setdefault(step.verdict, []).append(_size(task.name, step.difference))
-    parts = [
-        t("{name} ({of})", name=_verdict(verdict, min_gain), of=joined(sizes, "; ", "；"))
-        for verdict, sizes in by_verdict.items()
-    ]
-    return t("{question}: {answers}.", question=step_name(compared[0][1]), answers=joined(parts, "; ", "；"))
-
-
-def _verdict(verdict: Verdict, min_gain: float) -> Text:
-    """With the smallest gain worth having where the verdict is about a loss of that size."""
-    if verdict != "no_worse":
-        return VERDICTS[verdict]
-    return t("no gain shown; a loss of {least:points} or more excluded", least=min_gain)
-
-
-def _size(task: str, difference: Difference | None) -> Text:
-    """A difference on a task in points, with its interval where there is one."""
-    if difference is None:
-        return same(task)
-    if difference.low is None:
-        return t("{task} {gap.mean:change} points", task=task, gap=difference)
-    return t("{task} {gap.mean:change} points, {gap.low:change} to {gap.high:change}", task=task, gap=difference)
-
-
-def repeated(comparison: Comparison) -> Text:
-    """What results do not speak of, because it was not repeated."""
-    if comparison.replicates > 1:
-        return t(
-            "Each step above general pre-training was trained {n} times (replicates), general pre-training once.",
-            n=comparison.replicates,
-        )
-    sentence = t(
-        "Each step before fine-tuning was trained once (one replicate); another replicate may give another result."
-    )
-    cost = comparison.one_more_replicate
-    if cost is None or not _replicates_bring_verdicts(comparison):
-        return sentence
-    return sentence + t(
-        "Verdicts need at least two replicates (`compare.replicates: 2` in params.yaml): {cost.tokens:millions} M "
-        "tokens and {cost.tflop:amount} TFLOP more.",
-        cost=cost,
-    )
-
-
-def _replicates_bring_verdicts(comparison: Comparison) -> bool:
-    """Whether a primary question is about more than general pre-training, which is done once whatever is asked for."""
-    is_random = {each.name: each.trained_on.is_random for each in comparison.checkpoints}
-    return any(
-        is_random.get(arm.checkpoint) == is_random.get(other.checkpoint)
-        for task in comparison.tasks
-        for step in task.steps
-        if step.primary
-        for arm, other in [task.sides(step)]
-    )
+# What a reader of the answers has to know at once.
 
 
 def facts(comparison: Comparison) -> Iterator[Text]:
-    """What a reader of the answers has to know at once: leaks, what is missing or failed, the price."""
+    """Leaks, what was repeated, what is missing or failed, the price."""
     yield _leaks(comparison)
+    if comparison.replicates > 1:
+        yield t(
+            "Each step above general pre-training was trained {n} times (replicates), general pre-training once.",
+            n=comparison.replicates,
+        )
     lacking = [
         task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({replicate})"
         for task in comparison.tasks
@@ -123,18 +41,18 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     ]
     if lacking:
         yield t("Planned and without a result: {names}.", names=listed(lacking))
-    for of_task in (degenerate, _scattered, nothing_learned):
+    for of_task in (degenerate, _scattered):
         for task in comparison.tasks:
             if (fact := of_task(task)) is not None:
                 yield t("{name}: {fact}", name=task.name, fact=fact)
-    if any(step.needed is not None and step.needed.design for task in comparison.tasks for step in task.steps):
+    if any(each.needed is not None and each.needed.design for task in comparison.tasks for each in task.answers):
         yield t(
             "Judging again after adding replicates or seeds errs more often than the level says: settle the number of "
             "looks beforehand, or raise `compare.confidence` to 1 − {level:g}/looks.",
             level=1 - comparison.confidence,
         )
     yield t(
-        "All training of the arms on this page: {spent.tokens:millions} M tokens, {spent.tflop:amount} TFLOP; hours "
+        "All training of the arms on this page: {spent.tokens:tokens} tokens, {spent.tflop:amount} TFLOP; hours "
         "are in MLflow.",
         spent=comparison.spent,
     )
@@ -155,7 +73,7 @@ def _leaks(comparison: Comparison) -> Text:
 def degenerate(task: Task) -> Text | None:
     """Arms with degenerate seeds, which predict the same for every row."""
     arms = [
-        t("{arm} ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=len(arm.runs))
+        t("`{arm}` ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=len(arm.runs))
         for arm in task.arms
         if arm.degenerate
     ]
@@ -171,25 +89,7 @@ def _scattered(task: Task) -> Text | None:
         return None
     return t(
         "Runs of {names} lie clearly further apart than those of the other arms: judged by their own spread.",
-        names=listed(task.scattered),
-    )
-
-
-def nothing_learned(task: Task) -> Text | None:
-    """Primary questions between arms that do no better than a trivial baseline, so that they say nothing."""
-    trivial = next((name for name in TRIVIAL if name in task.baselines), None)
-    if trivial is None:
-        return None
-    least = task.baselines[trivial].mean
-    learned = {arm.name for arm in task.arms if arm.interval is not None and arm.interval.mean > least}
-    primary = [step for step in task.steps if step.primary and step.difference is not None]
-    empty = [step for step in primary if not {step.arm, step.other} & learned]
-    if not empty:
-        return None
-    return t(
-        "{names} do no better than the baseline “{baseline}”; a verdict between such arms says nothing of the step.",
-        names=listed(list(dict.fromkeys(name for step in empty for name in (step.arm, step.other)))),
-        baseline=within(baseline_name(trivial, task.target)),
+        names=listed([f"`{name}`" for name in task.scattered]),
     )
 
 
@@ -207,9 +107,9 @@ def demonstration(comparison: Comparison) -> Text | None:
 # What was repeated.
 
 
-def behind(difference: Difference, step: Step, task: Task) -> Text:
-    """What the difference of a step rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
-    parts = [counted("{n} replicate", "{n} replicates", step.replicates)] if step.replicates is not None else []
+def behind(difference: Difference, answer: Answer, task: Task) -> Text:
+    """What a difference rests on: `3 replicates, 5 seeds, 1,000 test rows`."""
+    parts = [counted("{n} replicate", "{n} replicates", answer.replicates)] if answer.replicates is not None else []
     parts.append(counted("{n} seed", "{n} seeds", difference.seeds))
     if "rows" in (difference.variance or ()):
         parts.append(t("{rows:,} test rows", rows=task.rows["test"]))
@@ -240,12 +140,12 @@ def best(task: Task) -> Text:
     if arm is None or arm.interval is None:
         return t("No arm of this task has a result yet.")
     if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
-        chosen = t("The only arm with a result is {arm}", arm=arm.name)
+        chosen = t("The only arm with a result is `{arm}`", arm=arm.name)
     elif len(task.best_on_dev) > 1:
-        names = listed(task.best_on_dev)
-        chosen = t("{names} score equally on the dev split; {arm} is the first of them", names=names, arm=arm.name)
+        names = listed([f"`{name}`" for name in task.best_on_dev])
+        chosen = t("{names} score equally on the dev split; `{arm}` is the first of them", names=names, arm=arm.name)
     else:
-        chosen = t("{arm} scores highest on the dev split", arm=arm.name)
+        chosen = t("`{arm}` scores highest on the dev split", arm=arm.name)
     return t(
         "{chosen}; on the test split it scores {score:points} ({metric}).",
         chosen=chosen,
@@ -255,43 +155,28 @@ def best(task: Task) -> Text:
 
 
 def uncompared(task: Task) -> Text:
-    """The arms that are in no step, with advice; that no primary question is asked."""
+    """The arms that are in no question, with advice."""
     if not task.arms:
         return EMPTY
-    sentence = EMPTY if task.steps else t("No step was compared.")
-    if task.steps and not any(step.primary for step in task.steps):
-        sentence = t("No primary question is asked on this task.")
+    sentence = EMPTY if task.answers else t("Nothing was compared.")
     for advice in task.advice:
-        if task.steps:
-            sentence += t("{names} is compared with no other arm.", names=listed(advice.beside))
+        if task.answers:
+            sentence += t(
+                "{names} is compared with no other arm.", names=listed([f"`{name}`" for name in advice.beside])
+            )
         sentence += would_show(advice)
     return sentence
 
 
-def left_open(step: Step, task: Task, min_gain: float) -> Text:
-    """What the numbers of a step do not say: why it has none, what it could not have shown and what would settle it,
-    that fine-tuning differs as well."""
-    if step.difference is None or not step.difference.testable:
-        return _untested(step, task)
+def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
+    """What the numbers of an answer do not say: why it is not tested, what it could not have shown and what would
+    settle it, that fine-tuning differs as well."""
     said = EMPTY
-    if step.verdict in ("undecided", "no_worse") and step.detectable is not None:
-        said = _detectable(step.detectable) + _needed(step.needed, min_gain)
-    return said + _own_values(step, task)
-
-
-def _untested(step: Step, task: Task) -> Text:
-    if missing := [task.shown(arm.name) for arm in task.sides(step) if arm.missing]:
-        return t("Not testable, without a result: {names}.", names=listed(missing))
-    if step.difference is None:
-        return t("Not testable: the two arms share no seed.")
-    n = step.difference.seeds
-    if n < FEWEST_SEEDS:
-        return counted(
-            "Not testable on {n} seed: an interval needs three.",
-            "Not testable on {n} seeds: an interval needs three.",
-            n,
-        )
-    return t("The answers of both arms score alike for each of {n} seeds and on all test rows.", n=n)
+    if answer.verdict == "undecided" and answer.detectable is not None:
+        said = _detectable(answer.detectable) + settles(answer)
+    elif answer.verdict == "not_tested" and answer.why != "described":
+        said = not_tested(answer, task, comparison)
+    return said + _own_values(answer, task)
 
 
 def _detectable(least: Detectable) -> Text:
@@ -307,30 +192,13 @@ def _detectable(least: Detectable) -> Text:
     )
 
 
-def _needed(needed: Needed | None, min_gain: float) -> Text:
-    if needed is None:
-        return EMPTY
-    if needed.rows is not None:
-        return t(
-            "To show a gain of {least:points}, it takes more than {rows:,} test rows.", least=min_gain, rows=needed.rows
-        )
-    if needed.design is None:
-        return t("No number of replicates and seeds within reason would show a gain of {least:points}.", least=min_gain)
-    return t(
-        "To show a gain of {least:points}, the cheapest design has {design.replicates} replicates and {design.seeds} "
-        "seeds: {design.tflop:amount} TFLOP more.",
-        least=min_gain,
-        design=needed.design,
-    )
-
-
-def _own_values(step: Step, task: Task) -> Text:
+def _own_values(answer: Answer, task: Task) -> Text:
     """That fine-tuning differs as well, and what a run of each arm took."""
-    if not step.own_values:
+    if not answer.own_values:
         return EMPTY
-    blocks = listed([f"`overrides.{name}.finetune`" for name in step.own_values])
+    blocks = listed([f"`overrides.{name}.finetune`" for name in answer.own_values])
     sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=blocks)
-    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in task.sides(step) if arm.run_tflop is not None]
+    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in task.sides(answer) if arm.run_tflop is not None]
     return sentence + t("One run of it takes: {spent}.", spent=listed(spent)) if len(spent) == 2 else sentence
 
 
@@ -350,7 +218,9 @@ def against_baselines(task: Task, confidence: float) -> Text:
         score=task.baselines[name].mean,
     )
     if beside.low is None or beside.high is None:
-        return said + t("{arm} scores {mean:points}; the gap is not testable.", arm=arm.name, mean=arm.interval.mean)
+        return said + t(
+            "{arm} scores {mean:points}; the gap is not testable.", arm=f"`{arm.name}`", mean=arm.interval.mean
+        )
     gap = t(
         "{gap.mean:change} ({level:percent} % interval {gap.low:change} to {gap.high:change}{lacks})",
         gap=beside,
@@ -359,7 +229,7 @@ def against_baselines(task: Task, confidence: float) -> Text:
     )
     # Training the arm again may turn round what holds of one replicate.
     once = beside.replicates <= 1
-    named = t("on these weights, {arm}", arm=arm.name) if once else same(arm.name)
+    named = t("on these weights, {arm}", arm=f"`{arm.name}`") if once else same(f"`{arm.name}`")
     if beside.low > 0:
         return said + t("{arm} scores higher, {gap}.", arm=named, gap=gap)
     if beside.high >= 0:
@@ -378,7 +248,7 @@ def _fewer_rows(task: Task) -> Text:
 # Several bases.
 
 
-def _of_bases(ranking: Ranking) -> Text:
+def of_bases(ranking: Ranking) -> Text:
     """The bases of a task in one sentence, for the top of the page."""
     first, second, *_ = ranking.order
     if ranking.is_tied:
@@ -396,7 +266,7 @@ def _of_bases(ranking: Ranking) -> Text:
         first=first,
         others=listed(ranking.order[1:]),
         second=second,
-        stands=STANDS[verdict or "untested"],
+        stands=STANDS[verdict or "not_tested"],
     )
 
 
@@ -412,7 +282,7 @@ def ranked(ranking: Ranking) -> Iterator[Text]:
     unequal = []
     for arm in ranking.arms:
         if not arm.same_tokens:
-            spent = [t("{base} {cost.tokens:millions} M", base=base, cost=cost) for base, cost in arm.costs.items()]
+            spent = [t("{base} {cost.tokens:tokens}", base=base, cost=cost) for base, cost in arm.costs.items()]
             unequal.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
     if unequal:
         yield t("A difference may be due to unequal budgets: {arms}.", arms=listed(unequal))

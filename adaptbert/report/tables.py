@@ -1,42 +1,41 @@
 """A comparison -> the tables that a reader sees, in both languages: rounded and worded here, and nowhere else.
 
-The page shows all of them, reports/index.md and the text in a terminal those of arms, steps, bases and checkpoints.
+The page shows all but `summary`, which a terminal shows; reports/index.md those of arms, comparisons, bases and
+checkpoints.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Ranking, Step, Task
+from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Cost, Ranking, Task
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
     amount,
     change,
     listed,
-    millions,
     p_value,
     plain,
     points,
     same,
     signed,
     t,
+    token_count,
 )
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import STANDS, VERDICTS, arm_is, baseline_name, metric_name, step_name
+from adaptbert.report.terms import STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
-from adaptbert.statistics.verdicts import ADJUSTMENT
 
 NONE = same("–")
 
 
 @dataclass(frozen=True)
 class Column:
-    """`in_text`: whether plain text shows it, which is narrow."""
+    """`is_name`: it is set left, and its values are no numbers."""
 
     label: Text
     is_name: bool = False
-    in_text: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,27 @@ class Table:
     notes: Sequence[Text] = ()
 
 
+def summary(comparison: Comparison) -> Table:
+    """The scores of all tasks side by side, below them the best baseline of each."""
+    columns = [_name(t("Arm")), *(Column(_task_and_metric(task)) for task in comparison.tasks)]
+    by_task = [{arm.name: arm.interval for arm in task.arms} for task in comparison.tasks]
+    names = dict.fromkeys(name for own in by_task for name in own)
+    rows = [[Cell(same(name)), *(_short(own.get(name)) for own in by_task)] for name in names]
+    best = [max(task.baselines.values(), key=lambda each: each.mean, default=None) for task in comparison.tasks]
+    rows.append([Cell(t("best baseline")), *map(_short, best)])
+    return Table("table-summary", t("Arms"), columns, rows)
+
+
+def _task_and_metric(task: Task) -> Text:
+    return t("{name} ({of})", name=task.name, of=metric_name(task.metric))
+
+
+def _short(interval: Interval | None) -> Cell:
+    """A score and its interval in one cell."""
+    score, ends = _score(interval)
+    return score if ends.text == NONE else Cell(t("{name} ({of})", name=score.text, of=ends.text))
+
+
 def arms(task: Task) -> Table:
     """Every score of a task."""
     seeds = t("Seeds; replicates separated by |") if task.replicates > 1 else t("Seeds")
@@ -102,34 +122,33 @@ def _arm(arm: Arm, task: Task) -> list[Cell]:
     return [name, *_score(arm.interval), Cell(NONE if arm.missing else seeds), *_cost(arm.cost)]
 
 
-def steps(tasks: Sequence[Task]) -> Table:
+def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
-    columns = [_name(t("Step")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Step"))]
-    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("Price"), in_text=False)]
-    compared = [(step, task) for task in tasks for step in task.steps]
-    order = [*QUESTIONS, *(step.question for step, _ in compared)]  # those that params.yaml names come last
-    names = list(dict.fromkeys(step.name for step, _ in compared))
-    compared.sort(key=lambda each: (order.index(each[0].question), names.index(each[0].name)))
+    columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
+    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("Price"))]
+    compared = [(answer, task) for task in tasks for answer in task.answers]
+    order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
+    compared.sort(key=lambda each: order.index(each[0].question))
     rows = []
-    for step, task in compared:
-        name = t("{name} ({of})", name=step_name(step), of=f"`{step.arm} − {step.other}`")
-        cells = [Cell(name, step.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
-        rests_on = [behind(step.difference, step, task)] if step.difference is not None else []
-        verdict = Cell(VERDICTS[step.verdict], step.verdict, rests_on, chip=f"verdict-{step.verdict}")
-        cells += [*_difference(step.difference, step.p_holm), verdict, _price(step, task)]
-        rows.append(cells)
+    for answer, task in compared:
+        name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
+        cells = [Cell(name, answer.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
+        rests_on = [behind(answer.difference, answer, task)] if answer.difference is not None else []
+        said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
+        judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
+        rows.append([*cells, *_difference(answer.difference, answer.p_adjusted), judged, _price(answer, task)])
     if len(tasks) > 1:
-        return Table("table-steps", t("All steps on all tasks"), columns, rows)
-    return Table(f"table-steps-{tasks[0].anchor}", t("Steps of {task}", task=tasks[0].name), columns, rows)
+        return Table("table-answers", t("All comparisons"), columns, rows)
+    return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
 
 
-def _price(step: Step, task: Task) -> Cell:
-    """What the step costs in training beyond the arm without it."""
-    arm, other = task.sides(step)
+def _price(answer: Answer, task: Task) -> Cell:
+    """What is trained for it beyond the other arm."""
+    arm, other = task.sides(answer)
     if arm.cost is None or other.cost is None:
         return Cell(NONE)
     tokens = arm.cost.tokens - other.cost.tokens
-    said = t("{tokens:millions} M tokens", tokens=tokens) if tokens else t("same number of tokens")
+    said = t("{tokens:tokens} tokens", tokens=tokens) if tokens else t("same number of tokens")
     return Cell(said, tokens)
 
 
@@ -145,7 +164,7 @@ def bases(ranking: Ranking) -> Table:
             cells = [Cell(_code(arm.arm), arm.arm), Cell(same(each.base), each.base), *_score(each.interval)]
             stands = STANDS[each.verdict] if each.verdict is not None else NONE
             verdict = Cell(stands, each.verdict, chip=f"verdict-{each.verdict}" if each.verdict is not None else "")
-            cells += [*_difference(each.difference, each.p_holm), verdict]
+            cells += [*_difference(each.difference, each.p_adjusted), verdict]
             rows.append(cells)
     title = t("Bases of {task} by arm", task=ranking.task)
     return Table(f"table-bases-{ranking.task}", title, columns, rows, list(ranked(ranking)))
@@ -154,12 +173,12 @@ def bases(ranking: Ranking) -> Table:
 def checkpoints(comparison: Comparison) -> Table:
     """Bits per character of every checkpoint on every held-out text, and its cost."""
     columns = [_name(t("Checkpoint")), *(Column(same(heldout)) for heldout in comparison.heldout)]
-    columns += [Column(t("tokens of this step, M"), in_text=False), *(replace(each, in_text=False) for each in _COST)]
+    columns += [Column(t("tokens of this step")), *_COST]
     rows = []
     for each in _shown(comparison):
         note = [t("from {name}", name=each.below)] if each.below else []
         name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
-        own = [Cell(NONE) if first.cost is None else Cell(same(millions(first.cost.tokens)), first.cost.tokens)]
+        own = [Cell(NONE) if first.cost is None else Cell(same(token_count(first.cost.tokens)), first.cost.tokens)]
         bits = [_bits(each, heldout) for heldout in comparison.heldout]
         rows.append([name, *bits, *own, *_cost(first.total)])
     several = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
@@ -257,22 +276,22 @@ def _score(interval: Interval | None) -> list[Cell]:
     return [_share(interval.mean), Cell(t("{it.low:points} to {it.high:points}", it=interval), interval.low)]
 
 
-def _difference(difference: Difference | None, p_holm: float | None) -> list[Cell]:
+def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
     """A difference, its interval, its p-value."""
     if difference is None:
         return [Cell(NONE)] * 3
     interval = Cell(NONE)
     if difference.low is not None:
         interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
-    p = Cell(same(p_value(p_holm).removeprefix("= ")), p_holm) if p_holm is not None else Cell(NONE)
-    return [Cell(same(change(difference.mean)), difference.mean), interval, p]
+    shown = Cell(same(p_value(p).removeprefix("= ")), p) if p is not None else Cell(NONE)
+    return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
 
 
 def _cost(cost: Cost | None) -> list[Cell]:
     if cost is None:
         return [Cell(NONE), Cell(NONE)]
-    return [Cell(same(millions(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
+    return [Cell(same(token_count(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
 
 
-_COST = [Column(t("tokens, M")), Column(same("TFLOP"))]
-_DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("{method} p", method=ADJUSTMENT))]
+_COST = [Column(t("tokens")), Column(same("TFLOP"))]
+_DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("adjusted p"))]

@@ -11,7 +11,7 @@ from adaptbert.report.language import Text, listed, same, t, within
 from adaptbert.statistics.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from adaptbert.comparison.records import Step
+    from adaptbert.comparison.records import Answer
 
 ARMS = {
     "scratch": t("random weights"),
@@ -33,43 +33,25 @@ BASELINES = {
     "word_majority": t("most frequent tag of each word"),
     "window_logistic": t("windowed logistic regression"),
 }
-STEPS = {
-    "pretrain": t("General pre-training"),
-    "more_training": t("More training alone"),
+QUESTIONS = {
+    "recipe": t("The recipe"),
     "domain_transfer": t("Domain transfer"),
-    "domain_text": t("The domain text itself"),
     "task_transfer": t("Task transfer"),
-    "task_transfer_after_domain": t("Task transfer after domain"),
-    "task_transfer_after_general_long": t("Task transfer after more training"),
-    "task_transfer_from_scratch": t("Task transfer from random weights"),
-    "climb": t("Pre-training with domain transfer"),
+    "domain_text": t("The domain text itself"),
+    "pretrain": t("General pre-training"),
+    "more_training": t("As much general text"),
 }
-"""What a step is called, by its question."""
+"""What is asked for; a question that params.yaml names has its own name."""
 VERDICTS: Mapping[Verdict, Text] = {
-    "worth_it": t("worth it"),
     "gain": t("gain"),
-    "small_gain": t("gain, less than worth having"),
     "loss": t("loss"),
-    "no_difference": t("no difference"),
-    "no_worse": t("no gain shown, no large loss"),
+    "equivalent": t("equivalent"),
     "undecided": t("undecided"),
-    "one_draw": t("one replicate, no verdict"),
-    "descriptive": t("described only"),
-    "untested": t("not testable"),
+    "not_tested": t("not tested"),
 }
-"""What is said of a step, by its verdict (adaptbert.statistics.verdicts)."""
-STANDS: Mapping[Verdict, Text] = {
-    "worth_it": t("higher"),
-    "gain": t("higher"),
-    "small_gain": t("higher, by little"),
-    "loss": t("lower"),
-    "no_difference": t("no difference"),
-    "no_worse": t("not shown higher, not much lower"),
-    "undecided": t("undecided"),
-    "one_draw": t("one replicate, no verdict"),
-    "untested": t("not testable"),
-}
-"""A base beside the first of its ranking, by the verdict; it is never only described."""
+"""What is said of a difference (adaptbert.statistics.verdicts)."""
+STANDS: Mapping[Verdict, Text] = {**VERDICTS, "gain": t("higher"), "loss": t("lower")}
+"""A base beside the first of its ranking."""
 _METRICS = {
     "f1_macro": t("macro-F1"),
     "f1_span": t("strict span F1"),
@@ -91,11 +73,22 @@ def arm_is(name: str, role: str, checkpoint: str) -> Text:
     return ARMS[role] if name == role else t("{name} ({of})", name=ARMS[role], of=checkpoint)
 
 
-def step_name(step: Step) -> Text:
-    """What a step is called; with its arm where that is not named by its role. A question that params.yaml names has
-    its own name."""
-    name = STEPS.get(step.question, same(step.question))
-    return t("{name} ({of})", name=name, of=step.variant) if step.variant else name
+def question_name(question: str) -> Text:
+    """What is asked for."""
+    return QUESTIONS.get(question, same(f"`{question}`"))
+
+
+def answer_name(answer: Answer) -> Text:
+    """What is asked for; with its arm where that is a variant."""
+    name = question_name(answer.question)
+    return t("{name} ({of})", name=name, of=f"`{answer.variant}`") if answer.variant else name
+
+
+def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
+    """A verdict, with the smallest gain worth having where it says something of that."""
+    if verdict == "equivalent":
+        return t("equivalent within {least:points}", least=min_gain)
+    return t("gain of at least {least:points}", least=min_gain) if at_least else VERDICTS[verdict]
 
 
 def metric_name(metric: str) -> Text:
@@ -109,8 +102,8 @@ def baseline_name(name: str, target: Target) -> Text:
 
 
 def would_show(advice: Advice) -> Text:
-    """Which additional arm would be compared with these arms, and the steps that this would measure."""
-    what = listed([t("{step_to_measure}", step_to_measure=within(STEPS[each])) for each in advice.questions])
+    """Which additional arm would be compared with these arms, and the questions that this would answer."""
+    what = listed([t("{step_to_measure}", step_to_measure=within(QUESTIONS[each])) for each in advice.questions])
     beside = listed(advice.beside)
     if advice.there is not None:
         return t(

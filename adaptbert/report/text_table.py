@@ -1,4 +1,4 @@
-"""The comparison as plain text in aligned columns, in English, all scores times 100.
+"""The comparison in a few lines of plain text, in English, all scores times 100; reports/index.md has all tables.
 
 python -m adaptbert.report.text_table metrics/comparison.json
 """
@@ -10,29 +10,20 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.report import tables
+from adaptbert.report import answer, tables
 from adaptbert.report.language import MINUS
-from adaptbert.report.tables import Table
 
 PLAIN = str.maketrans({MINUS: "-", "–": "-", "`": None})
 """What a terminal shows for the signs of the page."""
 
 
-def comparison_table(comparison: Comparison) -> str:
-    """Arms and baselines of each task, the steps between them, the bases, bits per character."""
-    shown = []
-    for task in comparison.tasks:
-        shown += [tables.arms(task), *([tables.steps([task])] if task.steps else [])]
-    shown += [*map(tables.bases, comparison.rankings), tables.checkpoints(comparison)]
-    return "\n\n".join(map(_text, shown))
-
-
-def _text(table: Table) -> str:
-    places = [place for place, column in enumerate(table.columns) if column.in_text]
-    rows = [[table.columns[place].label.en for place in places]]
-    rows += [[row[place].text.en for place in places] for row in table.rows]
-    left = [shown for shown, place in enumerate(places) if table.columns[place].is_name]
-    return "\n".join([table.title.en, aligned(rows, left), *(note.en for note in table.notes)]).translate(PLAIN)
+def summary(comparison: Comparison) -> str:
+    """What a terminal shows when all is trained: the answer of each task, the arms of all, what to do next."""
+    answers = [f"{task.name}: {answer.answer(task, comparison).en}" for task in comparison.tasks]
+    following = [f"{task.name}: {answer.next_step(task, comparison).en}" for task in comparison.tasks]
+    table = tables.summary(comparison)
+    rows = [[column.label.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]
+    return "\n".join([*answers, "", aligned(rows, left=[0]), "", *following]).translate(PLAIN)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
@@ -50,4 +41,4 @@ def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
 
 
 if __name__ == "__main__":
-    print(comparison_table(Comparison.read(Path(sys.argv[1]))))
+    print(summary(Comparison.read(Path(sys.argv[1]))))

@@ -12,8 +12,8 @@ from adaptbert.config import load
 
 RECIPE = (
     "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
-    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `steps`, differences of "
-    "them; intervals are in the report."
+    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `differences`, differences "
+    "of them; intervals are in the report."
 )
 
 

@@ -1,76 +1,72 @@
 """Differences against 0 and against the smallest gain worth having -> verdicts, for several questions together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from adaptbert.statistics.intervals import Difference
 
-Verdict = Literal[
-    "worth_it",
-    "gain",
-    "small_gain",
-    "loss",
-    "no_difference",
-    "no_worse",
-    "undecided",
-    "one_draw",
-    "descriptive",
-    "untested",
-]
+Verdict = Literal["gain", "loss", "equivalent", "undecided", "not_tested"]
 """What may be said of a difference:
 
-    worth_it       a gain, and larger than what is worth having
-    gain           a gain; whether it is worth having is not decided
-    small_gain     a gain, smaller than what is worth having
-    loss           a loss
-    no_difference  smaller than what is worth having, in either direction
-    no_worse       no loss as large as what is worth having
-    undecided      none of these
-    one_draw       what was trained was trained once: the interval speaks of these weights, and no verdict of the step
-    descriptive    the question is not a primary one: its interval is given, and no verdict
-    untested       there is no interval
+    gain         larger than 0
+    loss         smaller than 0
+    equivalent   smaller than what is worth having, in either direction
+    undecided    none of these
+    not_tested   nobody asked, or it was not repeated: nothing is said
 """
-GAINS: tuple[Verdict, ...] = ("worth_it", "gain", "small_gain")
+PROCEDURE = "Bretz"
+"""Whose method adjusts p-values, for tables and sentences."""
 
 
-def judge(differences: Sequence[Difference | None], min_gain: float, confidence: float) -> list[tuple[Verdict, float]]:
-    """A verdict and the adjusted p-value of each of the questions that are tested together.
+@dataclass(frozen=True)
+class Judgement:
+    """What may be said of one difference.
 
-    Gains and losses hold after Holm's adjustment over all these questions, and so does `worth_it`, by the p-values
-    against `min_gain`. The other verdicts are each at the level 1 - `confidence`: they are about the size of what was
-    not shown. A question that cannot be tested has the p-value 1: it is one of those that were asked.
+    Attributes:
+        p: adjusted for all questions that are asked together.
+        at_least: of a gain, whether it is at least as large as what is worth having.
+    """
+
+    verdict: Verdict
+    p: float
+    at_least: bool = False
+
+
+def judge(chains: Sequence[Sequence[Difference | None]], min_gain: float, confidence: float) -> list[list[Judgement]]:
+    """Judge questions of which the first of each task comes before its others.
+
+    Gains and losses together are wrong in at most 1 - `confidence` of all studies, and so are the gains of at least
+    `min_gain`, by their own p-values. Equivalence holds for one question each: it is about the size of what was not
+    shown. A question that cannot be tested has the p-value 1: it is one of those that were asked.
 
     Args:
+        chains: of each task its questions, the first one first; the others are tested when that shows a gain or a
+            loss.
         min_gain: the smallest gain worth having, as a difference of scores.
     """
     level = 1 - confidence
-    tested = [each if each is not None and each.testable else None for each in differences]
-    against_nothing = adjusted_p([1.0 if each is None else _known(each.p) for each in tested])
-    against_gain = adjusted_p([1.0 if each is None else _known(each.p_above(min_gain)) for each in tested])
+    tested = [[each if each is not None and each.testable else None for each in chain] for chain in chains]
+    p_values = [[1.0 if each is None else _known(each.p) for each in chain] for chain in tested]
+    p_above = [[1.0 if each is None else _known(each.p_above(min_gain)) for each in chain] for chain in tested]
+    differs, exceeds = adjusted_p(p_values), adjusted_p(p_above)
     return [
-        (_verdict(each, differs < level, exceeds < level, min_gain, level), differs)
-        for each, differs, exceeds in zip(differences, against_nothing, against_gain, strict=True)
+        [
+            _judgement(each, p, above < level, min_gain, level)
+            for each, p, above in zip(chain, own_differs, own_exceeds, strict=True)
+        ]
+        for chain, own_differs, own_exceeds in zip(chains, differs, exceeds, strict=True)
     ]
 
 
-def verdicts(differences: Sequence[Difference | None], min_gain: float, confidence: float) -> list[Verdict]:
-    return [verdict for verdict, _ in judge(differences, min_gain, confidence)]
-
-
-def _verdict(each: Difference | None, differs: bool, exceeds: bool, min_gain: float, level: float) -> Verdict:
+def _judgement(each: Difference | None, p: float, exceeds: bool, min_gain: float, level: float) -> Judgement:
     if each is not None and each.identical:
-        return "no_difference"
+        return Judgement("equivalent", p)
     if each is None or not each.testable:
-        return "untested"
-    if differs and each.mean < 0:
-        return "loss"
-    if differs and exceeds:
-        return "worth_it"
-    if differs:
-        return "small_gain" if _known(each.high) < min_gain else "gain"
-    if _known(each.p_inside(min_gain)) < level:
-        return "no_difference"
-    return "no_worse" if _known(each.low) > -min_gain else "undecided"
+        return Judgement("not_tested", p)
+    if p < level:
+        return Judgement("gain", p, exceeds) if each.mean > 0 else Judgement("loss", p)
+    return Judgement("equivalent" if _known(each.p_inside(min_gain)) < level else "undecided", p)
 
 
 def _known(value: float | None) -> float:
@@ -80,20 +76,53 @@ def _known(value: float | None) -> float:
 
 # ---- several questions
 
-ADJUSTMENT = "Holm"
-"""Whose method `adjusted_p` is, for tables and sentences."""
+
+EPSILON = 1e-6
+"""The part of a share that goes to other tasks at once; all of it does when the questions of a task are decided."""
 
 
-def adjusted_p(p_values: Sequence[float]) -> list[float]:
+def adjusted_p(chains: Sequence[Sequence[float]]) -> list[list[float]]:
     """p-values adjusted for several tests, in the order of the argument.
 
-    Holm (1979), "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6(2): the k-th smallest
-    of m is multiplied by m - k + 1, and an adjusted value is never below that of a smaller p-value.
+    The first question of each chain holds an equal share of the level. When it is decided, the others of its chain have
+    equal parts of that share; one of them that is decided hands its part to the rest of its chain, and the last one to
+    the first questions of the other chains: Bretz, Maurer, Brannath & Posch (2009), "A graphical approach to
+    sequentially rejective multiple test procedures", Statistics in Medicine 28(4), with the adjusted p-values of their
+    algorithm 2. In chains of one question each this is the method of Holm (1979).
     """
-    m = len(p_values)
-    adjusted = [0.0] * m
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(m), key=lambda i: p_values[i])):
-        largest = max(largest, min(1.0, (m - rank) * p_values[index]))
-        adjusted[index] = largest
+    p_values = {(chain, place): p for chain, own in enumerate(chains) for place, p in enumerate(own)}
+    first = [each for each in p_values if each[1] == 0]
+    share = {each: 1 / len(first) if each in first else 0.0 for each in p_values}
+    hands = {each: _hands_to(each, [*p_values], first) for each in p_values}
+    adjusted, least = [[1.0] * len(own) for own in chains], 0.0
+    while ready := [each for each in hands if share[each] > 0]:
+        chain, place = decided = min(ready, key=lambda each: p_values[each] / share[each])
+        least = max(least, min(1.0, p_values[decided] / share[decided]))
+        adjusted[chain][place] = least
+        _take_out(decided, share, hands)
     return adjusted
+
+
+Place = tuple[int, int]
+"""A chain, and a question in it."""
+
+
+def _hands_to(each: Place, every: Sequence[Place], first: Sequence[Place]) -> dict[Place, float]:
+    """Parts of its share that a question hands on when it is decided; they sum to 1, or to 0 where there is none."""
+    own = [other for other in every if other[0] == each[0] and other[1] > 0 and other != each]
+    others = [other for other in first if other[0] != each[0]]
+    to_others = (EPSILON if own else 1.0) if others else 0.0
+    return {other: (1 - to_others) / len(own) for other in own} | {other: to_others / len(others) for other in others}
+
+
+def _take_out(decided: Place, share: dict[Place, float], hands: dict[Place, dict[Place, float]]) -> None:
+    """Its share goes to those that it hands to, and who handed to it hands to them from now on."""
+    own = hands.pop(decided)
+    for each, part in own.items():
+        share[each] += share[decided] * part
+    for each, parts in hands.items():
+        through = parts.pop(decided, 0.0)
+        back = through * own.get(each, 0.0)
+        if through and back < 1:
+            new = {other: parts.get(other, 0.0) + through * own.get(other, 0.0) for other in {**parts, **own}}
+            hands[each] = {other: part / (1 - back) for other, part in new.items() if other != each}

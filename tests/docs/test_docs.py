@@ -177,4 +177,4 @@ def test_defaults_are_those_of_the_schema() -> None:
     assert rows["task_transfer.passes"] == "50"
     assert rows["tasks.<task>.type"] == "required"
     assert rows["finetune.layer_decay"] == "–"
-    assert rows["compare.primary"] == "`[domain_text, task_transfer_after_domain]`"
+    assert rows["compare.order"] == "`[recipe, domain_transfer, task_transfer, domain_text]`"

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.spread import Variance
-from adaptbert.statistics.verdicts import adjusted_p, verdicts
+from adaptbert.statistics.verdicts import adjusted_p, judge
 from tests.support.known import known
 from tests.support.rates import STUDIES, standard_error
 
@@ -17,35 +19,42 @@ def difference(mean: float, se: float, df: float = 20) -> Difference:
     return intervals.difference(mean, Variance({"replicates": se**2}, [(se**2, df)]), 5, 3, 0.95)
 
 
+def verdicts(*chains: list[Difference | None]) -> list[list[str]]:
+    return [[each.verdict for each in chain] for chain in judge(chains, WORTH, 0.95)]
+
+
 @pytest.mark.parametrize(
-    ("mean", "se", "verdict"),
+    ("mean", "se", "verdict", "at_least"),
     [
-        (0.030, 0.005, "worth_it"),
-        (0.015, 0.005, "gain"),  # above 0, and above .01 as well as below
-        (0.005, 0.001, "small_gain"),
-        (-0.015, 0.005, "loss"),
-        (-0.002, 0.0005, "loss"),
-        (0.0, 0.004, "no_difference"),
-        (0.006, 0.004, "no_worse"),  # neither above 0 nor within .01
-        (0.0, 0.010, "undecided"),
-        (-0.006, 0.004, "undecided"),
-        (0.0, 0.0, "no_difference"),
-        (0.02, 0.0, "untested"),
+        (0.030, 0.005, "gain", True),
+        (0.015, 0.005, "gain", False),  # above 0, and above .01 as well as below
+        (0.005, 0.001, "gain", False),
+        (-0.015, 0.005, "loss", False),
+        (-0.002, 0.0005, "loss", False),
+        (0.0, 0.004, "equivalent", False),
+        (0.006, 0.004, "undecided", False),  # neither above 0 nor within .01
+        (0.0, 0.010, "undecided", False),
+        (0.0, 0.0, "equivalent", False),
+        (0.02, 0.0, "not_tested", False),
     ],
 )
-def test_by_the_interval(mean: float, se: float, verdict: str) -> None:
-    assert verdicts([difference(mean, se)], WORTH, 0.95) == [verdict]
+def test_by_the_interval(mean: float, se: float, verdict: str, at_least: bool) -> None:
+    ((judged,),) = judge([[difference(mean, se)]], WORTH, 0.95)
+    assert (judged.verdict, judged.at_least) == (verdict, at_least)
 
 
-def test_several_questions_need_more_evidence_and_one_that_failed_is_one_that_was_asked() -> None:
-    alone, clear = difference(0.0219, 0.01), difference(0.1, 0.01)
+def test_the_first_question_pays_nothing_for_the_others_which_wait_for_it() -> None:
+    alone, clear, nothing = difference(0.0219, 0.01), difference(0.1, 0.01), difference(0.0, 0.01)
     assert alone.p == pytest.approx(0.04, abs=0.001)
-    assert verdicts([alone], WORTH, 0.95) == ["gain"]
-    assert verdicts([alone, alone], WORTH, 0.95) == ["no_worse", "no_worse"], "p = .08"
-    assert verdicts([alone, clear], WORTH, 0.95) == ["gain", "worth_it"]
+    assert verdicts([alone, nothing, clear]) == [["gain", "undecided", "gain"]]
+    assert verdicts([alone, nothing, alone]) == [["gain", "undecided", "undecided"]], "p = .08 of the other two"
+    assert verdicts([nothing, alone, clear]) == [["undecided"] * 3]
+    assert verdicts([alone], [alone]) == [["undecided"], ["undecided"]], "p = .08 of two tasks"
+    assert verdicts([alone], [clear]) == [["gain"], ["gain"]], "the share of a task that is done"
+    assert verdicts([alone], [clear, nothing]) == [["undecided"], ["gain", "undecided"]], "of one that is not"
     few = intervals.difference(0.02, None, 2, 3, 0.95)
     for untested in (None, few):
-        assert verdicts([alone, untested], WORTH, 0.95) == ["no_worse", "untested"]
+        assert verdicts([untested, clear]) == [["not_tested", "undecided"]]
 
 
 @pytest.mark.parametrize("mean", [-0.02, -0.004, 0.0, 0.008, 0.03])
@@ -57,20 +66,63 @@ def test_the_p_values_agree_with_the_interval(mean: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("p_values", "adjusted"),
+    ("chains", "adjusted"),
     [
-        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
-        ([0.9, 0.8], [1.0, 1.0]),
-        ([0.03], [0.03]),
+        ([[0.01], [0.04], [0.03], [0.005]], [[0.03], [0.06], [0.06], [0.02]]),  # Holm's
+        ([[0.9], [0.8]], [[1.0], [1.0]]),
+        ([[0.03]], [[0.03]]),
         ([], []),
+        ([[]], [[]]),
+        ([[0.01, 0.04, 0.03]], [[0.01, 0.06, 0.06]]),  # Holm's behind the first
+        ([[0.2, 0.001]], [[0.2, 0.2]]),
+        ([[0.01, 0.02], [0.04, 0.001]], [[0.02, 0.04], [0.04, 0.04]]),
+        ([[0.01, 0.02], [], [0.04, 0.001]], [[0.02, 0.04], [], [0.04, 0.04]]),
+        ([[0.001], [0.03, 0.02], [0.04]], [[0.003], [0.06, 0.06], [0.06]]),
+        ([[0.001, 0.01, 0.01, 0.01], [0.02]], [[0.002, 0.04, 0.04, 0.04], [0.04]]),
     ],
 )
-def test_holm_on_worked_examples(p_values: list[float], adjusted: list[float]) -> None:
-    assert adjusted_p(p_values) == pytest.approx(adjusted)
+def test_adjusted_p_on_worked_examples(chains: list[list[float]], adjusted: list[list[float]]) -> None:
+    assert adjusted_p(chains) == [pytest.approx(chain, rel=1e-5) for chain in adjusted]
 
 
-def test_six_questions_about_identical_arms_give_a_false_alarm_in_at_most_one_study_of_twenty() -> None:
-    studies = np.random.default_rng(13).random((STUDIES, 6))
-    alarms = np.mean([min(adjusted_p(list(p_values))) < 0.05 for p_values in studies])
+CHAINS = st.lists(st.lists(st.floats(1e-6, 1), max_size=4), max_size=4)
+
+
+@given(chains=CHAINS, level=st.floats(0.01, 0.2))
+def test_adjusted_p_is_what_the_graph_decides_step_by_step(chains: list[list[float]], level: float) -> None:
+    """Beside a walk that decides whatever it may, in any order, and hands shares on."""
+    still = {(c, n) for c, chain in enumerate(chains) for n in range(len(chain))}
+    first = [c for c, chain in enumerate(chains) if chain]
+    shares = {each: level / len(first) if each[1] == 0 else 0.0 for each in still}
+    decided: set[tuple[int, int]] = set()
+    while ready := sorted(each for each in still if chains[each[0]][each[1]] < shares[each]):
+        each = ready[-1]
+        still.remove(each)
+        decided.add(each)
+        own = [other for other in still if other[0] == each[0]]
+        groups = [own] if own else [[other for other in still if other[0] == c] for c in first]
+        groups = [[other for other in group if other[1] == 0] or group for group in groups if group]
+        for group in groups:
+            for other in group:
+                shares[other] += shares[each] / len(groups) / len(group)
+    adjusted = adjusted_p(chains)
+    by_p = {(c, n) for c, chain in enumerate(adjusted) for n, p in enumerate(chain) if p < level}
+    edge = any(abs(p - level) < 1e-4 for chain in adjusted for p in chain)
+    assert edge or by_p == decided
+
+
+def test_four_questions_on_three_tasks_give_a_false_alarm_in_at_most_one_study_of_twenty() -> None:
+    studies = np.random.default_rng(13).random((STUDIES, 3, 4))
+    smallest = [min(min(chain) for chain in adjusted_p([list(chain) for chain in study])) for study in studies]
+    alarms = np.mean(np.array(smallest) < 0.05)
+    assert abs(alarms - 0.05) < 4 * standard_error(0.05)
+    assert np.mean(studies.min((1, 2)) < 0.05) > 0.4, "unadjusted"
+
+
+def test_an_effect_in_the_first_question_gives_the_second_no_more_than_its_level() -> None:
+    """The first is true in one task, all others are not."""
+    studies = np.random.default_rng(17).random((STUDIES, 2, 3))
+    studies[:, 0, 0] = 0.0
+    adjusted = [adjusted_p([list(chain) for chain in study]) for study in studies]
+    alarms = np.mean([min(*first[1:], *second) < 0.05 for first, second in adjusted])
     assert alarms < 0.05 + 4 * standard_error(0.05)
-    assert np.mean(studies.min(1) < 0.05) > 0.2, "unadjusted"

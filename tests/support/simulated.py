@@ -22,7 +22,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.config.plan import Entry, Plan
 from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.comparison import PRIMARY, Compare
+from adaptbert.config.schema.comparison import ORDER, Compare
 from adaptbert.config.schema.task_types import spec_of
 from adaptbert.core.files import read_json, write_json
 from adaptbert.mlm.records import StepMetrics
@@ -171,16 +171,16 @@ def compared(
     made: Simulated,
     *,
     min_gain: float = 0.01,
-    primary: Sequence[str] = PRIMARY,
+    order: Sequence[str] = ORDER,
     questions: Mapping[str, tuple[str, str]] | None = None,
 ) -> Comparison:
     """The recipe as the stage `compare` reads it.
 
     Args:
-        min_gain, primary, questions: as in the section `compare` of params.yaml, `min_gain` as a difference of scores.
+        min_gain, order, questions: as in the section `compare` of params.yaml, `min_gain` as a difference of scores.
     """
     pairs = {name: list(arms) for name, arms in (questions or {}).items()}
-    params = Compare(min_gain=100 * min_gain, primary=list(primary), questions=pairs)
+    params = Compare(min_gain=100 * min_gain, order=list(order), questions=pairs)
     return compare_all(made.plan, made.outputs, params)
 
 
@@ -302,8 +302,8 @@ def _write_arm(
     for seed, chance in chances.items():
         predicted = [predict(value, hard, chance, dice) for value, hard in zip(gold, hardness, strict=True)]
         scores = classification_metrics(gold, predicted) if single else span_metrics(gold, predicted)
-        dev = chance + dice.gauss(0, 0.002)
-        own = {"seed": seed, "dev": {metric: dev}, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
+        on_dev = dict.fromkeys(scores, chance + dice.gauss(0, 0.002))
+        own = {"seed": seed, "dev": on_dev, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
         seeds.append({**own, "curve": []})
         records += [
             {

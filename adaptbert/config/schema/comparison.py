@@ -7,8 +7,8 @@ from pydantic import Field
 from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Name, Section
 
-PRIMARY = ("domain_text", "task_transfer_after_domain")
-"""The primary questions unless params.yaml names others: each costs the others power, and sums of them add nothing."""
+ORDER = ("recipe", "domain_transfer", "task_transfer", "domain_text")
+"""Whether all of it pays; then which step does, and whether it is the text. What a user asks first has all power."""
 
 
 class Compare(Section):
@@ -21,9 +21,11 @@ class Compare(Section):
     """Of every interval; 1 - confidence is the level of every verdict."""
     min_gain: Annotated[float, Field(gt=0, le=100)] = 1.0
     """The smallest gain worth having, in points (scores times 100)."""
-    primary: list[str] = list(PRIMARY)
-    """Questions for which verdicts are given, in all tasks; others are described. `domain_text/news` is the one of an
-    arm that is called `news`."""
+    metric: str | None = None
+    """By which arms are compared, in the tasks that have it, such as `accuracy`; the others by the first of theirs."""
+    order: list[str] = list(ORDER)
+    """Questions that get a verdict, in all tasks: the first by itself, the others when it has shown a gain or a loss;
+    all others are described. `domain_transfer/news` is the one of an arm `news` beside another domain corpus."""
     questions: dict[Name, Annotated[list[Name], Field(min_length=2, max_length=2)]] = {}
     """Further questions by name: an arm and the arm that it is compared with."""
     baseline_seed: Annotated[int, Field(ge=0, lt=2**32)] = 1

@@ -1,0 +1,269 @@
+"""A comparison -> its first screen, in English and Chinese: of each task the answer, why, and what to do next."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from adaptbert.comparison.judging import trivial
+from adaptbert.comparison.records import Answer, Arm, Comparison, Task
+from adaptbert.config.plan import FINETUNE
+from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t
+from adaptbert.report.terms import baseline_name, metric_name, question_name, verdict
+from adaptbert.statistics.intervals import FEWEST_SEEDS
+from adaptbert.statistics.verdicts import Verdict
+
+
+def heading(comparison: Comparison) -> Text:
+    """What is said of the first question of each task."""
+    firsts = {task.name: task.first for task in comparison.tasks}
+    said: dict[str, dict[tuple[Verdict, bool], list[str]]] = {}
+    for name, answer in firsts.items():
+        if answer is not None:
+            said.setdefault(answer.question, {}).setdefault((answer.verdict, answer.at_least), []).append(name)
+    if not said:
+        return t("Nothing was compared")
+    parts = []
+    for question, by_verdict in said.items():
+        of = [
+            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=listed(tasks))
+            for judged, tasks in by_verdict.items()
+        ]
+        parts.append(t("{question}: {answers}", question=question_name(question), answers=joined(of, ", ", "，")))
+    return joined(parts, "; ", "；")
+
+
+def answer(task: Task, comparison: Comparison) -> Text:
+    """The answer to the first question of a task."""
+    first = task.first
+    if first is None:
+        return t("No question of `compare.order` is asked on this task.")
+    what, other, metric = question_name(first.question), _beside(first, task), metric_name(task.metric)
+    if first.verdict == "not_tested":
+        return t("{what} over {other}: not tested.", what=what, other=other) + not_tested(first, task, comparison)
+    assert first.difference is not None
+    gap = first.difference
+    if gap.low is None:
+        return t("{what} scores the same as {other} in {metric}.", what=what, other=other, metric=metric)
+    if first.verdict == "gain":
+        return t(
+            "{what} gains {gap.mean:points} points of {metric} ({gap.low:points} to {gap.high:points}) over {other}, "
+            "for {price} of training: {worth}.",
+            what=what,
+            gap=gap,
+            metric=metric,
+            other=other,
+            price=_price(first, task),
+            worth=_worth(first, comparison.min_gain),
+        )
+    said = t(
+        "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}: "
+        "{verdict}.",
+        what=what,
+        metric=metric,
+        gap=gap,
+        other=other,
+        verdict=verdict(first.verdict, False, comparison.min_gain),
+    )
+    return said + (settles(first) if first.verdict == "undecided" else EMPTY)
+
+
+def _beside(answer: Answer, task: Task) -> Text:
+    """The arm without what is asked for."""
+    _, other = task.sides(answer)
+    alone = {"general": t("fine-tuning alone"), "scratch": t("fine-tuning random weights")}
+    return alone.get(other.role, same(f"`{other.name}`"))
+
+
+def _price(answer: Answer, task: Task) -> Text:
+    """What is trained for it beyond the other arm."""
+    arm, other = task.sides(answer)
+    if arm.cost is None or other.cost is None:
+        return t("an unknown amount")
+    tokens = arm.cost.tokens - other.cost.tokens
+    return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
+
+
+def _worth(answer: Answer, min_gain: float) -> Text:
+    """Of a gain."""
+    if answer.at_least:
+        return t("worth it")
+    assert answer.difference is not None
+    assert answer.difference.high is not None
+    if answer.difference.high < min_gain:
+        return t("less than the {least:points} points worth having", least=min_gain)
+    return t("whether it reaches the {least:points} points worth having is open", least=min_gain)
+
+
+def parts(task: Task) -> Text:
+    """What the steps of the recipe bring, and how much of that as much general text brings as well."""
+    if _nothing_learned(task):
+        return EMPTY
+    by_name = {each.name: each for each in task.answers if each.difference is not None}
+    said, first = EMPTY, task.first
+    domain, longer, text = (by_name.get(name) for name in ("domain_transfer", "more_training", "domain_text"))
+    if domain is None and first is not None and first.question == "recipe" and text is not None:
+        domain = first if first.arm == text.arm else None
+    for each in (domain, by_name.get("task_transfer")):
+        if each is not None and each is not first:
+            said += t("{what}: {gap.mean:change} points.", what=question_name(each.question), gap=each.difference)
+    if domain is not None and longer is not None and domain.difference is not None:
+        said += t(
+            "Of the {gap.mean:change} points of domain transfer, {general.mean:change} came with as much general text.",
+            gap=domain.difference,
+            general=longer.difference,
+        )
+    return said
+
+
+# What is not tested, and what would settle it.
+
+
+def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
+    """Why a question has no verdict, and what would bring one."""
+    gap = answer.difference
+    match answer.why:
+        case "once":
+            said = EMPTY
+            if gap is not None and gap.low is not None:
+                said = t("On these weights: {gap.mean:change} points ({gap.low:change} to {gap.high:change}).", gap=gap)
+            return said + _once(answer, task, comparison)
+        case "missing":
+            names = [task.shown(arm.name) for arm in task.sides(answer) if arm.missing]
+            return t("Without a result: {names}.", names=listed(names))
+        case "no_seed":
+            return t("The two arms share no seed.")
+        case "few_seeds":
+            n = gap.seeds if gap is not None else 0
+            return counted(
+                "An interval needs {least} seeds; there is {n}.",
+                "An interval needs {least} seeds; there are {n}.",
+                n,
+                least=FEWEST_SEEDS,
+            )
+        case "nothing_learned":
+            return t("Neither arm does better than the most trivial baseline, so their difference says nothing.")
+        case "no_spread":
+            return t("All runs score alike, so there is no interval.")
+    return EMPTY
+
+
+def _once(answer: Answer, task: Task, comparison: Comparison) -> Text:
+    by_name = {each.name: each for each in comparison.checkpoints}
+    are_random = {by_name[arm.checkpoint].trained_on.is_random for arm in task.sides(answer)}
+    if len(are_random) > 1:
+        return t("General pre-training is done once, so another one may give another result.")
+    said = t("Each step was trained once; another replicate may give another result.")
+    if comparison.one_more_replicate is None:
+        return said
+    return said + t(
+        "A verdict needs `compare.replicates: 2` in params.yaml: {cost.tokens:tokens} tokens, {cost.tflop:amount} "
+        "TFLOP more.",
+        cost=comparison.one_more_replicate,
+    )
+
+
+def settles(answer: Answer) -> Text:
+    """What would show the difference of an undecided question, if it is as large as it seems, or as is worth having."""
+    needed = answer.needed
+    if needed is None:
+        return EMPTY
+    if needed.rows is not None:
+        return t("To show {it.effect:points} points it takes {it.rows:,} test rows.", it=needed)
+    if needed.design is None:
+        return t("No number of replicates and seeds within reason would show {it.effect:points} points.", it=needed)
+    return t(
+        "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
+        "{it.design.tflop:amount} TFLOP more.",
+        it=needed,
+    )
+
+
+# What to do next.
+
+
+def next_step(task: Task, comparison: Comparison) -> Text:
+    """The model to take, or what to raise, and the baseline that costs seconds."""
+    arm = task.chosen_arm
+    if arm is None:
+        return t("Next: `make recipe`, because no arm has a result.")
+    if _nothing_learned(task):
+        return t(
+            "Next: the models learned nothing. Raise `finetune.epochs` or `finetune.labels`, then the tokens of the "
+            "steps."
+        )
+    first = task.first
+    if first is not None and first.why == "missing":
+        return t("Next: `make recipe`, because not every arm has a result.")
+    better = _baseline(task)
+    if better is not None:
+        return better
+    if first is not None and first.why == "few_seeds":
+        return t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
+    if first is not None and first.why == "once":
+        return t("Next: train a second replicate, then ask again.")
+    if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
+        return t("Next: train more replicates, if {least:points} points are worth it.", least=first.needed.effect)
+    if first is not None and first.verdict in ("loss", "equivalent"):
+        return _without(task.sides(first)[1])
+    return t("Next: use `{model}`.", model=model_of(arm))
+
+
+def _without(arm: Arm) -> Text:
+    """The arm that lacks what does not pay."""
+    if arm.role in ("general", "scratch"):
+        return t("Next: fine-tune the base directly: `{model}`.", model=model_of(arm))
+    return t("Next: use the arm without it: `{model}`.", model=model_of(arm))
+
+
+def _nothing_learned(task: Task) -> bool:
+    """Whether no arm does better than the most trivial baseline, tested or not."""
+    least, scores = trivial(task.baselines), [arm.interval.mean for arm in task.arms if arm.interval is not None]
+    return least is not None and all(score <= least for score in scores)
+
+
+def _baseline(task: Task) -> Text | None:
+    """The best baseline, where the chosen arm is not shown to score higher."""
+    if not task.beside_baselines:
+        return None
+    name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
+    beside, score = task.beside_baselines[name], task.baselines[name].mean
+    if beside.low is None or beside.high is None or beside.low > 0:
+        return None
+    values: Mapping[str, object] = {
+        "name": baseline_name(name, task.target),
+        "score": score,
+        "arm": task.chosen,
+        "gap": beside,
+    }
+    if beside.high < 0:
+        return t("Next: take {name} ({score:points}): it scores higher than `{arm}`, and costs seconds.", **values)
+    return t(
+        "Next: compare with {name} ({score:points}), which costs seconds: `{arm}` scores {gap.mean:change} points "
+        "beside it ({gap.low:change} to {gap.high:change}), so neither is clearly better.",
+        **values,
+    )
+
+
+def model_of(arm: Arm) -> str:
+    """The folder of the replicate that is best on dev, as `adaptbert predict` takes it."""
+    scores: dict[int, list[float]] = {}
+    for run in arm.runs:
+        scores.setdefault(run.replicate, []).append(run.dev)
+    best = max(scores, key=lambda replicate: sum(scores[replicate]) / len(scores[replicate]))
+    return Path("models", FINETUNE, arm.planned[best]).as_posix()
+
+
+_IN_PYTHON = """\
+from transformers import AutoModel, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+encoder = AutoModel.from_pretrained("{folder}")
+vectors = encoder(**tokenizer(["a text"], return_tensors="pt")).last_hidden_state
+"""
+
+
+def commands(task: Task) -> str:
+    """How the chosen model is used: on files, and in plain transformers."""
+    arm = task.chosen_arm
+    assert arm is not None
+    folder = model_of(arm)
+    return f"adaptbert predict {folder} new.jsonl -o answers.csv\n\n" + _IN_PYTHON.format(folder=folder)
