@@ -1,7 +1,7 @@
 """`adaptbert add-task`: files -> a block in `tasks`, and plan.json."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     homes = own_data.homes(files.values())
     inferred = task_inference.of_files(files, shares_of(files), said)
     name = name or name_of(files["train"])
-    _check_name(name, recipe)
+    check_name(name, recipe.names())
 
     def added(block: Mapping[str, Any]) -> Recipe:
         return Recipe({**recipe.written, "tasks": {**(recipe.written["tasks"] or {}), name: block}})
@@ -109,10 +109,15 @@ def name_of(train: Path) -> str:
     raise BadData(Code.UNCLEAR_FILE, train, "no name for the task can be made of this", "choose one: --name NAME")
 
 
-def _check_name(name: str, recipe: Recipe) -> None:
-    owner = next((KINDS[kind] for kind, names in recipe.names().items() if name in names), None)
+def check_name(name: str, taken: Mapping[str, Collection[str]]) -> None:
+    """Raise BadParams where a task cannot be called so.
+
+    Args:
+        taken: kind -> the names of that kind.
+    """
+    owner = next((KINDS[kind] for kind, names in taken.items() if name in names), None)
     if owner is not None:
-        place = f"{recipe.file}: {owner}.{name}"
+        place = f"{PARAMS}: {owner}.{name}"
         raise BadParams(Code.BAD_NAME, place, "the name is taken", "choose another: --name NAME")
     if not is_name(name):
         raise BadParams(Code.BAD_NAME, f"--name {name}", *why_no_name(name))

@@ -19,7 +19,7 @@ from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, is_hub_name
 from adaptbert.errors import BadData, BadParams, Place, UserError, printable, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
 from adaptbert.project import editing, importing, own_data, preflight, rules, task_inference
-from adaptbert.project.add_task import block_of, name_of, shares_of
+from adaptbert.project.add_task import block_of, check_name, name_of, shares_of
 from adaptbert.project.preview import Said
 
 OPTIONS = {GENERAL: "--general", DOMAIN: "--text"}
@@ -84,13 +84,14 @@ def create(
 
     homes = own_data.homes(files.values(), is_here=is_here)
     as_given = Recipe(load.document(content({path: path for path in homes}), PARAMS))
+    check_name(name, {**as_given.names(), "task": ()})
     rules.check(as_given)
     seen = preflight.check(as_given)
     raise_all(seen.errors)
     yield f"base: {base or f'random weights, small, which know nothing before `pretrain`; {_PUBLIC}'}"
     for corpus, each in texts.items():
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
-    yield "language: Chinese; words are found by rjieba and masked whole" if is_chinese else "language: not Chinese"
+    yield "language: " + ("Chinese; words are found by rjieba and masked whole" if is_chinese else "not Chinese")
     yield printable("\n".join([f"task {name}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
     absolute = {path.absolute(): home for path, home in homes.items()}
     folder = folder and folder.absolute()

@@ -103,7 +103,14 @@ def test_a_text_that_says_something_else_is_refused(tmp_path: Path) -> None:
         editing.added(("c", "d"), {"e": 1}, {"a": {"b": 1}, "c": {"b": 1, "d": {"e": 1}}}, file, "by hand")
 
 
-@pytest.mark.parametrize("command", ["plan", "add-task data/rooms.jsonl --yes", "use smoke --force"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan",
+        "add-task --train data/rooms.jsonl --yes",
+        "new . --general data/demo/general.jsonl --train data/rooms.jsonl --force",
+    ],
+)
 def test_links_and_permissions_stay(command: str, project: Path) -> None:
     Path("data/rooms.jsonl").write_text(rows(100))
     before, real = PARAMS.read_bytes(), {}
