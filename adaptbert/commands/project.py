@@ -62,9 +62,7 @@ Columns = Annotated[
 ]
 Type = Annotated[TaskName | None, typer.Option(help="Task type; default: by its labels.")]
 OfFiles = Annotated[Format | None, typer.Option(help="Format of the labelled files; default: by what they hold.")]
-Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of the files that are not UTF-8, e.g. gb18030; default: none is.")
-]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of the files that are not UTF-8, e.g. gb18030.")]
 Separator = Annotated[str | None, typer.Option(help="What parts several labels in one text, e.g. ';'.")]
 TagScheme = Annotated[
     Literal[Scheme, "none"] | None, typer.Option(help="How tags mark spans; none: they are no spans.")
@@ -83,7 +81,9 @@ def new(
     general: Annotated[Path | None, typer.Option(metavar="FILE", help="Unlabelled text of other kinds.")] = None,
     base: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A public checkpoint: its folder, or its name on the hub; default: none."),
+        typer.Option(
+            metavar="NAME", help="A public checkpoint: its folder, or its name on the hub; default: random weights."
+        ),
     ] = None,
     text_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of --text; default: by its name.")] = None,
     general_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The same of --general.")] = None,

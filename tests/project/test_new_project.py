@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.project.conftest import WORDS, rows
 from tests.project.test_add_task import state
 from tests.support import tiny
 from tests.support.commands import run
+from tests.support.hub_cache import in_cache
 from tests.support.imports import ROOT
 
 PARAMS = Path("params.yaml")
@@ -145,6 +147,9 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     remedy = "is there already, and is not replaced\n  take it: --base models/init/tiny_bert; or"
     assert (again.exit_code, remedy in again.output) == (65, True), again.output
     assert new(files, f"{CONLL} --base models/init/tiny_bert --force").exit_code == 0
+    in_cache("tiny", files / "tiny-bert")
+    assert new(files, f"{CONLL} --base acme/tiny --force").exit_code == 0
+    assert PARAMS.read_text().splitlines()[2].startswith("base: acme/tiny    # of its branch main, which may move; ")
 
 
 def test_pairs_in_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +241,11 @@ def two_columns(files: Path) -> None:
         ),
         (lambda files: (files / "posts.jsonl").write_text(""), 65, "AB-017 {}/posts.jsonl: file is empty\n"),
         (lambda files: (files / "mood.csv").write_text("content,emotion\n"), 65, "AB-018 {}/mood.csv: no row can be r"),
-        (lambda files: (files / "mood.csv").write_text("content,emotion\na b,x\n"), 65, "AB-019 {}/mood.csv"),
+        (
+            lambda files: (files / "mood.csv").write_text("content,emotion\na b,x\n"),
+            65,
+            "AB-019 params.yaml: tasks: 1 rows cannot be sp",
+        ),
     ],
     ids=["no_header", "two_columns", "empty", "only_a_header", "one_row"],
 )
@@ -251,7 +260,7 @@ def test_files_that_are_not_what_they_should_be(
 
 
 def test_where_a_project_may_be(files: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (project / "full").mkdir()
+    shutil.rmtree(".git")
     refused = {
         str(files): f"AB-197 {files}: is there already, and not empty\n  name a new folder; in a project that is there",
         "mine": "AB-184 mine: lies in this project\n  name it beside: ../mine; or take this project: .",
