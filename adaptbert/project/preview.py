@@ -36,6 +36,8 @@ _MOST_ROWS = 100_000
 """Of a file that are looked at: files may be sorted by label."""
 FIRST_ROWS = 200
 """By which a language is told, and what kind of values a column has."""
+_MOST_UNDECODED = 0.01
+"""Share of the rows: fewer are damaged, and validation counts them."""
 _MOST_CHARACTERS = 60
 """Of a value of the first row that are shown."""
 
@@ -157,8 +159,16 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         file = replace(file, layout=Layout("extractive_answer"))
     elif kind == "parquet":
         file = replace(file, columns={name: name for name in parquet_columns(path)})
-    every = FORMATS[kind].read(file)
-    read = list(every if head is None else first_rows(every, head))
+    every, remedy = FORMATS[kind].read(file), "name the encoding: --encoding, e.g. gb18030"
+    try:
+        read = list(every if head is None else first_rows(every, head))
+    except BadData as error:
+        if error.code != Code.ENCODING:
+            raise
+        raise BadData(error.code, error.place, error.problem, remedy) from None
+    undecoded = [row.problem.reason for row in read if row.problem and row.problem.code == Code.ENCODING]
+    if len(undecoded) > _MOST_UNDECODED * len(read):
+        raise BadData(Code.ENCODING, path, undecoded[0], remedy)
     rows = [row.values for row in read if row.problem is None]
     if not rows:
         problem_of_row = next((row.problem for row in read if row.problem), None)

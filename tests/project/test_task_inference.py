@@ -271,8 +271,11 @@ def test_a_name_that_tells_no_format(tmp_path: Path) -> None:
 
 def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
     content = "文本,标签\n房间很干净,好\n服务很差,坏\n"
-    with pytest.raises(UserError, match=r"header cannot be read: byte 0xCE is not UTF-8\n  declare the `encoding`"):
-        seen(tmp_path / "x.csv", content, "gb18030")
+    for text in (content.replace("文本,标签", "text,label"), content):
+        with pytest.raises(
+            UserError, match=r"AB-001 .*byte 0x.. is not UTF-8\n  name the encoding: --encoding, e.g. gb"
+        ):
+            seen(tmp_path / "x.csv", text, "gb18030")
     train, test, posts, said = (
         tmp_path / "x.csv",
         tmp_path / "test.csv",
