@@ -54,7 +54,9 @@ def import_(
 
 
 # The labelled files, and what a user says of them.
-Train = Annotated[Path, typer.Option(metavar="FILE", help="Labelled rows: CSV, JSON lines, Parquet, CoNLL, SQuAD, ...")]
+Train = Annotated[
+    Path, typer.Option(metavar="FILE", help="Labelled rows, e.g. CSV, JSON lines, Parquet, CoNLL or SQuAD.")
+]
 Dev = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: a tenth of the training rows.")]
 Test = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: a fifth of the training rows.")]
 Columns = Annotated[

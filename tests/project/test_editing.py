@@ -91,7 +91,7 @@ ODD = [
 
 @given(st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9))
 def test_any_text_is_written_so_that_it_is_read_again(value: str) -> None:
-    shown = editing.shown("a", "b", {"x": value, "y": [value]})
+    shown = editing.shown("a", {"b": {"x": value, "y": [value]}}, "comment")
     assert load.document(shown, Path("x")) == {"a": {"b": {"x": value, "y": [value]}}}
 
 
