@@ -140,7 +140,9 @@ def of_files(files: Mapping[str, Path], shares: Mapping[str, float], said: Said)
             problem = f"{other.encoding or 'UTF-8'}, while {train.path} is {train.encoding or 'UTF-8'}"
             raise other.unclear(problem, "write all files in one encoding: iconv -f FROM -t utf-8 FILE > OTHER")
     if train.format == "txt":
-        raise train.unclear("text without labels, one document a line", "give rows with labels, e.g. csv or jsonl")
+        raise train.unclear(
+            "text without labels, one document a line", "give rows with labels, or name their format: --format"
+        )
     fields = assigned(train, said)
     if "answers" in fields:  # one question without an answer decides
         every = [preview(path, said, head=None) for path in files.values()]

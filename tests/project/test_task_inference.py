@@ -175,7 +175,7 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
         "a b\n",
         {"format": "txt"},
         "text without labels, one document a line",
-        "give rows with labels, e.g. csv or jsonl",
+        "give rows with labels, or name their format: --format",
     ),
 ]
 
