@@ -63,7 +63,7 @@ def create(
     files |= {OPTIONS[corpus]: path for corpus, (path, _) in corpora.items()}
     missing = [(option, path) for option, path in files.items() if not path.exists()]
     raise_all([BadData(Code.FILE, path, f"no such file ({option})", "write where it is") for option, path in missing])
-    of_base, folder = _base(base, is_here=is_here) if base else _random(has_general=GENERAL in corpora)
+    of_base, folder = _base(base) if base else (_random(has_general=GENERAL in corpora), None)
     texts = {
         corpus: task_inference.of_corpus(path, OPTIONS[corpus], column, said.encoding)
         for corpus, (path, column) in corpora.items()
@@ -82,8 +82,7 @@ def create(
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
         return f"{above}\n{_sections(is_chinese=is_chinese, is_random=base is None, has_domain=DOMAIN in corpora)}"
 
-    homes = own_data.homes(files.values(), is_here=is_here)
-    as_given = Recipe(load.document(content({path: path for path in homes}), PARAMS))
+    as_given = Recipe(load.document(content({path: path for path in files.values()}), PARAMS))
     check_name(name, {**as_given.names(), "task": ()})
     rules.check(as_given)
     seen = preflight.check(as_given)
@@ -93,13 +92,12 @@ def create(
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
     yield "language: " + ("Chinese; words are found by rjieba and masked whole" if is_chinese else "not Chinese")
     yield printable("\n".join([f"task {name}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
-    absolute = {path.absolute(): home for path, home in homes.items()}
-    folder = folder and folder.absolute()
+    absolute = {path: path.absolute() for path in files.values()}
     with nullcontext() if is_here else _clone(directory):
-        if folder is not None:
-            yield from importing.bring(folder, importing.name_of(folder.resolve().name))
-        yield from own_data.take(absolute)
-        text = content(homes)
+        homes = own_data.homes(absolute.values())
+        yield from _imported(folder) if folder is not None else ()
+        yield from own_data.take(homes)
+        text = content({path: homes[there] for path, there in absolute.items()})
         editing.write_recipe(Recipe(load.document(text, PARAMS)), text.encode())
     yield f"{PARAMS} and {PLAN} are written"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
@@ -115,27 +113,20 @@ def _sections(*, is_chinese: bool, is_random: bool, has_domain: bool) -> str:
     return f"{words}pretrain: {{{budget}}}\n{domain}{task}finetune: {{}}\ncompare: {{}}\n"
 
 
-# ---- the base: its lines in params.yaml, and the folder that is imported for it
+# ---- the base: its lines in params.yaml, and the folder that it is imported from
 
 
-def _random(*, has_general: bool) -> tuple[str, None]:
+def _random(*, has_general: bool) -> str:
     if not has_general:
         problem = "missing, and random weights are trained on general text first"
         raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
-    return f"bases:{'':25}# what all weights begin with: random ones of this size\n{_SMALL}", None
+    return f"bases:{'':25}# what all weights begin with: random ones of this size\n{_SMALL}"
 
 
-def _base(name: str, *, is_here: bool) -> tuple[str, Path | None]:
-    folder, place = Path(name), f"--base {name}"
+def _base(name: str) -> tuple[str, Path | None]:
+    folder, place = Path(name).resolve(), f"--base {name}"
     if folder.is_dir():
-        to = Path(FOLDERS, importing.name_of(folder.resolve().name))
-        line = f"base: {to}    # it brings its own sizes and vocabulary\n"
-        if is_here and folder.resolve() == to.resolve():
-            return line, None
-        if is_here and os.path.lexists(to):
-            remedy = f"take it: --base {to}; or remove it to import again"
-            raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
-        return line, folder
+        return f"base: {_home(folder)}    # it brings its own sizes and vocabulary\n", folder
     if not is_hub_name(name):
         raise BadData(Code.NOT_A_CHECKPOINT, place, "no such folder", importing.NAME_ONE)
     try:
@@ -145,6 +136,21 @@ def _base(name: str, *, is_here: bool) -> tuple[str, Path | None]:
     except UserError as error:
         raise error.at(Place(f"{place} (no folder here)")) from None
     return f"base: {name}    # of its branch main, which may move; docs/how-to/gpu.md names a commit\n", None
+
+
+def _home(folder: Path) -> Path:
+    return Path(FOLDERS, importing.name_of(folder.name))
+
+
+def _imported(folder: Path) -> list[str]:
+    """What the user is told; a folder that is that of its base stays."""
+    to = _home(folder)
+    if folder == to.resolve():
+        return []
+    if os.path.lexists(to):
+        remedy = f"take it: --base {to}; or remove it to import again"
+        raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
+    return importing.bring(folder, to.name)
 
 
 # ---- the folder

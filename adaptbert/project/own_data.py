@@ -43,11 +43,8 @@ def unrecorded(files: Iterable[Path]) -> list[Path]:
     return [file for file in dict.fromkeys(files) if OWN in file.parents and record_of(file) is None]
 
 
-def homes(files: Iterable[Path], *, is_here: bool = True) -> dict[Path, Path]:
+def homes(files: Iterable[Path]) -> dict[Path, Path]:
     """Given file -> its path from the folder of the project: its own where DVC can record it there, else in data/own.
-
-    Args:
-        is_here: whether this is the folder of the project; else it is a new one.
 
     Raises:
         BadData: another file has the name there.
@@ -55,11 +52,11 @@ def homes(files: Iterable[Path], *, is_here: bool = True) -> dict[Path, Path]:
     found: dict[Path, Path] = {}
     for file in files:
         named = Path(os.path.normpath(file.absolute()))
-        if is_here and Path.cwd() in named.parents and named.parent.resolve() == named.parent:
+        if Path.cwd() in named.parents and named.parent.resolve() == named.parent:
             found[file] = named.relative_to(Path.cwd())
             continue
         home = OWN / named.name
-        others = [other for other in found if found[other] == home] + ([home] if is_here and home.exists() else [])
+        others = [other for other in found if found[other] == home] + ([home] if home.exists() else [])
         if file.is_file() and not all(cmp(file, other, shallow=False) for other in others):
             problem = f"{file} would be copied there, and {others[0]} is another file"
             raise BadData(Code.ALREADY_THERE, home, problem, "rename one of the two")

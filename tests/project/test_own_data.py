@@ -114,12 +114,11 @@ def test_a_path_of_several_splits_is_reported_once() -> None:
     ],
 )
 def test_where_a_file_lies_in_the_project(path: str, home: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own place, where DVC can record it; else it is copied. In a new project all are."""
+    """Its own place, where DVC can record it; else it is copied."""
     monkeypatch.chdir(project)
     (project.parent / "outside").mkdir()
     Path("data/linked").symlink_to(project.parent / "outside")
     assert list(own_data.homes([Path(path), Path(path).absolute()]).values()) == [Path(home)] * 2
-    assert own_data.homes([Path(path)], is_here=False) == {Path(path): OWN / Path(path).name}
 
 
 def test_files_of_one_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
