@@ -1,9 +1,9 @@
-"""The command line: choose a preset, import a checkpoint, check params.yaml and files, check the machine, predict.
+"""The command line: begin with own data, import a checkpoint, check params.yaml and files, check the machine, predict.
 
-    adaptbert use weibo                  write params.yaml from a preset
+    adaptbert new DIR --train FILE       make a project of own text and labels
     adaptbert import FOLDER              bring a public checkpoint into the project as a base
     adaptbert download NAME --out FOLDER  fetch a data set of the hub as files
-    adaptbert add-task FILE...           add a labelled set as a task
+    adaptbert add-task --train FILE      add a labelled set as a task
     adaptbert plan                       write plan.json, print what would be trained and what it would cost
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert doctor                     check disk space, device, precision, MLflow
@@ -21,7 +21,7 @@ import typer
 
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.project import add_task, doctor, download, import_, use
+from adaptbert.commands.project import add_task, doctor, download, import_, new
 from adaptbert.runtime.libraries import collect_seldom
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -45,7 +45,7 @@ def about(
     sys.path.insert(0, str(Path.cwd()))
 
 
-app.command()(use)
+app.command()(new)
 app.command("import")(import_)
 app.command()(download)
 app.command()(plan)

@@ -75,7 +75,7 @@ class Code(IntEnum):
         ("in one row: rejected"),
     )
     BAD_PATTERN = 191, "a pattern of `replace` that does not come to an end"
-    UNCLEAR_FILE = 216, "`add-task` cannot see what a file holds, and names the option that says it"
+    UNCLEAR_FILE = 216, "`new` or `add-task` cannot see what a file holds; the message names the option that says it"
     # ---- params.yaml and options
     UNKNOWN_KEY = 99, "an unknown or missing key, section or name; the message names the nearest one", _BAD_PARAMS
     BAD_OPTION = 109, "a value of a wrong type, out of range, or not finite", _BAD_PARAMS

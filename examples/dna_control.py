@@ -26,7 +26,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from adaptbert.config.recipe import PARAMS, Recipe
-from adaptbert.project.presets import check_replaceable
+from adaptbert.project.editing import check_replaceable
 from adaptbert.runtime.stage import checked
 from examples import command, run
 

@@ -1,8 +1,8 @@
-"""`adaptbert use`, `download`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
+"""`adaptbert new`, `download`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,28 +11,8 @@ from adaptbert.commands.predict import pairs
 from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
 
-
-def use(
-    preset: Annotated[
-        str,
-        typer.Argument(
-            metavar="PRESET", help="zh-public, en-public, tapt-only, gpu-base, weibo, biomed, demo or smoke."
-        ),
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite params.yaml even if it exists nowhere else.")
-    ] = False,
-) -> None:
-    """Write params.yaml from a preset.
-
-    plan.json is written with it. The files that the preset names and that are missing are listed.
-    """
-    from adaptbert.project import presets
-
-    with user_errors():
-        for line in presets.use(preset, force=force):
-            print(line, flush=True)
-    print("now run: adaptbert check")
+if TYPE_CHECKING:
+    from adaptbert.project.preview import Said
 
 
 def download(
@@ -73,47 +53,115 @@ def import_(
         print(*import_checkpoint(source, base), sep="\n")
 
 
-def add_task(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE", help="One to three files; which is train, dev and test by name, or train=FILE."),
+# The labelled files, and what a user says of them.
+Train = Annotated[
+    Path, typer.Option(metavar="FILE", help="Labelled rows, e.g. CSV, JSON lines, Parquet, CoNLL or SQuAD.")
+]
+Dev = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: a tenth of the training rows.")]
+Test = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: a fifth of the training rows.")]
+Columns = Annotated[
+    list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of a field in the labelled files; repeatable.")
+]
+Type = Annotated[TaskName | None, typer.Option(help="Task type; default: by its labels.")]
+OfFiles = Annotated[Format | None, typer.Option(help="Format of the labelled files; default: by what they hold.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of the files that are not UTF-8, e.g. gb18030.")]
+Separator = Annotated[str | None, typer.Option(help="What parts several labels in one text, e.g. ';'.")]
+TagScheme = Annotated[
+    Literal[Scheme, "none"] | None, typer.Option(help="How tags mark spans; none: they are no spans.")
+]
+Name = Annotated[str | None, typer.Option(help="Name of the task; default: by its files.")]
+
+
+def new(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The project: . is this one; a new folder becomes a clone of it.")
     ],
-    name: Annotated[str | None, typer.Option(help="Name of the task; default: by its files.")] = None,
-    columns: Annotated[
-        list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of a field in the files; repeatable.")
+    train: Train,
+    dev: Dev = None,
+    test: Test = None,
+    text: Annotated[Path | None, typer.Option(metavar="FILE", help="Unlabelled text of your domain.")] = None,
+    general: Annotated[Path | None, typer.Option(metavar="FILE", help="Unlabelled text of other kinds.")] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A public checkpoint: its folder, or its name on the hub; default: random weights."
+        ),
     ] = None,
-    type: Annotated[TaskName | None, typer.Option(help="Task type; default: by its labels.")] = None,
-    format: Annotated[Format | None, typer.Option(help="Format of the files; default: by what they hold.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
-    separator: Annotated[str | None, typer.Option(help="What parts several labels in one text, e.g. ';'.")] = None,
-    tag_scheme: Annotated[
-        Literal[Scheme, "none"] | None, typer.Option(help="How tags mark spans; none: they are no spans.")
-    ] = None,
+    text_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of --text; default: by its name.")] = None,
+    general_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The same of --general.")] = None,
+    name: Name = None,
+    columns: Columns = None,
+    type: Type = None,
+    format: OfFiles = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    tag_scheme: TagScheme = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite params.yaml even if it exists nowhere else.")
+    ] = False,
+) -> None:
+    """Make a project of your own text and labels.
+
+    The command looks at the files, shows what it concludes, copies those that lie elsewhere into data/own, and writes
+    params.yaml and plan.json. What is not clear is an error that names the option.
+    """
+    from adaptbert.config.schema.bases import DOMAIN, GENERAL
+    from adaptbert.project.new_project import create
+
+    corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
+    texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
+    with user_errors():
+        labelled = _said(columns, type, format, encoding, separator, tag_scheme)
+        splits = _given(train=train, dev=dev, test=test)
+        for line in create(directory, texts, splits, labelled, base=base, name=name, force=force):
+            print(line, flush=True)
+
+
+def add_task(
+    train: Train,
+    dev: Dev = None,
+    test: Test = None,
+    name: Name = None,
+    columns: Columns = None,
+    type: Type = None,
+    format: OfFiles = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    tag_scheme: TagScheme = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
 ) -> None:
     """Add a labelled set as a task.
 
-    Its files lie in the project. The command looks at them, shows what it concludes, and writes a block into
-    params.yaml. Without --yes it asks first, and writes nothing where there is no terminal to ask on. What is not clear
-    is an error that names the option.
+    The command looks at the files, shows what it concludes, copies those that lie elsewhere into data/own, and writes a
+    block into params.yaml. Without --yes it asks first, and writes nothing where there is no terminal to ask on. What
+    is not clear is an error that names the option.
     """
     from adaptbert.config.recipe import PARAMS
-    from adaptbert.project.add_task import prepare
-    from adaptbert.project.task_inference import said
+    from adaptbert.project.add_task import add
 
     with user_errors():
-        options = {"type": type, "format": format, "encoding": encoding}
-        given = said(pairs(columns or []), **options, separator=separator, tag_scheme=tag_scheme)
-        task = prepare(files, name, given, PARAMS)
-        print(task.shown)
+        labelled = _said(columns, type, format, encoding, separator, tag_scheme)
+        steps = add(_given(train=train, dev=dev, test=test), name, labelled)
+        print(next(steps))
         if not yes and not sys.stdin.isatty():
             print("nothing written: --yes writes it")
             raise typer.Exit(1)
         if not yes and not typer.confirm(f"write this into {PARAMS}?", default=True):
             print("nothing was written")
             raise typer.Exit(1)
-        print("\n".join(task.write()))
+        print(*steps, sep="\n")
     print("now run: dvc repro")
+
+
+def _given(**files: Path | None) -> dict[str, Path]:
+    return {split: path for split, path in files.items() if path}
+
+
+def _said(columns: list[str] | None, *options: str | None) -> "Said":
+    from adaptbert.project.task_inference import said
+
+    names = ("type", "format", "encoding", "separator", "tag_scheme")
+    return said(pairs(columns or []), **dict(zip(names, options, strict=True)))
 
 
 def doctor() -> None:

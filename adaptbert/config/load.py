@@ -52,7 +52,9 @@ def read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         what = "a folder" if path.is_dir() else "something else"
         there = path.exists() or path.is_symlink()
-        remedy = f"{'move it away, then ' if there else ''}run `adaptbert use demo` to write one"
+        remedy = (
+            f"{'move it away, then ' if there else ''}write one: `adaptbert new .`, or cp presets/demo.yaml params.yaml"
+        )
         raise BadParams(Code.PARAMS_FILE, path, f"{what}, not a file" if there else "file not found", remedy)
     if (size := path.stat().st_size) > MAX_BYTES:
         problem = f"{size:,} bytes, more than 1 MB"

@@ -52,7 +52,7 @@ def download(name: str, revision: str | None, config: str | None, out: Path) -> 
         for split, rows in splits.items():
             _with_class_names(rows, f"{name}: {split}").to_parquet(folder / f"{split}.parquet")
     files = {split: out / f"{split}.parquet" for split in splits}
-    words = [f"{_OF_A_TASK.get(split, split)}={quote(str(path))}" for split, path in files.items()]
+    words = [f"--{_OF_A_TASK.get(split, split)} {quote(str(path))}" for split, path in files.items()]
     counts = (
         f"  {files[split]}: {len(rows):,} rows of {', '.join(rows.column_names)}" for split, rows in splits.items()
     )

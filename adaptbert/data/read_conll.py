@@ -17,7 +17,7 @@ from adaptbert.data.read_text import Line, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 
 BREAK = "-DOCSTART-"
-_LINES = 40
+_LINES = 200
 _ALIKE = 0.75
 """Share of the first lines that must have the most common number of columns to look like this format."""
 _SPACES = re.compile(" +")

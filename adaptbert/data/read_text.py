@@ -98,6 +98,12 @@ def read_text(file: SourceFile) -> str:
     return content
 
 
+def is_utf_8(file: SourceFile) -> bool:
+    """Whether a file is UTF-8, whatever it is declared to be: no other text looks like it."""
+    with _opened(file) as (_, first):
+        return _is_utf_8(first)
+
+
 def beginning(file: SourceFile) -> str:
     """About the first block of a file; characters that cannot be decoded are replaced."""
     with _opened(file) as (text, first):

@@ -18,6 +18,10 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams
 
+PRESETS = Path("presets")
+_COMMENTS = 31
+"""The column at which comments behind values begin."""
+
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
@@ -42,6 +46,16 @@ def committed(file: Path) -> bytes | None:
         return subprocess.run(["git", "show", f"HEAD:./{file}"], capture_output=True, check=True, timeout=30).stdout
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def check_replaceable(file: Path) -> None:
+    """Refuse to overwrite a file that exists nowhere else: one that is neither committed nor a preset."""
+    if not file.is_file():
+        return
+    here = file.read_bytes()
+    if here not in [path.read_bytes() for path in PRESETS.glob("*.yaml")] and here != committed(file):
+        problem = "holds changes that are neither committed nor a preset"
+        raise BadParams(Code.CONTRADICTION, file, problem, f"commit it (git commit {file}), or say --force")
 
 
 def write_recipe(recipe: Recipe, content: bytes) -> None:
@@ -95,11 +109,14 @@ def added(
     return mark + (text.replace("\n", "\r\n") if b"\r\n" in before else text).encode()
 
 
-def shown(section: str, name: str, values: Mapping[str, Any]) -> str:
-    """An entry of a section as it will stand in the file."""
+def shown(section: str, entries: Mapping[str, Mapping[str, Any]], comment: str = "") -> str:
+    """A section as it will stand in the file, with a comment behind its name."""
     from ruamel.yaml.comments import CommentedMap
 
-    return _dumped(_round_trip(), CommentedMap({section: CommentedMap({name: _laid_out(values)})}))
+    laid_out = CommentedMap({section: CommentedMap({name: _laid_out(values) for name, values in entries.items()})})
+    if comment:
+        laid_out.yaml_add_eol_comment(comment, section, column=_COMMENTS)
+    return _dumped(_round_trip(), laid_out)
 
 
 def _round_trip() -> "YAML":

@@ -55,10 +55,25 @@ _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new
 
 
 def import_checkpoint(source: Path, base: str | None) -> list[str]:
-    """Bring a folder into that of a base: all of it or nothing.
+    """Bring a folder into that of a base, and say how params.yaml names it.
 
     Args:
         base: name of the base that it becomes; None: by that of the folder.
+
+    Returns:
+        What the user is told; raises what `bring` does.
+    """
+    base = name_of(source.resolve().name) if base is None else base
+    to = f"{FOLDERS}{base}"
+    return [
+        *bring(source, base),
+        f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
+        f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
+    ]
+
+
+def bring(source: Path, base: str) -> list[str]:
+    """Bring a folder into that of a base: all of it or nothing.
 
     Returns:
         What the user is told.
@@ -67,7 +82,6 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
         BadData: it cannot be used, or there is something in the folder.
         BadParams: the name cannot be that of a base, or this is not the folder of the project.
     """
-    base = name_of(source.resolve().name) if base is None else base
     if not is_name(base):
         raise BadParams(Code.BAD_NAME, f"--base {base}", *why_no_name(base))
     if not PARAMS.is_file():
@@ -84,11 +98,7 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
         with atomic_write(to) as part, _speaking_of(part, source):
             part.mkdir()
             lines = [*_brought(source, part)]
-    return [
-        *map(printable, [f"{to}:", *lines]),
-        f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
-        f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
-    ]
+    return [*map(printable, [f"{to}:", *lines])]
 
 
 def name_of(folder: str) -> str:

@@ -6,14 +6,16 @@ missing file as a change.
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from filecmp import cmp
 from pathlib import Path
-from shlex import quote
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import FOLDERS
 from adaptbert.config.schema.sources import maker
+from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadData, Place, UserError, closest, shortened
 from adaptbert.project.dvc_files import dvc
 
@@ -41,21 +43,41 @@ def unrecorded(files: Iterable[Path]) -> list[Path]:
     return [file for file in dict.fromkeys(files) if OWN in file.parents and record_of(file) is None]
 
 
-def in_project(path: Path) -> Path:
-    """The path of a file as params.yaml can name it on every machine: from the folder of the project.
+def homes(files: Iterable[Path]) -> dict[Path, Path]:
+    """Given file -> its path from the folder of the project: its own where DVC can record it there, else in data/own.
 
     Raises:
-        BadData: it lies elsewhere, or DVC cannot record it where it lies.
+        BadData: another file has the name there.
     """
-    here, named = Path.cwd(), Path(os.path.normpath(path.absolute()))
-    if here not in named.parents:
-        problem = "outside of the project, where no other clone has it"
-    elif named.parent.resolve() != named.parent:
-        problem = "in a folder behind a link, where DVC records no files"
-    else:
-        return named.relative_to(here)
-    remedy = f"copy it, and name the copy: mkdir -p {OWN} && cp {quote(str(path))} {OWN}/"
-    raise BadData(Code.FILE, path, problem, remedy)
+    found: dict[Path, Path] = {}
+    for file in files:
+        named = Path(os.path.normpath(file.absolute()))
+        if Path.cwd() in named.parents and named.parent.resolve() == named.parent:
+            found[file] = named.relative_to(Path.cwd())
+            continue
+        home = OWN / named.name
+        others = [other for other in found if found[other] == home] + ([home] if home.exists() else [])
+        if file.is_file() and not all(cmp(file, other, shallow=False) for other in others):
+            problem = f"{file} would be copied there, and {others[0]} is another file"
+            raise BadData(Code.ALREADY_THERE, home, problem, "rename one of the two")
+        found[file] = home
+    return found
+
+
+def take(homes: Mapping[Path, Path]) -> list[str]:
+    """Copy the files that are not in the project yet, and let DVC record those in data/own.
+
+    Returns:
+        What the user is told; raises what `record` does.
+    """
+    for file, home in homes.items():
+        if not home.exists():
+            with atomic_write(home) as part:
+                shutil.copyfile(file, part)
+    new = unrecorded(homes.values())
+    if new:
+        record(new)
+    return [f"recorded by DVC: {', '.join(map(str, new))}"] if new else []
 
 
 def check(recipe: Recipe) -> list[tuple[str, UserError]]:

@@ -57,7 +57,7 @@ def _something_to_compare(recipe: Recipe) -> Iterator[UserError]:
         remedy = "name the text that pretrain is trained on so"
         yield BadParams(Code.UNKNOWN_KEY, recipe.at("corpora"), f"no corpus '{GENERAL}'", remedy)
     if not recipe.tasks:
-        remedy = "add a labelled set: `adaptbert add-task FILE...`"
+        remedy = "add a labelled set: `adaptbert add-task --train FILE`"
         yield BadParams(Code.UNKNOWN_KEY, recipe.at("tasks"), "no task, so nothing to compare", remedy)
     elif not recipe.cells():
         problem = "no task has an arm from any base, so nothing to compare"

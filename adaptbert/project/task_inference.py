@@ -1,26 +1,23 @@
-"""What `add-task` concludes of the user's files: the section of `tasks`, and what it saw.
+"""What `new` and `add-task` conclude of the user's files: an entry of `corpora` or `tasks`, and what they saw.
 
-First which column is which field, by its name and its values; then the type, by the labels. Nothing is guessed where
-two answers would do: the error names the option that decides.
+Of a labelled set first which column is which field, by its name and its values; then the type, by the labels. Nothing
+is guessed where two answers would do: the error names the option that decides.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import SPECS, TaskName
-from adaptbert.data import tag_schemes
-from adaptbert.data.formats import FORMATS, KNOWN, format_of
-from adaptbert.data.layout import Layout
-from adaptbert.data.read_table import parquet_columns
-from adaptbert.data.read_text import OTHER_ENCODING, beginning, encoding_problem
-from adaptbert.data.rows import SourceFile, first_rows
-from adaptbert.errors import BadData, BadParams, nearest, shortened
+from adaptbert.data import scripts, tag_schemes
+from adaptbert.data.formats import FORMATS, format_of
+from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
+from adaptbert.errors import BadData, BadParams, nearest
+from adaptbert.project.preview import BY_HAND, FIRST_ROWS, OPTIONAL, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
     spec.written["type"]: spec.output.column for spec in SPECS.values() if spec.output.column in ("labels", "value")
@@ -33,40 +30,15 @@ _TYPES: Sequence[tuple[tuple[str, ...], TaskName]] = [
 ROWS = {fields: {name for own, name in _TYPES if own == fields} for fields, _ in _TYPES}
 """The fields that a row may have -> the types of its task. The last field is what is found; `label` stands for `labels`
 and `value` as well. Those with more fields first."""
-_OPTIONAL = ("id", "group")
-_NAMES = {
-    "tokens": "tokens words chars",
-    "tags": "tags ner_tags pos_tags upos xpos tag ner pos labels label",
-    "context": "context passage paragraph article 文章 段落",
-    "question": "question query 问题",
-    "answers": "answers answer 答案",
-    "text_a": "text_a text1 sentence1 sentence_a premise question1 s1 q1 句子1 文本1 前提",
-    "text_b": "text_b text2 sentence2 sentence_b hypothesis claim question2 s2 q2 句子2 文本2 假设",
-    "text": "text sentence content review comment body post tweet document message 文本 内容 评论 句子 正文",
-    "label": "label labels value class classes category categories target sentiment emotion intent topic topics score "
-    "rating stars gold_label 标签 类别 分类 情感 评分",
-}
-"""Field -> names that columns of files have for it, the field itself first."""
+INPUTS = {field for *inputs, _ in ROWS for field in inputs}
+"""The fields of text."""
+_IDEOGRAPH, _KANA = re.compile(f"[{scripts.CHINESE}]"), re.compile(f"[{scripts.KANA}]")
+_WORD = re.compile(rf"[{scripts.CHINESE}]|[^\W\d_{scripts.CHINESE}]+")
+"""An ideograph, or a run of other letters."""
 _SEPARATORS = (";", "|", ",", "、", "，", "；")
 _MOST_CLASSES = 200
-_MOST_ROWS = 100_000
-"""Of a file that are looked at: files may be sorted by label."""
-_MOST_CHARACTERS, _MOST_LABELS = 60, 6
-"""Of a value of the first row, and of the labels, that are shown."""
-_BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
-_EXPORTS = ("doccano", "label_studio")
-
-
-class Said(NamedTuple):
-    """What the user says of the files; None: by what they hold. `columns`: field -> column. Other options than `type`
-    may have said the type."""
-
-    columns: Mapping[str, str] = {}
-    type: TaskName | None = None
-    format: Format | None = None
-    encoding: str | None = None
-    separator: str | None = None
-    tag_scheme: str | None = None
+_MOST_LABELS = 6
+"""That are shown."""
 
 
 def said(columns: Mapping[str, str], **options: str | None) -> Said:
@@ -82,8 +54,8 @@ def said(columns: Mapping[str, str], **options: str | None) -> Said:
     }
     types_of_options = {option: name for option, name in types.items() if name}
     if len(set(types_of_options.values())) > 1:
-        problem = " and ".join(f"{option} is for {name}" for option, name in types_of_options.items())
-        raise BadParams(Code.CONTRADICTION, "add-task", problem, "leave one of them out")
+        problem = f"are for {' and '.join(types_of_options.values())}"
+        raise BadParams(Code.CONTRADICTION, " and ".join(types_of_options), problem, "leave one of them out")
     return Said(columns, **cast(Any, {**options, "type": next(iter(types_of_options.values()), None)}))
 
 
@@ -91,12 +63,60 @@ class Inferred(NamedTuple):
     """What the files hold.
 
     Attributes:
-        values: the keys of `tasks.<name>`, but for the paths.
+        values: the keys of the entry of params.yaml, but for the paths.
         shown: lines for the user.
+        texts: some of the first.
     """
 
     values: dict[str, Any]
     shown: list[str]
+    texts: list[str]
+
+
+def of_corpus(path: Path, option: str, column: str | None, encoding: str | None) -> Inferred:
+    """Look at a file of unlabelled text.
+
+    Args:
+        option: of the command that names it; `<option>-column` names its column.
+        column: of the text; None: by its name.
+
+    Raises:
+        BadData: the file cannot be read or has labels, or it is not clear which column is the text.
+        BadParams: it has no such column.
+    """
+    # Where the user names the column, a file is text, whatever it looks like.
+    file = preview(path, Said(format=format_of(path) if column else None, encoding=encoding), FIRST_ROWS)
+    if column is None:
+        column = _text_alone(file, option)
+    elif column not in file.columns:
+        problem = f"{path} has no column '{column}'{nearest(column, file.columns)}"
+        raise BadParams(Code.UNKNOWN_KEY, f"{option}-column", problem, f"it has {', '.join(file.columns)}")
+    values = {"encoding": file.encoding} if file.encoding else {}
+    columns = {"columns": {"text": column}} if column != "text" else {}
+    return Inferred({**values, **columns}, [file.shown, *file.first_row({"text": column})], file.texts([column]))
+
+
+def _text_alone(file: Preview, option: str) -> str:
+    """The column that is the text of a file without labels."""
+    columns, choose = file.candidates("text"), f"{option}-column"
+    if FORMATS[file.format].is_labelled:
+        raise file.unclear(f"{FORMATS[file.format].title} is a format of labelled sets", f"give text to {option}")
+    if not columns:
+        raise file.which("column is the text", f"name it: {choose} COLUMN")
+    if len(columns) > 1:
+        ways = ", or ".join(f"{choose} {column}" for column in columns)
+        raise file.unclear(f"{' and '.join(columns)} may each be the text", f"choose: {ways}")
+    if any(all(map(file.candidates, fields)) for fields in ROWS):
+        problem = f"its columns may be those of a labelled set: {', '.join(file.columns)}"
+        raise file.unclear(problem, f"give it to --train; if it is meant as mere text, say so: {choose} {columns[0]}")
+    return columns[0]
+
+
+def is_chinese(texts: Sequence[str]) -> bool:
+    """Whether most words are ideographs, and those not of Japanese."""
+    words = [word for text in texts for word in _WORD.findall(text)]
+    ideographs, kana = (sum(kind.match(word) is not None for word in words) for kind in (_IDEOGRAPH, _KANA))
+    return 2 * ideographs > len(words) and 10 * kana < ideographs
 
 
 def of_files(files: Mapping[str, Path], shares: Mapping[str, float], said: Said) -> Inferred:
@@ -116,116 +136,37 @@ def of_files(files: Mapping[str, Path], shares: Mapping[str, float], said: Said)
         if other.format != train.format:
             problem = f"{other.format}, while {train.path} is {train.format}"
             raise other.unclear(problem, "give all files in one format, or name it: --format")
+        if other.encoding != train.encoding:
+            problem = f"{other.encoding or 'UTF-8'}, while {train.path} is {train.encoding or 'UTF-8'}"
+            raise other.unclear(problem, "write all files in one encoding: iconv -f FROM -t utf-8 FILE > OTHER")
+    if train.format == "txt":
+        raise train.unclear(
+            "text without labels, one document a line", "give rows with labels, or name their format: --format"
+        )
     fields = assigned(train, said)
     if "answers" in fields:  # one question without an answer decides
         every = [preview(path, said, head=None) for path in files.values()]
         train = train._replace(rows=[row for each in every for row in each.rows])
     keys, labels = _labels(train, fields, said)
     named = {(_FOUND.get(keys["type"], field) if field == "label" else field): name for field, name in fields.items()}
-    mapped = {field: name for field, name in named.items() if field != name or field in _OPTIONAL}
+    mapped = {field: name for field, name in named.items() if field != name or field in OPTIONAL}
     if not all(each.is_named for each in previews.values()):
         keys["format"] = train.format
-    keys |= {"encoding": said.encoding} if said.encoding else {}
+    keys |= {"encoding": train.encoding} if train.encoding else {}
     keys |= {"columns": mapped} if mapped else {}
     of_labels = labels if "answers" in fields else f"labels of {len(train.rows):,} rows: {labels}"
     of, by = ("groups", "name, each whole") if "group" in mapped else ("rows", "text")
     splits = {
-        **{split: f"{each.path} ({FORMATS[each.format].title or each.format})" for split, each in previews.items()},
+        **{split: each.shown for split, each in previews.items()},
         **{
             split: f"{share:.0%} of the {of} of train, chosen by a hash of their {by}"
             for split, share in shares.items()
         },
     }
     of_splits = [f"{split}: {splits[split]}" for split in ("train", "dev", "test")]
-    return Inferred(keys, [*of_splits, *_first_row(train, named, mapped), of_labels])
-
-
-def _first_row(train: "Preview", named: Mapping[str, str], mapped: Mapping[str, str]) -> Iterator[str]:
-    yield "the first row:"
-    for field, name in named.items():
-        column = f" (column {name})" if field in mapped and name != field else ""
-        value = train.rows[0].get(name)
-        text = " ".join(map(str, value)) if isinstance(value, list) else str(value).replace("\n", " ")
-        yield f"  {field}{column}: {shortened(text, _MOST_CHARACTERS)}"
-    unread = [name for name in train.columns if name not in named.values()]
-    if train.format == "conll":  # whose columns are numbered
-        unread = [name for name in unread if not (name.isdecimal() or name == "document")]
-    if unread:
-        optional = " ".join(f"--columns {name}={name}" for name in _OPTIONAL if name in unread)
-        yield f"columns that are not read: {', '.join(unread)}{f' (read if named: {optional})' if optional else ''}"
-
-
-# --- a file before anything is known of it
-
-
-class Preview(NamedTuple):
-    """The beginning of a file, as it stands there.
-
-    Attributes:
-        path: where it lies.
-        format: of its rows.
-        is_named: whether the name of the file tells the format, so that params.yaml need not.
-        columns: as the file calls them, in its order.
-        rows: those that can be read.
-    """
-
-    path: Path
-    format: Format
-    is_named: bool
-    columns: list[str]
-    rows: list[Mapping[str, Any]]
-
-    def unclear(self, problem: str, remedy: str) -> BadData:
-        """The error of a file that may be two things."""
-        return BadData(Code.UNCLEAR_FILE, self.path, problem, remedy)
-
-
-def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
-    """The first rows of a file.
-
-    Args:
-        head: how many; None: all.
-
-    Raises:
-        BadData: no known format, or no row can be read.
-    """
-    if not path.is_file():
-        what = "a folder; name its files" if path.is_dir() else "no such file"
-        raise BadData(Code.FILE, path, what, "give one file, or one each for train, dev and test")
-    columns: list[str] = []
-    layout = Layout("single_sentence")
-    file = SourceFile(path, str(path), layout, {}, columns.extend, encoding=said.encoding, stem=path.stem)
-    kind = said.format or _format(file, path)
-    if kind in _EXPORTS:
-        raise BadData(Code.UNCLEAR_FILE, path, f"an export ({kind}), whose labels lie inside of other values", _BY_HAND)
-    if kind is None or kind == "txt":
-        problem = "the name tells no known format" if kind is None else "text without labels, one document a line"
-        remedy = f"known: {KNOWN}; name it: --format FORMAT ({', '.join(FORMATS)})"
-        raise BadData(Code.UNCLEAR_FILE, path, problem, remedy)
-    if kind == "squad":
-        file = replace(file, layout=Layout("extractive_answer"))
-    elif kind == "parquet":
-        file = replace(file, columns={name: name for name in parquet_columns(path)})
-    every = FORMATS[kind].read(file)
-    read = list(every if head is None else first_rows(every, head))
-    rows = [row.values for row in read if row.problem is None]
-    if not rows:
-        problem_of_row = next((row.problem for row in read if row.problem), None)
-        reason = f"no row can be read as {kind}" + (f": {problem_of_row.reason}" if problem_of_row else "")
-        code = problem_of_row.code if problem_of_row else Code.NOTHING_LEFT
-        raise BadData(code, path, reason, "name its format: --format FORMAT, or mend the file")
-    names = columns or list(dict.fromkeys(name for row in rows[:50] for name in row))
-    return Preview(path, kind, kind == format_of(path), names, rows)
-
-
-def _format(file: SourceFile, path: Path) -> Format | None:
-    """By its beginning, or else its name; JSON lines with lists of labels may look like an export of doccano."""
-    by_name = format_of(path)
-    if by_name == "parquet":
-        return by_name
-    text = beginning(file).lstrip()
-    looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(text))
-    return next((name for name in looks if name != "doccano"), by_name)
+    inputs = [name for field, name in fields.items() if field in INPUTS]
+    shown = [*of_splits, *train.first_row(named, OPTIONAL), of_labels]
+    return Inferred(keys, shown, train.texts(inputs))
 
 
 # --- which column is which field
@@ -238,7 +179,7 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         BadData: the columns are those of no task, or of several.
         BadParams: the user names a column or a field that is not there.
     """
-    known = [*dict.fromkeys(field for fields in ROWS for field in fields), "labels", "value", *_OPTIONAL]
+    known = [*dict.fromkeys(field for fields in ROWS for field in fields), "labels", "value", *OPTIONAL]
     for field, column in said.columns.items():
         if field not in known:
             problem = f"'{field}' is no field{nearest(field, known)}"
@@ -249,42 +190,34 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
     fixed = {("label" if field in _FOUND.values() else field): column for field, column in said.columns.items()}
     possible = [fields for fields, types in ROWS.items() if said.type in (None, *types)]
     fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed))]
-    there = ", ".join(file.columns)
     if not fits:
         needed = possible[-1]
         example = " ".join(f"--columns {field}=COLUMN" for field in needed)
         pair = "" if len(possible) == 1 else "; of a pair of texts: --columns text_a=COLUMN --columns text_b=COLUMN"
-        problem = f"which columns are {' and '.join(needed)}? There are {there}"
-        raise file.unclear(problem, f"name them: {example}{pair}")
+        raise file.which(f"columns are {' and '.join(needed)}", f"name them: {example}{pair}")
     if len(fits) > 1:
-        inputs = ({field: each[field] for field in each if field not in ("label", *_OPTIONAL)} for each in fits)
+        inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
         ways = [" ".join(f"--columns {field}={column}" for field, column in each.items()) for each in inputs]
-        raise file.unclear(f"its columns may be those of several tasks: {there}", f"choose: {', or '.join(ways)}")
-    return fits[0]
+        problem = f"its columns may be those of several tasks: {', '.join(file.columns)}"
+        raise file.unclear(problem, f"choose: {', or '.join(ways)}")
+    for field, columns in fits[0].items():
+        if len(columns) > 1:
+            ways = [f"--columns {field}={column}" for column in columns]
+            raise file.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {', or '.join(ways)}")
+    return {field: column for field, (column,) in fits[0].items()}
 
 
-def _fields(file: Preview, fields: tuple[str, ...], fixed: Mapping[str, str]) -> dict[str, str] | None:
-    """The columns of these fields; None where one is missing, or where the user named a field that is not theirs."""
-    if not set(fixed) <= {*fields, *_OPTIONAL}:
+def _fields(file: Preview, fields: tuple[str, ...], fixed: Mapping[str, str]) -> dict[str, list[str]] | None:
+    """The columns that each of these fields may be; None where one has none, or where the user named a field that is
+    not theirs."""
+    if not set(fixed) <= {*fields, *OPTIONAL}:
         return None
-    by_name = {column.strip().lower(): column for column in reversed(file.columns)}
-    chosen = {field: column for field, column in fixed.items() if field in fields}
+    chosen = {field: [column] for field, column in fixed.items()}
     for field in fields:
         if field not in chosen:
-            named = (by_name[name] for name in _NAMES[field].split() if name in by_name)  # the surest first
-            column = next((column for column in named if column not in chosen.values()), None)
-            if column is None or not _can_be(file, field, column):
-                return None
-            chosen[field] = column
-    return {field: chosen[field] for field in fields} | {field: fixed[field] for field in _OPTIONAL if field in fixed}
-
-
-def _can_be(file: Preview, field: str, column: str) -> bool:
-    """Whether the values can be those of the field: lists of tokens, text, or a label of any kind."""
-    values = [row[column] for row in file.rows[:50] if row.get(column) is not None]
-    kinds = {"tokens": list, "tags": list, "answers": list | Mapping, "label": object}
-    is_list = field in ("tokens", "tags", "answers")
-    return (bool(values) or not is_list) and all(isinstance(value, kinds.get(field, str)) for value in values)
+            taken = {column for columns in chosen.values() for column in columns}
+            chosen[field] = [column for column in file.candidates(field) if column not in taken]
+    return {field: chosen[field] for field in (*fields, *OPTIONAL) if field in chosen} if all(chosen.values()) else None
 
 
 # --- the type, by what is to be found
@@ -328,7 +261,7 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
     different = {str(value) for value in values}
     lists = [value for value in values if isinstance(value, list)]
     if any(isinstance(item, list | Mapping) for value in lists for item in value):
-        raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", _BY_HAND)
+        raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", BY_HAND)
     if lists:
         return "multi-label"
     if all(_number(value) is not None for value in values):

@@ -108,7 +108,12 @@ def _decided_by(preset: Path) -> dict[str, str]:
 
 def smoke(root: Path) -> dict[str, outputs.Values]:
     """Run the smoke recipe in a clone; its outputs."""
-    _run(root, "adaptbert.cli", "use", "smoke")
+    if (root / "adaptbert/project/presets.py").is_file():  # a commit that has `adaptbert use`
+        _run(root, "adaptbert.cli", "use", "smoke")
+    else:
+        shutil.copy(root / "presets/smoke.yaml", root / "params.yaml")
+        _run(root, "examples.docstrings")
+        _run(root, "adaptbert.cli", "plan")
     _run(root, "dvc", "repro")
     return outputs.read(root)
 

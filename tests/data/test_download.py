@@ -125,6 +125,6 @@ def test_the_command_says_the_lines_and_overwrites_nothing(
     done = commands.run("download", str(source), "--out", "mine")
     assert done.exit_code == 0, done.output
     assert "mine: {path: mine/train.parquet, columns: {text: COLUMN}}" in done.stdout
-    assert "adaptbert add-task train=mine/train.parquet test=mine/test.parquet" in done.stdout
+    assert "adaptbert add-task --train mine/train.parquet --test mine/test.parquet" in done.stdout
     done = commands.run("download", str(source), "--out", "mine")
     assert (done.exit_code, "AB-197 mine: is there already" in done.stderr) == (65, True)

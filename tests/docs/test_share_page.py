@@ -26,19 +26,19 @@ SOURCES = ("corpora", "tasks")
 class Team:
     """Two people's folders, what they share, and the page's commands run in them one by one; every one must end well.
 
-    When `adaptbert use` has written params.yaml, it is made smaller.
+    When `adaptbert new` has written params.yaml, it is made smaller.
     """
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.first = clone(home / "first", home)
         del self.first.env["PREFECT_API_URL"]  # the flow brings its own server
-        splits = {f"zh_task_ewect_usual.{split}": rows for split, rows in (("train", 80), ("dev", 30), ("test", 30))}
-        for seed, (name, count) in enumerate({"zh_general": 300, "zh_domain_weibo": 300, **splits}.items()):
-            write(home / f"text/{name}.jsonl.gz", "general" if name == "zh_general" else "domain", count, seed)
-        write(home / "zh_general.jsonl.gz", "general", 310, 0)
+        for seed, (name, count) in enumerate({"news": 300, "posts": 300, "mood": 140}.items()):
+            kind = "general" if name == "news" else "domain"
+            write(home / f"text/{name}.jsonl.gz", kind, count, seed, labelled=name == "mood")
+        write(home / "news.jsonl.gz", "general", 310, 0)
         self.places = {name: home / path for name, path in {
-            "DIR": "text", "REMOTE": "remote", "REPOSITORY": "repository", "FILE": "zh_general.jsonl.gz",
+            "DIR": "text", "REMOTE": "remote", "REPOSITORY": "repository", "FILE": "news.jsonl.gz",
         }.items()}  # fmt: skip
         self.run(f"git init -q --bare {home}/repository; git remote add origin {home}/repository", self.first.root)
         self.run("git push -q --set-upstream origin HEAD", self.first.root)
@@ -49,7 +49,7 @@ class Team:
                     folder = home / line.removeprefix("cd ")
                 else:
                     self.judged(line, folder)
-                    if line.startswith("adaptbert use"):
+                    if line.startswith("adaptbert new"):
                         small(folder)
 
     def judged(self, line: str, folder: Path) -> None:
@@ -71,11 +71,12 @@ class Team:
         return done.stdout + done.stderr
 
 
-def write(path: Path, kind: str, count: int, seed: int) -> None:
+def write(path: Path, kind: str, count: int, seed: int, labelled: bool = False) -> None:
     path.parent.mkdir(exist_ok=True)
-    rows = tiny.rows(kind, count, seed)
-    labelled = ({"id": name, "text": text, "label_name": ("x", "y")[len(text) % 2]} for name, text in rows)
-    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in labelled).encode(), mtime=0))
+    rows = [{"id": name, "text": text} for name, text in tiny.rows(kind, count, seed)]
+    if labelled:
+        rows = [row | {"label": ("x", "y")[len(row["text"]) % 2]} for row in rows]
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode(), mtime=0))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -86,7 +87,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def small(folder: Path) -> None:
     """As small as `smoke`, and on from the checkpoint in models/init/bert."""
     own, smoke = params.read(folder / "params.yaml"), params.read(folder / "presets/smoke.yaml")
-    document: dict[str, Any] = json.loads(json.dumps(smoke).replace("section", "ewect_usual"))
+    document: dict[str, Any] = json.loads(json.dumps(smoke).replace("section", "mood"))
     document |= {name: own[name] for name in SOURCES}
     document["arms"].pop("domain")
     document |= {"tokenizer": {}, "bases": {"bert": "models/init/bert"}}
@@ -102,7 +103,7 @@ def test_a_second_clone_has_all_and_a_missing_source_costs_nothing(tmp_path: Pat
     project = team.home / "project"
     for top in ("data", "models", "metrics", "predictions", "reports"):
         assert contents(project / top) == contents(team.first.root / top)
-    assert (project / "data/own/zh_general.jsonl.gz").read_bytes() == team.places["FILE"].read_bytes()
+    assert (project / "data/own/news.jsonl.gz").read_bytes() == team.places["FILE"].read_bytes()
     assert f"{team.home}" not in (project / "params.yaml").read_text(encoding="utf-8")
     assert "<html" in (team.home / "reader/reports/index.html").read_text(encoding="utf-8")
 
@@ -110,7 +111,7 @@ def test_a_second_clone_has_all_and_a_missing_source_costs_nothing(tmp_path: Pat
     shutil.rmtree(project / "data/own")
     team.run("git checkout data/own", project)
     assert "missing data 'source': data/own/" in team.run("dvc repro", project, refused=True)
-    assert "dvc pull data/own/zh_general.jsonl.gz; or from" in team.run("make recipe", project, refused=True)
+    assert "dvc pull data/own/news.jsonl.gz; or from" in team.run("make recipe", project, refused=True)
     assert contents(project / "data/raw") == before
     team.run("dvc pull", project)
     assert UP_TO_DATE in team.run("dvc status", project)

@@ -64,7 +64,7 @@ EDITS = {
     "adaptbert/errors.py": set(),
     "adaptbert/commands/project.py": set(),
     "adaptbert/runtime/stage.py": set(),
-    "adaptbert/project/presets.py": set(),
+    "adaptbert/project/new_project.py": set(),
     "adaptbert/config/recipe.py": set(),
     "adaptbert/prediction/predictor.py": set(),
     "adaptbert/config/schema/finetuning.py": {"finetune"},

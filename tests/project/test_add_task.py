@@ -15,8 +15,8 @@ from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
 from adaptbert.errors import BadParams
 from adaptbert.project import own_data
-from adaptbert.project.add_task import prepare
-from adaptbert.project.task_inference import Said
+from adaptbert.project.add_task import add as add_task
+from adaptbert.project.preview import Said
 from tests.project.conftest import rows
 
 PARAMS, OWN = Path("params.yaml"), Path("data/own")
@@ -24,11 +24,11 @@ PARAMS, OWN = Path("params.yaml"), Path("data/own")
 
 @pytest.fixture
 def reviews(own: Path) -> list[str]:
-    """Three files of a labelled set."""
+    """The options for three files of a labelled set."""
     counts = {"train": (60, 0), "dev": (20, 100), "test": (20, 200)}
     for split, (count, begin) in counts.items():
         (own / f"Reviews.{split}.jsonl").write_text(rows(count, begin))
-    return [f"data/own/Reviews.{split}.jsonl" for split in counts]
+    return [word for split in counts for word in (f"--{split}", f"data/own/Reviews.{split}.jsonl")]
 
 
 def add(*arguments: str) -> Result:
@@ -65,7 +65,7 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
     assert sum(cell.task == "reviews" for cell in planning.read().finetune.values()) == 10
     assert done.output.splitlines()[0] == "task reviews"
     assert done.output.splitlines()[-3:] == [
-        f"recorded by DVC: {', '.join(reviews)}",
+        f"recorded by DVC: {', '.join(reviews[1::2])}",
         "task reviews is in params.yaml, and its cells (10) in plan.json",
         "now run: dvc repro",
     ]
@@ -74,14 +74,26 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
 def test_a_file_that_is_split_where_it_lies(project: Path) -> None:
     """In the project, and not in data/own: DVC records nothing."""
     Path("data/all.jsonl").write_text(rows(100))
-    section, said = added("data/all.jsonl")
+    section, said = added("--train", "data/all.jsonl")
     assert {section[split] for split in ("train", "dev", "test")} == {"data/all.jsonl"}
     assert section["split"] == {"dev": 0.1, "test": 0.2}
     assert "recorded" not in said
 
 
-def move_folder_out(path: Path) -> None:
-    path.parent.symlink_to(path.parent.rename(path.absolute().parents[3] / "elsewhere"))
+def test_files_from_elsewhere_are_copied(project: Path) -> None:
+    """Out of the project, or behind a link in it, where DVC records nothing."""
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    Path("data/linked").symlink_to(elsewhere)
+    for name, begin in (("all.jsonl", 0), ("test.jsonl", 200)):
+        (elsewhere / name).write_text(rows(100, begin))
+    section, said = added("--train", "../elsewhere/all.jsonl", "--test", "data/linked/test.jsonl")
+    assert [section[split] for split in ("train", "dev", "test")] == [
+        *["data/own/all.jsonl"] * 2,
+        "data/own/test.jsonl",
+    ]
+    assert Path(section["test"]).read_text() == rows(100, 200)
+    assert "recorded by DVC: data/own/all.jsonl, data/own/test.jsonl\n" in said
 
 
 @pytest.mark.parametrize(
@@ -96,12 +108,11 @@ def move_folder_out(path: Path) -> None:
         ("--columns text=label --columns text=sentence", 78, "AB-111 --columns: 'text' twice\n  write --columns OURS="),
         ("--type regresion", 2, "for '--type': Value error, 'regresion' is not one of 'text-classification', "),
         ("--tag-scheme bilou", 2, "for '--tag-scheme': Value error, 'bilou' is not one of 'io', 'bio'"),
-        ("--type regression --separator ;", 78, "AB-111 add-task: --type is for regression and --separator is for mu"),
+        ("--type regression --separator ;", 78, "AB-111 --type and --separator: are for regression and multi-label\n"),
         ("--encoding utf-99", 78, "AB-099 --encoding: encoding 'utf-99' is none that Python reads text in\n"),
         (lambda path: path.write_text(rows(20)), 65, "AB-070"),
         (lambda path: path.write_text('{"sentence": "x y"}\n' * 9), 65, "AB-056"),
         (lambda path: path.unlink(), 65, "AB-050"),
-        (move_folder_out, 65, "AB-050 data/own/Reviews.train.jsonl: in a folder behind a link, where DVC records no f"),
     ],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
@@ -110,7 +121,7 @@ def test_nothing_is_written_where_an_option_or_a_file_does_not_fit(
 ) -> None:
     """Options, or what is done to the dev rows: such as train has, no labels, no file, their folder elsewhere."""
     if not isinstance(arguments, str):
-        arguments(Path(reviews[1]))
+        arguments(Path(reviews[3]))
     before = state(project)
     done = add(*reviews, *(arguments.split() if isinstance(arguments, str) else []))
     assert (done.exit_code, words in done.output) == (code, True), done.output
@@ -143,7 +154,9 @@ def test_what_fails_leaves_all_as_it_was(
     is_at_the_end: bool, project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An edit while the user is asked or DVC at work is kept; an interruption at the end leaves the file as it was."""
-    task = prepare(reviews, None, Said(), PARAMS)
+    files = {option.removeprefix("--"): Path(path) for option, path in zip(reviews[::2], reviews[1::2], strict=True)}
+    steps = add_task(files, None, Said())
+    next(steps)
     edited = PARAMS.read_text().replace("seed: ", "# mine\nseed: ", 1)
     monkeypatch.setattr(own_data, "record", lambda _: is_at_the_end or PARAMS.write_text(edited))
     if is_at_the_end:
@@ -151,6 +164,6 @@ def test_what_fails_leaves_all_as_it_was(
     before = state(project)
     refusal = "AB-217 params.yaml: was changed while this command was at work, and is left so\n  run the command"
     with pytest.raises(KeyboardInterrupt if is_at_the_end else BadParams) as stopped:
-        task.write()
+        list(steps)
     assert is_at_the_end or str(stopped.value).startswith(refusal)
     assert state(project) == before | ({} if is_at_the_end else {project / PARAMS: edited.encode()})

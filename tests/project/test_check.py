@@ -1,5 +1,6 @@
 """adaptbert plan and check, as a user calls them: params.yaml, plan.json, and the files that are named."""
 
+import shutil
 from pathlib import Path
 
 from adaptbert.config import load as params
@@ -48,7 +49,8 @@ def test_check_reports_the_plan_last(project: Path) -> None:
 
 
 def test_check_prints_the_notices(project: Path) -> None:
-    run("use", "smoke")
+    shutil.copy(project / "presets/smoke.yaml", project / "params.yaml")
+    run("plan")
     done = run("check")
     *printed, last = done.output.splitlines()
     expected = [f"notice: {each}" for each in notices(recipes.read())]

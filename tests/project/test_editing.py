@@ -91,7 +91,7 @@ ODD = [
 
 @given(st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9))
 def test_any_text_is_written_so_that_it_is_read_again(value: str) -> None:
-    shown = editing.shown("a", "b", {"x": value, "y": [value]})
+    shown = editing.shown("a", {"b": {"x": value, "y": [value]}}, "comment")
     assert load.document(shown, Path("x")) == {"a": {"b": {"x": value, "y": [value]}}}
 
 
@@ -103,7 +103,14 @@ def test_a_text_that_says_something_else_is_refused(tmp_path: Path) -> None:
         editing.added(("c", "d"), {"e": 1}, {"a": {"b": 1}, "c": {"b": 1, "d": {"e": 1}}}, file, "by hand")
 
 
-@pytest.mark.parametrize("command", ["plan", "add-task data/rooms.jsonl --yes", "use smoke --force"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan",
+        "add-task --train data/rooms.jsonl --yes",
+        "new . --general data/demo/general.jsonl --train data/rooms.jsonl --force",
+    ],
+)
 def test_links_and_permissions_stay(command: str, project: Path) -> None:
     Path("data/rooms.jsonl").write_text(rows(100))
     before, real = PARAMS.read_bytes(), {}

@@ -4,7 +4,6 @@ import fcntl
 import shutil
 import subprocess
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import pytest
@@ -105,26 +104,39 @@ def test_a_path_of_several_splits_is_reported_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "problem"),
+    ("path", "home"),
     [
-        ("../outside/a b.csv", "outside of the project, where no other clone has it"),
-        ("data/../../outside/a b.csv", "outside of the project, where no other clone has it"),
-        ("data/linked/a b.csv", "in a folder behind a link, where DVC records no files"),
-        ("data/own/a.csv", None),
-        ("data/../data/own/a.csv", None),
+        ("../outside/a b.csv", "data/own/a b.csv"),
+        ("data/../../outside/a b.csv", "data/own/a b.csv"),
+        ("data/linked/a b.csv", "data/own/a b.csv"),
+        ("data/own/a.csv", "data/own/a.csv"),
+        ("data/../data/b.csv", "data/b.csv"),
     ],
 )
-def test_where_a_file_may_lie(path: str, problem: str | None, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_file_lies_in_the_project(path: str, home: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own place, where DVC can record it; else it is copied."""
     monkeypatch.chdir(project)
     (project.parent / "outside").mkdir()
     Path("data/linked").symlink_to(project.parent / "outside")
-    if problem is None:
-        assert own_data.in_project(Path(path)) == OWN / "a.csv" == own_data.in_project(Path(path).absolute())
-        return
-    with pytest.raises(BadData) as refused:
-        own_data.in_project(Path(path))
-    remedy = f"copy it, and name the copy: mkdir -p data/own && cp {quote(path)} data/own/"
-    assert str(refused.value) == f"AB-050 {path}: {problem}\n  {remedy}"
+    assert list(own_data.homes([Path(path), Path(path).absolute()]).values()) == [Path(home)] * 2
+
+
+def test_files_of_one_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes again are the same file; others are never overwritten."""
+    monkeypatch.chdir(project)
+    for folder in ("a", "b"):
+        (project.parent / folder).mkdir()
+        (project.parent / folder / "x.csv").write_text("text\n")
+    first, second = Path("../a/x.csv"), Path("../b/x.csv")
+    assert own_data.take(own_data.homes([first, second])) == ["recorded by DVC: data/own/x.csv"]
+    assert own_data.take(own_data.homes([first])) == []
+    second.write_text("other\n")
+    for files in ([first, second], [second]):
+        with pytest.raises(
+            BadData, match=r"^AB-197 data/own/x\.csv: \.\./b/x\.csv would be copied there, and .* is ano"
+        ):
+            own_data.homes(files)
+    assert (OWN / "x.csv").read_text() == "text\n"
 
 
 def test_what_dvc_records(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

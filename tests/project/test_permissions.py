@@ -36,7 +36,10 @@ def run(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("command", ["use smoke --force", "add-task data/all.jsonl --yes"])
+@pytest.mark.parametrize(
+    "command",
+    ["new . --general data/demo/general.jsonl --train data/all.jsonl --force", "add-task --train data/all.jsonl --yes"],
+)
 def test_a_folder_that_may_not_be_written(command: str, project: Path) -> None:
     Path("data/all.jsonl").write_text(rows(100))
     before = PARAMS.read_bytes(), PLAN.read_bytes()

@@ -60,7 +60,7 @@ def test_allowed(changes: dict[str, Any]) -> None:
 # What is wrong: changes to the demonstration, the code, the place, and words of its message.
 REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
     # ---- what there is
-    ({"tasks": {}}, 99, "tasks", "no task, so nothing to compare\n  add a labelled set: `adaptbert add-task FILE...`"),
+    ({"tasks": {}}, 99, "tasks", "no task, so nothing to compare\n  add a labelled set: `adaptbert add-task --train"),
     ({"arms": {"general": {"bases": ["other"]}}}, 111, "arms", "no task has an arm from any base"),
     ({"corpora.general": REMOVED, "arms": ["domain"]}, 99, "corpora", "no corpus 'general'"),
     # ---- names

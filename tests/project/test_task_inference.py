@@ -1,4 +1,4 @@
-"""What `add-task` sees in a file, and what it asks where two answers would do."""
+"""What `new` and `add-task` see in a file, and what they ask where two answers would do."""
 
 import json
 from collections.abc import Sequence
@@ -9,8 +9,9 @@ import pytest
 
 from adaptbert.errors import UserError
 from adaptbert.project import task_inference
-from adaptbert.project.add_task import SHARES, name_of, splits_of
-from adaptbert.project.task_inference import Inferred, Said, preview
+from adaptbert.project.add_task import SHARES, name_of
+from adaptbert.project.preview import Said, preview
+from adaptbert.project.task_inference import Inferred, is_chinese, of_corpus
 from tests.project.conftest import WORDS
 from tests.support.format_examples import Example, examples
 
@@ -46,6 +47,7 @@ SEVERAL = lines(
 )
 """More columns than a task has."""
 BOTH = lines({"text": "a", "text_a": "b", "text_b": "c", "label": 1})
+TWO = lines({"content": "a", "body": "b", "label": 1})
 PAIRS = {"columns": {"text_a": "text", "text_b": "title"}}
 PARTED = labelled(["a;b", "a"] * 10)
 
@@ -100,6 +102,8 @@ SCORE = {"columns": {"value": "score"}}
         (SEVERAL, PAIRS, {**NUMBER, "pair": True, "columns": {**PAIRS["columns"], "value": "stars"}}),
         (BOTH, {"type": "text-pair-classification"}, {"type": "text-pair-classification"}),
         (BOTH, {"columns": {"text": "text"}}, CLASS),
+        (TWO, {"columns": {"text": "body"}}, {**CLASS, "columns": {"text": "body"}}),
+        (TWO.replace("body", "text"), {}, CLASS),
     ],
 )
 def test_what_the_rows_and_the_user_tell(
@@ -165,8 +169,14 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
     (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
+    (TWO, {}, "content and body may each be the text", "choose: --columns text=content, or --columns text=body"),
     (BOTH, {}, "may be those of several tasks", "choose: --columns text_a=text_a --columns text_b=text_b, or --col"),
-    ("a b\n", {"format": "txt"}, "text without labels, one document a line", "known: txt, csv, "),
+    (
+        "a b\n",
+        {"format": "txt"},
+        "text without labels, one document a line",
+        "give rows with labels, or name their format: --format",
+    ),
 ]
 
 
@@ -181,6 +191,79 @@ def test_what_is_not_clear_is_asked(
     assert second.startswith(f"  {remedy}")
 
 
+def test_a_table_without_a_header(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"which columns are text and label\? There are 很好, 好\n.*no header, put one ab"
+    ):
+        seen(tmp_path / "x.csv", "很好,好\n很差,坏\n")
+
+
+POSTS = lines({"id": 1, "content": "a b", "likes": 3})
+STARRED, NO_TEXT = "content,stars\na b,3\n", lines({"id": "1", "likes": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "values"),
+    [
+        ("x.txt", "a b\n", None, {}),
+        ("x.jsonl", lines({"title": "a", "text": "b", "body": "c"}), None, {}),
+        ("x.jsonl", POSTS, None, {"columns": {"text": "content"}}),
+        ("x.jsonl", NO_TEXT, "id", {"columns": {"text": "id"}}),
+        ("x.csv", STARRED, "content", {"columns": {"text": "content"}}),
+        ("x.txt", "a\tO\n\nb\tO\n", "text", {}),
+        (
+            "x.jsonl",
+            TWO,
+            None,
+            "AB-216 {}: content and body may each be the text\n  choose: --text-column content, or --te",
+        ),
+        ("x.jsonl", POSTS, "body", "AB-099 --text-column: {} has no column 'body'\n  it has id, content, likes"),
+        (
+            "x.jsonl",
+            NO_TEXT,
+            None,
+            "AB-216 {}: which column is the text? There are id, likes\n  name it: --text-column",
+        ),
+        (
+            "x.csv",
+            STARRED,
+            None,
+            "AB-216 {}: its columns may be those of a labelled set: content, stars\n  give it to --t",
+        ),
+        ("x.txt", "a\tO\n\nb\tO\n", None, "AB-216 {}: CoNLL is a format of labelled sets\n  give text to --text"),
+        ("x.csv", "", None, "AB-017 {}: file is empty\n"),
+        ("x.log", "a b\n", None, "AB-216 {}: the name tells no known format\n  known: txt, csv,"),
+    ],
+)
+def test_text_without_labels(
+    name: str, content: str, column: str | None, values: dict[str, Any] | str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    if isinstance(values, dict):
+        assert of_corpus(path, "--text", column, None).values == values
+        return
+    with pytest.raises(UserError) as caught:
+        of_corpus(path, "--text", column, None)
+    assert str(caught.value).startswith(values.format(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("房间很干净，服务也不错", True),
+        ("在 Amazon 买了 iPhone 15，很好", True),
+        ("房間很乾淨", True),
+        ("The room was clean. 谢谢", False),
+        ("部屋はとてもきれいでした", False),
+        ("방이 깨끗했다", False),
+        ("123 !", False),
+    ],
+)
+def test_which_text_is_chinese(text: str, expected: bool) -> None:
+    assert is_chinese([text]) == expected
+
+
 def test_a_name_that_tells_no_format(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"AB-216 .*x\.xlsx: the name tells no known format\n  known: txt, csv, "):
         seen(tmp_path / "x.xlsx", "a,b\n")
@@ -188,35 +271,26 @@ def test_a_name_that_tells_no_format(tmp_path: Path) -> None:
 
 def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
     content = "文本,标签\n房间很干净,好\n服务很差,坏\n"
-    with pytest.raises(UserError, match=r"header cannot be read: byte 0xCE is not UTF-8\n  declare the `encoding`"):
-        seen(tmp_path / "x.csv", content, "gb18030")
-    path = tmp_path / "x.csv"
-    values = task_inference.of_files({"train": path}, SHARES, Said(encoding="gb18030")).values
+    for text in (content.replace("文本,标签", "text,label"), content):
+        with pytest.raises(
+            UserError, match=r"AB-001 .*byte 0x.. is not UTF-8\n  name the encoding: --encoding, e.g. gb"
+        ):
+            seen(tmp_path / "x.csv", text, "gb18030")
+    train, test, posts, said = (
+        tmp_path / "x.csv",
+        tmp_path / "test.csv",
+        tmp_path / "posts.csv",
+        Said(encoding="gb18030"),
+    )
+    values = task_inference.of_files({"train": train}, SHARES, said).values
     assert (values["encoding"], values["columns"]) == ("gb18030", {"text": "文本", "label": "标签"})
-
-
-@pytest.mark.parametrize(
-    ("words", "files"),
-    [
-        ("a.dev.csv a.train.csv a.test.csv", {"train": "a.train.csv", "dev": "a.dev.csv", "test": "a.test.csv"}),
-        ("x_valid.tsv x_train.tsv", {"train": "x_train.tsv", "dev": "x_valid.tsv"}),
-        ("all.csv", {"train": "all.csv"}),
-        ("train=a.csv test=b.csv", {"train": "a.csv", "test": "b.csv"}),
-        ("训练.csv 测试.csv", {"train": "训练.csv", "test": "测试.csv"}),
-        ("a.csv b.csv", "a.csv: the name does not tell its split\n  say which is which: train=FILE dev=FILE test=FILE"),
-        ("a.test.csv", "a.test.csv: the name says test, and no file is for training\n"),
-        ("a.train.csv b.train.csv", "b.train.csv: also train, as a.train.csv\n"),
-        ("train_test.csv x.dev.csv", "train_test.csv: the name does not tell its split\n"),
-        ("1 2 3 4", "add-task: 4 files\n  give one to three: train=FILE dev=FILE test=FILE"),
-    ],
-)
-def test_which_file_is_which(words: str, files: dict[str, str] | str) -> None:
-    if isinstance(files, dict):
-        assert {split: str(path) for split, path in splits_of(words.split()).items()} == files
-        return
-    with pytest.raises(UserError) as caught:
-        splits_of(words.split())
-    assert str(caught.value).startswith(f"AB-216 {files}")
+    for path in (test, posts):
+        path.write_text(content)
+    assert of_corpus(posts, "--text", "文本", "gb18030").values == {"columns": {"text": "文本"}}  # it is UTF-8
+    with pytest.raises(
+        UserError, match=r"AB-216 .*test\.csv: UTF-8, while .*x\.csv is gb18030\n  write all files in one"
+    ):
+        task_inference.of_files({"train": train, "test": test}, SHARES, said)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The files of `adaptbert use smoke`, made once for all tests; those of the demonstration have the same names."""
+"""The files of `presets/smoke.yaml`, made once for all tests; those of the demonstration have the same names."""
 
 import shutil
 from functools import cache

@@ -1,0 +1,189 @@
+"""The beginning of a user's file, before anything is known of it, and which of its columns may be which field."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Format
+from adaptbert.config.schema.task_types import TaskName
+from adaptbert.data.formats import FORMATS, KNOWN, format_of
+from adaptbert.data.layout import Layout
+from adaptbert.data.read_table import parquet_columns
+from adaptbert.data.read_text import beginning, is_utf_8
+from adaptbert.data.rows import SourceFile, first_rows
+from adaptbert.errors import BadData, shortened
+
+OPTIONAL = ("id", "group")
+"""Fields that are read only if they are named."""
+_NAMES = {
+    "tokens": "tokens words chars",
+    "tags": "tags ner_tags pos_tags upos xpos tag ner pos labels label",
+    "context": "context passage paragraph article 文章 段落",
+    "question": "question query 问题",
+    "answers": "answers answer 答案",
+    "text_a": "text_a text1 sentence1 sentence_a premise question1 s1 q1 句子1 文本1 前提",
+    "text_b": "text_b text2 sentence2 sentence_b hypothesis claim question2 s2 q2 句子2 文本2 假设",
+    "text": "text sentence content review comment body post tweet document message 文本 内容 评论 句子 正文",
+    "label": "label labels value class classes category categories target sentiment emotion intent topic topics score "
+    "rating stars gold_label 标签 类别 分类 情感 评分",
+}
+"""Field -> names that columns of files have for it, the field itself first."""
+BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
+_EXPORTS = ("doccano", "label_studio")
+_MOST_ROWS = 100_000
+"""Of a file that are looked at: files may be sorted by label."""
+FIRST_ROWS = 200
+"""By which a language is told, and what kind of values a column has."""
+_MOST_UNDECODED = 0.01
+"""Share of the rows: fewer are damaged, and validation counts them."""
+_MOST_CHARACTERS = 60
+"""Of a value of the first row that are shown."""
+
+
+class Said(NamedTuple):
+    """What the user says of labelled files; None: by what they hold. `columns`: field -> column. Other options than
+    `type` may have said the type."""
+
+    columns: Mapping[str, str] = {}
+    type: TaskName | None = None
+    format: Format | None = None
+    encoding: str | None = None
+    separator: str | None = None
+    tag_scheme: str | None = None
+
+
+class Preview(NamedTuple):
+    """The beginning of a file, as it stands there.
+
+    Attributes:
+        path: where it lies.
+        format: of its rows.
+        encoding: the one that the user says, unless the file is UTF-8.
+        columns: as the file calls them, in its order.
+        rows: those that can be read.
+    """
+
+    path: Path
+    format: Format
+    encoding: str | None
+    columns: list[str]
+    rows: list[Mapping[str, Any]]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the name of the file tells the format, so that params.yaml need not."""
+        return self.format == format_of(self.path)
+
+    @property
+    def shown(self) -> str:
+        """The file, for the user."""
+        encoding = f", {self.encoding}" if self.encoding else ""
+        return f"{self.path} ({FORMATS[self.format].title or self.format}{encoding})"
+
+    def unclear(self, problem: str, remedy: str) -> BadData:
+        """The error of a file that may be two things."""
+        return BadData(Code.UNCLEAR_FILE, self.path, problem, remedy)
+
+    def which(self, what: str, remedy: str) -> BadData:
+        """The error of a file of whose columns none can be what is looked for; it may have no header."""
+        header = "; where its first line is no header, put one above it" if self.format in ("csv", "tsv") else ""
+        there = ", ".join(map(shortened, self.columns))
+        return self.unclear(f"which {what}? There are {there}", f"{remedy}{header}")
+
+    def candidates(self, field: str) -> list[str]:
+        """The columns that may be a field: the one with its own name alone, else those with other names of it."""
+        by_name = {column.strip().lower(): column for column in reversed(self.columns)}
+        named = [by_name[name] for name in _NAMES[field].split() if name in by_name]
+        columns = [column for column in named if self._can_be(field, column)]
+        return columns[:1] if by_name.get(field) in columns else columns
+
+    def _can_be(self, field: str, column: str) -> bool:
+        """Whether the values can be those of the field: lists of tokens, text, or a label of any kind."""
+        values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column) is not None]
+        kinds = {"tokens": list, "tags": list, "answers": list | Mapping, "label": object}
+        is_list = field in ("tokens", "tags", "answers")
+        return (bool(values) or not is_list) and all(isinstance(value, kinds.get(field, str)) for value in values)
+
+    def texts(self, columns: Sequence[str]) -> list[str]:
+        """Of these columns in the first rows; tokens with spaces between them."""
+        values = [row[column] for row in self.rows[:FIRST_ROWS] for column in columns if row.get(column)]
+        return [" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values]
+
+    def first_row(self, fields: Mapping[str, str], optional: Sequence[str] = ()) -> Iterator[str]:
+        """Lines for the user.
+
+        Args:
+            fields: field -> its column.
+            optional: fields that `--columns` can name as well.
+        """
+        yield "the first row:"
+        for field, name in fields.items():
+            column = f" (column {name})" if name != field else ""
+            value = self.rows[0].get(name)
+            text = " ".join(map(str, value)) if isinstance(value, list) else str(value).replace("\n", " ")
+            yield f"  {field}{column}: {shortened(text, _MOST_CHARACTERS)}"
+        unread = [name for name in self.columns if name not in fields.values()]
+        if self.format == "conll":  # whose columns are numbered
+            unread = [name for name in unread if not (name.isdecimal() or name == "document")]
+        if unread:
+            more = " ".join(f"--columns {name}={name}" for name in optional if name in unread)
+            yield f"columns that are not read: {', '.join(unread)}{f' (read if named: {more})' if more else ''}"
+
+
+def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
+    """The first rows of a file.
+
+    Args:
+        head: how many; None: all.
+
+    Raises:
+        BadData: no known format, or no row can be read.
+    """
+    if not path.is_file():
+        what = "a folder; name its files" if path.is_dir() else "no such file"
+        raise BadData(Code.FILE, path, what, "give a file")
+    columns: list[str] = []
+    layout = Layout("single_sentence")
+    file = SourceFile(path, str(path), layout, {}, columns.extend, encoding=said.encoding, stem=path.stem)
+    if said.encoding and (format_of(path) == "parquet" or is_utf_8(file)):
+        file = replace(file, encoding=None)
+    kind = said.format or _format(file, path)
+    if kind in _EXPORTS:
+        raise BadData(Code.UNCLEAR_FILE, path, f"an export ({kind}), whose labels lie inside of other values", BY_HAND)
+    if kind is None:
+        remedy = f"known: {KNOWN}; rename it; of labels, name it: --format FORMAT ({', '.join(FORMATS)})"
+        raise BadData(Code.UNCLEAR_FILE, path, "the name tells no known format", remedy)
+    if kind == "squad":
+        file = replace(file, layout=Layout("extractive_answer"))
+    elif kind == "parquet":
+        file = replace(file, columns={name: name for name in parquet_columns(path)})
+    every, remedy = FORMATS[kind].read(file), "name the encoding: --encoding, e.g. gb18030"
+    try:
+        read = list(every if head is None else first_rows(every, head))
+    except BadData as error:
+        if error.code != Code.ENCODING:
+            raise
+        raise BadData(error.code, error.place, error.problem, remedy) from None
+    undecoded = [row.problem.reason for row in read if row.problem and row.problem.code == Code.ENCODING]
+    if len(undecoded) > _MOST_UNDECODED * len(read):
+        raise BadData(Code.ENCODING, path, undecoded[0], remedy)
+    rows = [row.values for row in read if row.problem is None]
+    if not rows:
+        problem_of_row = next((row.problem for row in read if row.problem), None)
+        reason = f"no row can be read as {kind}" + (f": {problem_of_row.reason}" if problem_of_row else "")
+        code = problem_of_row.code if problem_of_row else Code.NOTHING_LEFT
+        raise BadData(code, path, reason, "mend the file, or rename it after its format; of labels: --format FORMAT")
+    names = columns or list(dict.fromkeys(name for row in rows[:50] for name in row))
+    return Preview(path, kind, file.encoding, names, rows)
+
+
+def _format(file: SourceFile, path: Path) -> Format | None:
+    """By its beginning, or else its name; JSON lines with lists of labels may look like an export of doccano."""
+    by_name = format_of(path)
+    if by_name == "parquet":
+        return by_name
+    text = beginning(file).lstrip()
+    looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(text))
+    return next((name for name in looks if name != "doccano"), by_name)

@@ -1,0 +1,300 @@
+"""`adaptbert new`: a project of own files, here or in a clone, that `adaptbert check` lets pass; or nothing at all."""
+
+import csv
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from adaptbert.config import load as params
+from adaptbert.config import plan_file
+from adaptbert.config import recipe as recipes
+from adaptbert.project import own_data
+from tests.project.conftest import WORDS, rows
+from tests.project.test_add_task import state
+from tests.support import tiny
+from tests.support.commands import run
+from tests.support.hub_cache import in_cache
+from tests.support.imports import ROOT
+
+PARAMS = Path("params.yaml")
+ZH = ["房间很干净。", "等了一个小时。", "再也不来了！", "适合安静地工作。", "服务员很热情。"]
+
+
+def texts(words: list[str], count: int) -> list[str]:
+    return [f"{words[number % 5]} {number}" for number in range(count)]
+
+
+def as_lines(column: str, values: list[str]) -> str:
+    return "".join(json.dumps({"id": number, column: value}) + "\n" for number, value in enumerate(values))
+
+
+def tokens(begin: int, count: int) -> str:
+    """Sentences of CoNLL."""
+    return "".join(f"gene{number} B-GENE\nwas O\nfound O\n\n" for number in range(begin, begin + count))
+
+
+def pairs(begin: int, count: int) -> str:
+    numbers = range(begin, begin + count)
+    each = ({"sentence1": f"Room {n}.", "sentence2": f"{WORDS[n % 5]} {n}", "label": n % 2} for n in numbers)
+    return "".join(json.dumps(row) + "\n" for row in each)
+
+
+@pytest.fixture
+def files(project: Path) -> Path:
+    """A folder beside the project: the files that a user may come with."""
+    folder = project.parent / "files"
+    folder.mkdir()
+    (folder / "posts.jsonl").write_text(as_lines("content", texts(ZH, 60)))
+    (folder / "news.txt").write_text("\n".join(texts(ZH[::-1], 200)[100:]))
+    with (folder / "mood.csv").open("w", newline="") as file:
+        labelled = ((text, ["happy", "sad"][number % 2]) for number, text in enumerate(texts(ZH, 400)[300:]))
+        csv.writer(file).writerows([("content", "emotion"), *labelled])
+    (folder / "articles.txt").write_text("\n".join(texts(WORDS, 60)))
+    (folder / "wiki.jsonl").write_text(as_lines("text", texts(WORDS[::-1], 200)[100:]))
+    for split, begin, count in (("train", 0, 60), ("dev", 100, 20), ("test", 200, 20)):
+        (folder / f"genes.{split}.txt").write_text(tokens(begin, count))
+        (folder / f"pairs-{split}.jsonl").write_text(pairs(begin, count))
+    return folder
+
+
+def new(files: Path, words: str, directory: str = ".") -> Result:
+    """The command; a word with a dot or a slash before it is one of the files."""
+    named = (str(files / word.lstrip("/")) if "." in word or word[0] == "/" else word for word in words.split())
+    return run("new", directory, *named)
+
+
+CSV = "--text posts.jsonl --general news.txt --train mood.csv"
+TEXTS = "--text articles.txt --general wiki.jsonl"
+CONLL = f"--train genes.train.txt --dev genes.dev.txt --test genes.test.txt {TEXTS}"
+PAIRS = f"--train pairs-train.jsonl --dev pairs-dev.jsonl --test pairs-test.jsonl {TEXTS}"
+OF_CSV = """\
+# Written by `adaptbert new`. What is left out has a default: docs/parameters.md.
+
+bases:                         # what all weights begin with: random ones of this size
+  small: {layers: 4, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512}
+corpora:                       # unlabelled text
+  general:
+    path: data/own/news.txt
+  domain:
+    path: data/own/posts.jsonl
+    columns: {text: content}
+tasks:                         # labelled sets; a further one: adaptbert add-task --train FILE
+  mood:
+    type: text-classification
+    columns: {text: content, label: emotion}
+    train: data/own/mood.csv
+    dev: data/own/mood.csv
+    test: data/own/mood.csv
+    split: {dev: 0.1, test: 0.2}
+
+tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words
+pretrain: {tokens: 6_000_000, masking: {unit: word}}
+domain_transfer: {masking: {unit: word}}    # one pass over the text of the domain
+task_transfer: {masking: {unit: word}}    # 50 passes over the text of the task
+finetune: {}
+compare: {}
+"""
+
+
+def is_ready() -> None:
+    """The plan is that of params.yaml, and `check` has nothing to say."""
+    plan_file.check(recipes.read())
+    checked = run("check")
+    assert (checked.exit_code, "notice" in checked.output) == (0, False), checked.output
+
+
+def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
+    done = new(files, CSV)
+    assert done.exit_code == 0, done.output
+    assert PARAMS.read_text() == OF_CSV
+    lines = done.output.splitlines()
+    assert lines[0].startswith("base: random weights, small, which know nothing before `pretrain`; --base NAME takes a")
+    assert [line for line in lines if line.startswith(("domain", "language", "labels"))] == [
+        f"domain: {files}/posts.jsonl (jsonl)",
+        "language: Chinese; words are found by rjieba and masked whole",
+        "labels of 100 rows: classes (2): happy (50), sad (50)",
+    ]
+    names = ("mood.csv", "news.txt", "posts.jsonl")
+    assert lines[-3:] == [
+        f"recorded by DVC: {', '.join(f'data/own/{name}' for name in names)}",
+        "params.yaml and plan.json are written",
+        "now run: make recipe",
+    ]
+    assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
+    is_ready()
+
+
+def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path) -> None:
+    tiny.public(files / "tiny-bert")
+    done = new(files, f"{CONLL} --base /tiny-bert")
+    assert done.exit_code == 0, done.output
+    document = params.read(PARAMS)
+    assert (document["base"], document["pretrain"], "tokenize" in document) == ("models/init/tiny_bert", {}, False)
+    assert {key: document["tasks"]["genes"][key] for key in ("type", "tag_scheme", "format")} == {
+        "type": "token-classification",
+        "tag_scheme": "bio",
+        "format": "conll",
+    }
+    assert "\nmodels/init/tiny_bert:\nBERT with " in done.output
+    assert "language: not Chinese\n" in done.output
+    is_ready()
+    again = new(files, f"{CONLL} --base /tiny-bert --force")
+    remedy = "is there already, and is not replaced\n  take it: --base models/init/tiny_bert; or"
+    assert (again.exit_code, remedy in again.output) == (65, True), again.output
+    assert new(files, f"{CONLL} --base models/init/tiny_bert --force").exit_code == 0
+    in_cache("tiny", files / "tiny-bert")
+    assert new(files, f"{CONLL} --base acme/tiny --force").exit_code == 0
+    assert PARAMS.read_text().splitlines()[2].startswith("base: acme/tiny    # of its branch main, which may move; ")
+
+
+def test_pairs_in_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone of this project, with everything that a recipe needs; this one stays as it is."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git repository")
+    monkeypatch.chdir(ROOT)
+    before = PARAMS.read_bytes()
+    target = files.parent / "my pairs"
+    done = new(files, PAIRS, str(target))
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-1] == f"now run: cd '{target}' && make recipe"
+    assert PARAMS.read_bytes() == before
+    assert not Path("data/own/pairs-dev.jsonl").exists()
+    monkeypatch.chdir(target)
+    assert Path("dvc.yaml").is_file()
+    assert params.read(PARAMS)["tasks"]["pairs"]["columns"] == {"text_a": "sentence1", "text_b": "sentence2"}
+    remote = subprocess.run(["git", "remote", "get-url", "origin"], capture_output=True, text=True, check=True).stdout
+    assert remote.strip() == str(ROOT)
+    is_ready()
+
+
+def test_a_clone_goes_where_the_rest_fails(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git repository")
+    monkeypatch.chdir(ROOT)
+    (files / "empty").mkdir()
+    done = new(files, f"{CONLL} --base /empty", str(files.parent / "mine"))
+    assert (done.exit_code, "AB-128" in done.output) == (65, True), done.output
+    assert not (files.parent / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            "--text no.jsonl --general news.txt --train no.csv",
+            65,
+            "AB-050 {}/no.csv: no such file (--train)\n  write wh",
+        ),
+        ("--text posts.jsonl --train mood.csv", 78, "AB-099 --general: missing, and random weights are trained on gen"),
+        (f"{CSV} --base /none", 65, "AB-128 --base {}/none: no such folder\n  name a folder"),
+        (f"{CSV} --base acme/none", 65, "AB-128 --base acme/none (no folder here): cannot be loaded from the hub: "),
+        (f"{CSV} --text-column body", 78, "AB-099 --text-column: {}/posts.jsonl has no column 'body'\n  it has id, co"),
+        (f"{CSV} --columns text=body", 78, "AB-099 --columns text: {}/mood.csv has no column 'body'\n  it has content"),
+        (
+            f"{CSV} --name domain",
+            78,
+            "AB-112 params.yaml: corpora.domain: the name is taken\n  choose another: --name NAME",
+        ),
+        (f"{CSV} --tag-scheme bio", 65, "AB-216 {}/mood.csv: which columns are tokens and tags? There are content, em"),
+        (
+            CSV.replace("posts.jsonl", "mood.csv"),
+            65,
+            "AB-216 {}/mood.csv: its columns may be those of a labelled set: ",
+        ),
+        (CONLL.replace("articles.txt", "genes.dev.txt"), 65, "AB-216 {}/genes.dev.txt: CoNLL is a format of labelled "),
+        (CSV.replace("mood.csv", "news.txt"), 65, "AB-216 {}/news.txt: text without labels, one document a line\n"),
+        (CSV.replace("news.txt", "news.txt.gz"), 65, "AB-050 {}/news.txt.gz: no such file (--general)\n"),
+    ],
+)
+def test_nothing_is_written_where_something_does_not_fit(
+    words: str, code: int, message: str, files: Path, project: Path
+) -> None:
+    before = state(project)
+    done = new(files, words)
+    assert (done.exit_code, message.format(files) in done.output) == (code, True), done.output
+    assert state(project) == before
+
+
+def no_header(files: Path) -> None:
+    table = files / "mood.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[1:]))
+
+
+def two_columns(files: Path) -> None:
+    posts = files / "posts.jsonl"
+    posts.write_text(posts.read_text().replace('"content"', '"body": "x", "content"'))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "message"),
+    [
+        (no_header, 65, "AB-216 {}/mood.csv: which columns are text and label? There are "),
+        (
+            two_columns,
+            65,
+            "AB-216 {}/posts.jsonl: content and body may each be the text\n  choose: --text-column content",
+        ),
+        (lambda files: (files / "posts.jsonl").write_text(""), 65, "AB-017 {}/posts.jsonl: file is empty\n"),
+        (lambda files: (files / "mood.csv").write_text("content,emotion\n"), 65, "AB-018 {}/mood.csv: no row can be r"),
+        (
+            lambda files: (files / "mood.csv").write_text("content,emotion\na b,x\n"),
+            65,
+            "AB-019 params.yaml: tasks: 1 rows cannot be sp",
+        ),
+    ],
+    ids=["no_header", "two_columns", "empty", "only_a_header", "one_row"],
+)
+def test_files_that_are_not_what_they_should_be(
+    spoil: Callable[[Path], object], code: int, message: str, files: Path, project: Path
+) -> None:
+    spoil(files)
+    before = state(project)
+    done = new(files, CSV)
+    assert (done.exit_code, message.format(files) in done.output) == (code, True), done.output
+    assert state(project) == before
+
+
+def test_where_a_project_may_be(files: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(".git")
+    refused = {
+        str(files): f"AB-197 {files}: is there already, and not empty\n  name a new folder; in a project that is there",
+        "mine": "AB-184 mine: lies in this project\n  name it beside: ../mine; or take this project: .",
+        "../mine": "AB-184 ../mine: git cannot clone to it: ",
+    }
+    for directory, message in refused.items():
+        done = new(files, CSV, directory)
+        assert (done.exit_code, message in done.output) == (65, True), done.output
+    monkeypatch.chdir(files)
+    done = new(files, CSV)
+    assert (done.exit_code, "no .dvc: not the folder of the project" in done.output) == (78, True)
+
+
+def test_params_that_exist_nowhere_else_are_kept(files: Path, project: Path) -> None:
+    edited = PARAMS.read_text().replace("seed: 1 ", "seed: 7 ")
+    PARAMS.write_text(edited)
+    done = new(files, CSV)
+    assert (done.exit_code, PARAMS.read_text()) == (78, edited)
+    assert "holds changes that are neither committed nor a preset\n  commit it" in done.output
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
+        subprocess.run(["git", *command], check=True)
+    assert new(files, CSV).exit_code == 0
+    assert new(files, CSV).exit_code == 78
+    assert new(files, f"{CSV} --force").exit_code == 0
+
+
+def test_a_further_task(files: Path, project: Path) -> None:
+    assert new(files, CSV).exit_code == 0
+    (files / "rooms.jsonl").write_text(rows(100))
+    done = run("add-task", "--yes", "--train", str(files / "rooms.jsonl"))
+    assert done.exit_code == 0, done.output
+    above, _, below = OF_CSV.partition("\n\ntokenize:")
+    after = PARAMS.read_text()
+    assert after.startswith(f"{above}\n  rooms:\n    type: text-classification\n")
+    assert after.endswith(f"\n\ntokenize:{below}")
+    is_ready()
