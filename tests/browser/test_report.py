@@ -41,7 +41,12 @@ def test_the_line_of_a_baseline_keeps_away_from_the_values_at_the_edge(
     """The best baseline is at the end of the axis, below the values with their intervals."""
     task = comparison.tasks[0]
     arms = [
-        replace(arm, runs=[], interval=replace(known(arm.interval), mean=0.25, low=0.2, high=0.3)) for arm in task.arms
+        replace(
+            arm,
+            runs=[replace(arm.runs[0], score=0.25)],
+            interval=replace(known(arm.interval), mean=0.25, low=0.2, high=0.3),
+        )
+        for arm in task.arms
     ]
     scores = {
         name: replace(task.baselines["majority"], mean=mean)

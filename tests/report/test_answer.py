@@ -1,11 +1,13 @@
 """The first screen: a case for each thing that it can say, and in said/answer.md what it says, in both languages."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from adaptbert.comparison.judging import TRIVIAL
 from adaptbert.comparison.records import Answer, Comparison, Needed, Task
 from adaptbert.report import answer
 from adaptbert.report.language import EMPTY
@@ -162,12 +164,13 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
     yield "Next: nothing learned", answer.next_step(learned(task, 0.05), comparison)
 
 
-def learned(task: Task, score: float) -> Task:
-    """All arms have this score, and the most frequent label .07."""
+def learned(task: Task, score: float, baseline: str = "majority") -> Task:
+    """All arms have this score, a baseline .07, and another one more."""
     arms = [replace(arm, interval=replace(known(arm.interval), mean=score)) for arm in task.arms]
-    baselines = {**task.baselines, "majority": replace(task.baselines["majority"], mean=0.07)}
+    trivial = replace(task.baselines["majority"], mean=0.07)
+    baselines = {"tfidf_logistic": replace(trivial, mean=0.5), baseline: trivial}
     answers = [untested(task, "once"), *(each for each in task.answers if each.name != "recipe")]
-    return replace(task, answers=answers, arms=arms, baselines=baselines)
+    return replace(task, answers=answers, arms=arms, baselines=baselines, beside_baselines={})
 
 
 def test_what_the_first_screen_says(comparison: Comparison) -> None:
@@ -180,14 +183,25 @@ def test_what_the_first_screen_says(comparison: Comparison) -> None:
 # ---- what holds of all of it
 
 
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+def test_nothing_but_a_gain_is_called_so(comparison: Comparison, verdict: Verdict) -> None:
+    task = comparison.tasks[0]
+    first = untested(task, "once") if verdict == "not_tested" else recipe(task, 0.047, 0.02, verdict)
+    compared = replace(comparison, tasks=[alone(task, first)])
+    said = answer.heading(compared) + answer.answer(compared.tasks[0], compared)
+    assert bool(re.search(r"\bgains?\b|worth it", said.en)) == (verdict == "gain")
+    assert bool(re.search("提|：值得", said.zh)) == (verdict == "gain")
+
+
+@pytest.mark.parametrize(("baseline", "is_trivial"), [*((name, True) for name in TRIVIAL), ("window_logistic", False)])
 @pytest.mark.parametrize("score", [0.05, 0.07, 0.08])
 def test_models_that_learned_nothing_are_told_to_learn_and_not_to_be_repeated(
-    comparison: Comparison, score: float
+    comparison: Comparison, score: float, baseline: str, is_trivial: bool
 ) -> None:
     """Whatever the reason for which the first question has no verdict; one arm that learned something is enough."""
-    task = learned(comparison.tasks[0], score)
-    said = answer.next_step(task, comparison).en
-    assert ("the models learned nothing" in said) == (answer.parts(task) == EMPTY) == (score <= 0.07)
+    task = learned(comparison.tasks[0], score, baseline)
+    said, is_nothing = answer.next_step(task, comparison).en, is_trivial and score <= 0.07
+    assert ("the models learned nothing" in said) == (answer.parts(task) == EMPTY) == is_nothing
     one = [replace(task.arms[0], interval=replace(known(task.arms[0].interval), mean=0.5)), *task.arms[1:]]
     assert "learned nothing" not in answer.next_step(replace(task, arms=one), comparison).en
 
