@@ -52,9 +52,14 @@ PROGRAMS = ("make", "adaptbert", "dvc", "python", "prefect", "mlflow", "pytest",
 
 def commands(name: str) -> Iterator[list[str]]:
     """Every command that a document shows, in a block or in a line of text, as words."""
-    lines = [line for block in blocks(name) if block.language in SHELL for line in block.text.splitlines()]
+    lines = [
+        line
+        for block in blocks(name)
+        if block.language in SHELL
+        for line in block.text.replace("\\\n", "").splitlines()
+    ]
     for line in [*lines, *(span for span in spans(name) if " " in span)]:
-        line = line.strip().removeprefix(".venv/bin/").removesuffix("...").replace("PRESET", "demo")
+        line = line.strip().removeprefix(".venv/bin/").removesuffix("...")
         if line.split(" ")[0] in PROGRAMS:
             yield shlex.split(line, comments=True)
 
