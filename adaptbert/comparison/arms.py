@@ -11,7 +11,7 @@ from adaptbert.config.plan import FINETUNE, Plan
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.statistics.study import ArmRuns, Floats, Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SeedMetrics
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, limits
+from adaptbert.tasks.metrics.scoring import limits
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TaskResults:
         self.planned = {key: each for key, each in plan.finetune.items() if (each.task, each.base) == (task, base)}
         paths = {key: outputs.metrics / FINETUNE / f"{key}.json" for key in self.planned}
         self.trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
-        self.metric, self._folder = COMPARED_BY[rows.task.target], outputs.predictions
+        self.metric, self._folder = rows.metric, outputs.predictions
         self._runs = {arm: self._runs_of(arm) for arm in dict.fromkeys(each.arm for each in self.planned.values())}
         self.arms = {arm: ArmRuns(by_replicate(runs), self._resampled(arm)) for arm, runs in self._runs.items()}
         self.study = Study(self.arms, rows.groups, confidence, limits(self.metric))

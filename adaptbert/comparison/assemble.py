@@ -34,7 +34,7 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
     for task, base in dict.fromkeys((entry.task, entry.base) for entry in plan.finetune.values()):
         if task not in rows:
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
-            rows[task] = ResampledRows(outputs.data / task, mapped)
+            rows[task] = ResampledRows(outputs.data / task, mapped, params.metric)
         own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
         tasks.append(_task(f"{task}/{base}" if several else task, own, by_arm, checkpoints, outputs, params))
     one_more = _one_more_replicate(plan, checkpoints, results)

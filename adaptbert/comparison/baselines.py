@@ -77,17 +77,16 @@ def baselines_of(
     for name in dict.fromkeys(name for answers in answered for name in answers):
         # Where a subset has one class only, a model of it would answer what the first baseline does.
         answers = [own.get(name, next(iter(own.values()))) for own in answered]
-        scores = [_score(task, test.rows, own) for own in answers]
+        scores = [_score(task, test.rows, own, test.metric) for own in answers]
         by_seed = dict(zip(seeds, scores * (len(seeds) // len(scores)), strict=True))
         resampled = np.mean([test.resampled(own) for own in answers], 0)
         baselines[name] = BaselineRuns(by_seed, resampled, fewest)
     return baselines
 
 
-def _score(task: TaskDescription, rows: Rows, answers: list[Any]) -> float:
-    """By the metric that compares the arms."""
+def _score(task: TaskDescription, rows: Rows, answers: list[Any], metric: str) -> float:
     gold = right_answers(rows, task.target)
-    return SCORING[task.target].score(gold, answers, task)[COMPARED_BY[task.target]]
+    return SCORING[task.target].score(gold, answers, task)[metric]
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def baseline_answers(task: TaskDescription, train: Rows, dev: Rows, test: Rows, 
     answers = {}
     for name, candidates in BASELINES[task.target].make(task, train, seed).items():
         features = candidates.read(dev)
-        best = max(candidates.models, key=lambda model: _score(task, dev, model(features)))
+        best = max(candidates.models, key=lambda model: _score(task, dev, model(features), COMPARED_BY[task.target]))
         answers[name] = best(candidates.read(test))
     return answers
 

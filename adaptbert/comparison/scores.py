@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.config.schema.task_types import TARGETS, Target
+from adaptbert.config.schema.task_types import TARGETS, Target, comparable
 from adaptbert.data import labelled_set, tag_schemes
 from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription
@@ -73,16 +73,20 @@ class ResampledRows:
     Args:
         data: folder of the labelled set.
         mapped: id of a row -> the group that the user's files give it.
+        metric: by which arms are compared, where the task has it.
 
     Attributes:
         rows: themselves.
+        metric: by which arms are compared.
         resampled: scores answers to them.
         groups: how many are drawn: groups, and rows that are in none.
         are_grouped: whether rows belong together by the user's files or by a text that they share.
     """
 
-    def __init__(self, data: Path, mapped: Mapping[str, str]) -> None:
+    def __init__(self, data: Path, mapped: Mapping[str, str], metric: str | None = None) -> None:
         self.task = TaskDescription.read(data)
+        target = self.task.target
+        self.metric = metric if metric in comparable(target, self.task.positive) else COMPARED_BY[target]
         self.rows = labelled_set.split(data, "test")
         layout = Layout(self.task.task_type)
         groups = [
@@ -92,7 +96,7 @@ class ResampledRows:
         self.groups = len(set(groups))
         self.are_grouped = bool(mapped) or layout.shared != layout.inputs
         weights = resampled_weights(groups, seed=crc32(data.name.encode()))
-        self.resampled: Scorer = scorer(self.task, right_answers(self.rows, self.task.target), weights)
+        self.resampled: Scorer = scorer(self.task, right_answers(self.rows, self.task.target), weights, self.metric)
 
     def of_runs(self, predictions: Path) -> Floats:
         """The scores of an arm's seeds in one replicate, (seeds, resamples)."""
@@ -102,20 +106,20 @@ class ResampledRows:
         return np.array([self.resampled([answer.predicted for answer in answers]) for answers in placed])
 
 
-def scorer(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+def scorer(task: TaskDescription, gold: Sequence[Any], weights: Weights, metric: str) -> Scorer:
     """For runs that answered the rows of `gold`, in its order."""
-    make: Make = _BY_SUMS.get(COMPARED_BY[task.target], one_by_one)
-    return make(task, gold, weights)
+    has_sums = metric in _BY_SUMS and (metric == COMPARED_BY[task.target] or metric == "accuracy")
+    return _BY_SUMS[metric](task, gold, weights) if has_sums else one_by_one(task, gold, weights, metric)
 
 
-def one_by_one(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
+def one_by_one(task: TaskDescription, gold: Sequence[Any], weights: Weights, metric: str) -> Scorer:
     """By any metric: from the rows of each resample, a row as often as it was drawn."""
     scoring, every = SCORING[task.target], np.arange(len(gold))
 
     def scores(answers: Sequence[Any]) -> Floats:
         drawn = (np.repeat(every, counts).tolist() for counts in weights)
         of_each = (scoring.score([gold[row] for row in rows], [answers[row] for row in rows], task) for rows in drawn)
-        return np.array([metrics[scoring.metrics[0]] for metrics in of_each])
+        return np.array([scores[metric] for scores in of_each])
 
     return scores
 

@@ -57,7 +57,10 @@ def _about(task: Task) -> dict[str, Any]:
     if task.span_scheme is None:
         values.pop("tag_scheme", None)
     keys = ("replace", "shape", "target", "map_labels", "positive", "tag_scheme", "repair_tags", "no_answer", "range")
-    return {"demonstration": maker(task.train) is not None} | {key: values[key] for key in keys if key in values}
+    inputs = ("id", *layout_of(task).inputs)
+    columns = {name: column for name, column in (task.columns or {}).items() if name in inputs and name != column}
+    facts = {"demonstration": maker(task.train) is not None} | {key: values[key] for key in keys if key in values}
+    return facts | ({"columns": columns} if columns else {})
 
 
 class RawWriter:

@@ -27,6 +27,8 @@ class TaskDescription(Section):
     """Extractive answers: whether questions may have none."""
     replace: list[list[str]] | None = None
     """Patterns and replacements that were applied to the texts."""
+    columns: dict[str, str] | None = None
+    """Input -> its column in the files, where that has another name."""
     positive: str | None = None
     """Classification: the label whose own F1 is reported."""
 

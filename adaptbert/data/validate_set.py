@@ -71,6 +71,8 @@ class TaskRules(Section):
     """Of regression values."""
     replace: list[list[str]] | None = None
     """Patterns and replacements that were applied to the texts; prediction applies them too."""
+    columns: dict[str, str] | None = None
+    """Input -> its column in the files, where that has another name; prediction looks for it."""
     positive: str | None = None
     """The class whose own F1 is reported."""
     map_labels: dict[str, str] = Field(default_factory=dict)
@@ -125,6 +127,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         range=[min(numbers, default=None), max(numbers, default=None)] if cell == "number" else None,
         no_answer=rules.no_answer if cell == "answers" else None,
         replace=rules.replace or None,
+        columns=rules.columns,
         positive=rules.positive,
     ).write(output)
     held_out = [text for split in ("dev", "test") for texts in splits[split].rows.texts() for text in texts]

@@ -166,11 +166,16 @@ class TaskCard(CardRecord):
     """For regression: the least and the largest training value."""
     no_answer: bool | None = None
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+    columns: dict[str, str] | None = None
     positive: str | None = None
     options: dict[str, Any]
     """Of the task type; see `adaptbert.tasks.heads.from_card`."""
     max_length: Annotated[int, Field(ge=3, le=1_000_000)]
     tuned: dict[str, Number]
+    seed: int | None = None
+    """Of fine-tuning, whose weights these are: the best on dev."""
+    scores: dict[str, Number] | None = None
+    """Split/metric -> the score of these weights."""
 
     @property
     def shape(self) -> TaskType:

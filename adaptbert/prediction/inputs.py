@@ -39,24 +39,32 @@ class Reader:
         columns: name of an input, or `id`, -> its name in the records; the others have the name of the input. `id` is
             optional.
         replace: patterns and replacements, as collect_task applied them to the task.
+        of_task: name of an input, or `id`, -> its column in the files of the task; taken where the records have it.
 
     Raises:
         BadParams: an input that this task type does not have.
     """
 
     def __init__(
-        self, task_type: TaskType, columns: Mapping[str, str], replace: Sequence[Sequence[str]] | None = None
+        self,
+        task_type: TaskType,
+        columns: Mapping[str, str],
+        replace: Sequence[Sequence[str]] | None = None,
+        of_task: Mapping[str, str] | None = None,
     ) -> None:
         own, names = Layout(task_type), dict(columns)
         self._is_tagged, self._id = own.is_tagged, names.pop("id", None)
+        of_task = dict(of_task or {})
+        self._ids = of_task.pop("id", "id"), "id"
         layouts = [own, CORPUS] if own.is_tagged else [own]
         known = dict.fromkeys(name for layout in layouts for name in layout.inputs)
         for name in names:
             if name not in known:
                 problem = f"'{name}' is not an input of the task type {task_type}"
                 raise BadParams(Code.CONTRADICTION, "--columns", problem, f"map one of id, {', '.join(known)}")
-        self._every = [Fields(layout, names, replace) for layout in layouts]
-        self._fields = self._every[0]
+        self._every = [Fields(layout, each, replace) for each in ({**of_task, **names}, names) for layout in layouts]
+        # An error speaks of the columns that somebody wrote, or of our own names.
+        self._fields = self._default = self._every[-len(layouts)]
 
     @property
     def columns(self) -> dict[str, str]:
@@ -73,11 +81,10 @@ class Reader:
             BadData: a column is missing.
         """
         fitting = (fields for fields in self._every if set(fields.columns.values()) <= set(columns))
-        self._fields = next(fitting, self._every[0])
+        self._fields = next(fitting, self._default)
         missing = [(name, column) for name, column in self.columns.items() if column not in columns]
         raise_all([missing_column(column, columns, place, remedy(name)) for name, column in missing])
-        if self._id is None and "id" in columns:
-            self._id = "id"
+        self._id = self._id or next((name for name in self._ids if name in columns), None)
 
     def read(self, row: Row, place: str) -> Row:
         """A row of a file, as the model reads it.

@@ -142,12 +142,13 @@ class Predictor:
         return dict(zip(layout.inputs, given, strict=False))
 
     def reader(self, columns: Mapping[str, str]) -> Reader:
-        """A reader of rows for this model; it applies the `replace` patterns that collect_task applied to the task.
+        """A reader of rows for this model; it applies the `replace` patterns that collect_task applied to the task, and
+        knows the columns of its files.
 
         Args:
             columns: name of an input, or `id`, -> its name in the rows.
         """
-        return Reader(self.task_type, columns, self._task.replace)
+        return Reader(self.task_type, columns, self._task.replace, self._task.columns)
 
     def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[Answer]:
         """Like `answers`, for rows that a reader has converted."""

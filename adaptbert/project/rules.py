@@ -19,7 +19,7 @@ from adaptbert.comparison.questions import (
 from adaptbert.config.recipe import KINDS, Recipe, errors
 from adaptbert.config.schema.bases import FOLDERS, GENERAL, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Contradiction
-from adaptbert.config.schema.task_types import ONLY_SOME
+from adaptbert.config.schema.task_types import ONLY_SOME, comparable
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
 from adaptbert.report.language import listed
@@ -138,6 +138,16 @@ def _questions(recipe: Recipe) -> Iterator[UserError]:
             yield BadParams(Code.UNKNOWN_KEY, recipe.at("compare", "order"), problem, remedy)
 
 
+def _metric(recipe: Recipe) -> Iterator[UserError]:
+    """Some task has the metric that arms are compared by."""
+    metric = recipe.compare.metric
+    known = [name for task in recipe.tasks.values() for name in comparable(task.target, task.positive)]
+    if metric is not None and metric not in known:
+        problem = f"'{metric}' is no metric of these tasks{nearest(metric, known)}"
+        remedy = f"write one of {', '.join(dict.fromkeys(known))}, or leave it out"
+        yield BadParams(Code.UNKNOWN_KEY, recipe.at("compare", "metric"), problem, remedy)
+
+
 # ---- bases and arms
 
 
@@ -223,6 +233,7 @@ BETWEEN: Rules = (
     _arms_name_what_exists,
     _vocabularies_name_corpora,
     _questions,
+    _metric,
     _folders_are_watched,
     _roles,
     _no_cell_twice,

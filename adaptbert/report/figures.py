@@ -23,7 +23,7 @@ from adaptbert.core.files import atomic_write
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.report.drawing import Figure, Line, Lines, Point, Row, Rows, nice_ticks
-from adaptbert.report.language import EMPTY, Text, millions, plain, points, same, t
+from adaptbert.report.language import EMPTY, Text, plain, points, same, t, token_count
 from adaptbert.report.terms import answer_name, baseline_name
 from adaptbert.statistics.intervals import Interval
 
@@ -161,7 +161,7 @@ def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
     for checkpoint in checkpoints:
         for replicate in checkpoint.replicates:
             if own := _bits(replicate, heldout):
-                titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {millions(own[-1][0])} M"]
+                titles = [""] * (len(own) - 1) + [f"{replicate.name}: {own[-1][1]:.2f}, {token_count(own[-1][0])}"]
                 dots = [Point(*each, title) for each, title in zip(own, titles, strict=True)]
                 lines.append(Line(f"role-{checkpoint.role}", dots, dashed=checkpoint.trained_on.with_task_text))
     bits = [point.y for line in lines for point in line.points]

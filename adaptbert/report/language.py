@@ -157,14 +157,9 @@ def at_least(value: float, places: int) -> str:
     return f"<{least:.{places}f}" if 0 < value < least else f"{value:.{places}f}"
 
 
-def millions(tokens: int) -> str:
-    """Tokens in millions."""
-    return amount(tokens / 1e6).replace("-", MINUS)
-
-
-def tokens(count: int) -> str:
-    """As many as it is, and millions where it is some."""
-    return f"{count:,}" if abs(count) < 1e6 else f"{amount(count / 1e6)} M"
+def token_count(tokens: int) -> str:
+    """As many as there are, and millions where there are some: 74,800 and 1.20 M."""
+    return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
 
 
 def percent(share: float) -> str:
@@ -176,8 +171,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "points": points,
     "change": change,
     "p": p_value,
-    "millions": millions,
-    "tokens": tokens,
+    "tokens": token_count,
     "percent": percent,
     "amount": amount,
 }

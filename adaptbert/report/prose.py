@@ -73,7 +73,7 @@ def _leaks(comparison: Comparison) -> Text:
 def degenerate(task: Task) -> Text | None:
     """Arms with degenerate seeds, which predict the same for every row."""
     arms = [
-        t("{arm} ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=len(arm.runs))
+        t("`{arm}` ({count} of {runs})", arm=arm.name, count=len(arm.degenerate), runs=len(arm.runs))
         for arm in task.arms
         if arm.degenerate
     ]
@@ -89,7 +89,7 @@ def _scattered(task: Task) -> Text | None:
         return None
     return t(
         "Runs of {names} lie clearly further apart than those of the other arms: judged by their own spread.",
-        names=listed(task.scattered),
+        names=listed([f"`{name}`" for name in task.scattered]),
     )
 
 
@@ -140,12 +140,12 @@ def best(task: Task) -> Text:
     if arm is None or arm.interval is None:
         return t("No arm of this task has a result yet.")
     if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
-        chosen = t("The only arm with a result is {arm}", arm=arm.name)
+        chosen = t("The only arm with a result is `{arm}`", arm=arm.name)
     elif len(task.best_on_dev) > 1:
-        names = listed(task.best_on_dev)
-        chosen = t("{names} score equally on the dev split; {arm} is the first of them", names=names, arm=arm.name)
+        names = listed([f"`{name}`" for name in task.best_on_dev])
+        chosen = t("{names} score equally on the dev split; `{arm}` is the first of them", names=names, arm=arm.name)
     else:
-        chosen = t("{arm} scores highest on the dev split", arm=arm.name)
+        chosen = t("`{arm}` scores highest on the dev split", arm=arm.name)
     return t(
         "{chosen}; on the test split it scores {score:points} ({metric}).",
         chosen=chosen,
@@ -161,7 +161,9 @@ def uncompared(task: Task) -> Text:
     sentence = EMPTY if task.answers else t("Nothing was compared.")
     for advice in task.advice:
         if task.answers:
-            sentence += t("{names} is compared with no other arm.", names=listed(advice.beside))
+            sentence += t(
+                "{names} is compared with no other arm.", names=listed([f"`{name}`" for name in advice.beside])
+            )
         sentence += would_show(advice)
     return sentence
 
@@ -216,7 +218,9 @@ def against_baselines(task: Task, confidence: float) -> Text:
         score=task.baselines[name].mean,
     )
     if beside.low is None or beside.high is None:
-        return said + t("{arm} scores {mean:points}; the gap is not testable.", arm=arm.name, mean=arm.interval.mean)
+        return said + t(
+            "{arm} scores {mean:points}; the gap is not testable.", arm=f"`{arm.name}`", mean=arm.interval.mean
+        )
     gap = t(
         "{gap.mean:change} ({level:percent} % interval {gap.low:change} to {gap.high:change}{lacks})",
         gap=beside,
@@ -225,7 +229,7 @@ def against_baselines(task: Task, confidence: float) -> Text:
     )
     # Training the arm again may turn round what holds of one replicate.
     once = beside.replicates <= 1
-    named = t("on these weights, {arm}", arm=arm.name) if once else same(arm.name)
+    named = t("on these weights, {arm}", arm=f"`{arm.name}`") if once else same(f"`{arm.name}`")
     if beside.low > 0:
         return said + t("{arm} scores higher, {gap}.", arm=named, gap=gap)
     if beside.high >= 0:
@@ -278,7 +282,7 @@ def ranked(ranking: Ranking) -> Iterator[Text]:
     unequal = []
     for arm in ranking.arms:
         if not arm.same_tokens:
-            spent = [t("{base} {cost.tokens:millions} M", base=base, cost=cost) for base, cost in arm.costs.items()]
+            spent = [t("{base} {cost.tokens:tokens}", base=base, cost=cost) for base, cost in arm.costs.items()]
             unequal.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
     if unequal:
         yield t("A difference may be due to unequal budgets: {arms}.", arms=listed(unequal))

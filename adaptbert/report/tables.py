@@ -15,13 +15,13 @@ from adaptbert.report.language import (
     amount,
     change,
     listed,
-    millions,
     p_value,
     plain,
     points,
     same,
     signed,
     t,
+    token_count,
 )
 from adaptbert.report.prose import behind, ranked
 from adaptbert.report.terms import STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
@@ -173,12 +173,12 @@ def bases(ranking: Ranking) -> Table:
 def checkpoints(comparison: Comparison) -> Table:
     """Bits per character of every checkpoint on every held-out text, and its cost."""
     columns = [_name(t("Checkpoint")), *(Column(same(heldout)) for heldout in comparison.heldout)]
-    columns += [Column(t("tokens of this step, M")), *_COST]
+    columns += [Column(t("tokens of this step")), *_COST]
     rows = []
     for each in _shown(comparison):
         note = [t("from {name}", name=each.below)] if each.below else []
         name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
-        own = [Cell(NONE) if first.cost is None else Cell(same(millions(first.cost.tokens)), first.cost.tokens)]
+        own = [Cell(NONE) if first.cost is None else Cell(same(token_count(first.cost.tokens)), first.cost.tokens)]
         bits = [_bits(each, heldout) for heldout in comparison.heldout]
         rows.append([name, *bits, *own, *_cost(first.total)])
     several = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
@@ -290,8 +290,8 @@ def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
 def _cost(cost: Cost | None) -> list[Cell]:
     if cost is None:
         return [Cell(NONE), Cell(NONE)]
-    return [Cell(same(millions(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
+    return [Cell(same(token_count(cost.tokens)), cost.tokens), Cell(same(amount(cost.tflop)), cost.tflop)]
 
 
-_COST = [Column(t("tokens, M")), Column(same("TFLOP"))]
+_COST = [Column(t("tokens")), Column(same("TFLOP"))]
 _DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("adjusted p"))]

@@ -20,7 +20,7 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import ExtraRuns, learn_from_fewer, search_values
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics
-from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, TrainedSeed, run_seed
+from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, run_seed
 from adaptbert.training import ranks
 from adaptbert.training.resume import Work
 
@@ -84,7 +84,7 @@ def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path, work: 
         search=search,
         learning_curve=learning_curve,
     )
-    card = checkpoint.save(out, best.trained.model, task.start.tokenizer, _provenance(task, best.trained))
+    card = checkpoint.save(out, best.trained.model, task.start.tokenizer, _provenance(task, best))
     with atomic_write(predictions) as path:
         pq.write_table(pa.concat_tables([of_seed for _, _, of_seed in scored]), path)
     write_json(metrics, result.as_json())
@@ -152,14 +152,17 @@ def _unanswerable(task: TaskRun, run: Run, **splits: Measured) -> dict[str, dict
     return counts
 
 
-def _provenance(task: TaskRun, best: TrainedSeed) -> Provenance:
+def _provenance(task: TaskRun, best: ScoredSeed) -> Provenance:
     """The card without the digests of the other files."""
+    metric, kept = best.trained.head.metric, best.metrics
     how_read = {
         "name": task.task,
         **{key: value for key, value in task.described.as_json().items() if key != "rows"},
         "options": task.options.model_dump(exclude_none=True),
         "max_length": task.params.max_length,
-        "tuned": best.tuned,
+        "tuned": best.trained.tuned,
+        "seed": kept.seed,
+        "scores": {f"dev/{metric}": kept.dev[metric], f"test/{metric}": kept.test[metric]},
     }
     return Provenance(
         stage="finetune",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.families.family import Head
 from adaptbert.tasks.examples import Examples, in_chunks
-from adaptbert.tasks.metrics.scoring import SCORING, right_answers
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class TaskHead(ABC):
     head: ClassVar[Head]
 
     def __init__(self, task: TaskDescription, classes: Sequence[str] = ()) -> None:
-        self._task, self.metric = task, SCORING[task.target].metrics[0]
+        self._task, self.metric = task, COMPARED_BY[task.target]
         self.classes = list(classes)
 
     def extend(self, model: Any) -> "TaskHead":

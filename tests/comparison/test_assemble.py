@@ -5,8 +5,10 @@ from statistics import mean
 
 import pytest
 
+from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.checkpoints import published, read_checkpoints
 from adaptbert.comparison.records import Comparison, Cost, Search
+from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json, write_json
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
@@ -248,3 +250,13 @@ def test_without_any_result_there_are_still_baselines(tmp_path: Path) -> None:
     (task,) = compared(made).tasks
     assert (task.chosen, task.inspection, task.labels) == (None, None, 300)
     assert "tfidf_logistic" in task.baselines
+
+
+def test_the_metric_that_compares_can_be_chosen_where_a_task_has_it(tmp_path: Path) -> None:
+    made = simulate(tmp_path)
+    section, mention = compare_all(made.plan, made.outputs, Compare(metric="accuracy")).tasks
+    assert (section.metric, mention.metric) == ("accuracy", "f1_span")
+    for run in section.arm("domain").runs:
+        cell = CellMetrics.read(made.root / f"metrics/finetune/section-domain-small-{run.replicate}.json")
+        assert run.score == next(seed.test["accuracy"] for seed in cell.seeds if seed.seed == run.seed)
+    assert known(section.arm("domain").interval).low is not None

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.comparison.scores import ResampledRows, one_by_one, scorer
-from adaptbert.config.schema.task_types import ByTarget, Target
+from adaptbert.config.schema.task_types import ByTarget, Target, comparable
 from adaptbert.data import tag_schemes
 from adaptbert.data.labelled_set import split
 from adaptbert.statistics.study import RESAMPLES
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, classification_metrics
+from adaptbert.tasks.metrics.scoring import SCORING, classification_metrics
 from tests.support import tiny_tasks
 
 LABELS = ["a", "b", "c"]
@@ -47,10 +47,11 @@ def test_weighted_rows_score_as_repeated_rows(target: Target, draw: st.DataObjec
     weights = np.stack([np.ones(rows, np.uint8), np.bincount(taken, minlength=rows).astype(np.uint8)])
     # The script of all right answers decides between words and characters, so it is the same for every resample.
     task = tiny_tasks.described(SHAPES[target], target, labels=LABELS)
-    expected = one_by_one(task, gold, weights)(predicted)
-    assert scorer(task, gold, weights)(predicted) == pytest.approx(expected, abs=1e-5)
+    metric = draw.draw(st.sampled_from(comparable(target, task.positive)))
+    expected = one_by_one(task, gold, weights, metric)(predicted)
+    assert scorer(task, gold, weights, metric)(predicted) == pytest.approx(expected, abs=1e-5)
     repeated = [[each[row] for row in sorted(taken)] for each in (gold, predicted)]
-    assert expected[1] == SCORING[target].score(*repeated, task)[COMPARED_BY[target]]
+    assert expected[1] == SCORING[target].score(*repeated, task)[metric]
 
 
 def test_large_sets_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,9 +59,9 @@ def test_large_sets_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     gold, predicted = (random.choice(LABELS, 500).tolist() for _ in range(2))
     weights = random.integers(0, 4, (50, 500)).astype(np.uint8)
     task = tiny_tasks.described("single_sentence")
-    whole = scorer(task, gold, weights)(predicted)
+    whole = scorer(task, gold, weights, "f1_macro")(predicted)
     monkeypatch.setattr("adaptbert.comparison.scores.ROWS_AT_ONCE", 1000)
-    assert (scorer(task, gold, weights)(predicted) == whole).all()
+    assert (scorer(task, gold, weights, "f1_macro")(predicted) == whole).all()
 
 
 @pytest.fixture

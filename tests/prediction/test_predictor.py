@@ -72,16 +72,24 @@ def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: 
     assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
 
 
-def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
+def test_texts_and_columns_are_those_of_the_task(tmp_path: Path) -> None:
+    """A column of the task comes before one that has our name for it; what `columns` says before both."""
     project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
     about = tmp_path / "data/section/task.json"
-    write_json(about, {**read_json(about), "replace": [["@[a-z]+", "code"]]})
+    of_task = {"replace": [["@[a-z]+", "code"]], "columns": {"text": "post", "id": "number"}}
+    write_json(about, {**read_json(about), **of_task})
     project.finetune("section", "general", seeds=[1], epochs=1.0)
     predictor = Predictor.load(model(project, "section"))
     expected = predictor.predict("a code word")
     assert predictor.predict("a @somebody word") == expected
     out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
     assert run(model(project, "section"), source, "-o", out).exit_code == 0
+    assert read(out) == expected
+    posts = json_lines(source, [{"text": "another", "post": "a @somebody word", "number": 9}])
+    assert run(model(project, "section"), posts, "-o", out).exit_code == 0
+    assert read(out) == [{**expected[0], "id": "9"}]
+    others = json_lines(source, [{"post": "another", "title": "a @somebody word"}])
+    assert run(model(project, "section"), others, "--columns", "text=title", "-o", out).exit_code == 0
     assert read(out) == expected
     predictor._task = predictor._task.model_copy(update={"replace": None})
     assert predictor.predict("a @somebody word") != expected

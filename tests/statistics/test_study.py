@@ -13,7 +13,7 @@ from tests.support import tiny_tasks
 from tests.support.known import known
 
 UNIT = (0.0, 1.0)
-TASK = tiny_tasks.described("single_sentence")
+TASK, METRIC = tiny_tasks.described("single_sentence"), "f1_macro"
 
 
 def simulated(world: World, seed: int = 1) -> Study:
@@ -133,10 +133,13 @@ def test_the_standard_error_is_that_of_other_test_sets() -> None:
 
     once = np.ones((1, 300), np.uint8)
     scores = np.array(
-        [[scorer(TASK, gold, once)(own)[0] for own in answers] for gold, answers in (test_set() for _ in range(400))]
+        [
+            [scorer(TASK, gold, once, METRIC)(own)[0] for own in answers]
+            for gold, answers in (test_set() for _ in range(400))
+        ]
     )
     gold, answers = test_set()
-    score = scorer(TASK, gold, resampled_weights(range(300)))
+    score = scorer(TASK, gold, resampled_weights(range(300)), METRIC)
     one, other = (RowScores(score(own)) for own in answers)
     alone, paired = row_variance(one, 300), row_variance(one - other, 300)
     assert alone.total**0.5 == pytest.approx(scores[:, 0].std(), rel=0.25)

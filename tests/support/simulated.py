@@ -302,8 +302,8 @@ def _write_arm(
     for seed, chance in chances.items():
         predicted = [predict(value, hard, chance, dice) for value, hard in zip(gold, hardness, strict=True)]
         scores = classification_metrics(gold, predicted) if single else span_metrics(gold, predicted)
-        dev = chance + dice.gauss(0, 0.002)
-        own = {"seed": seed, "dev": {metric: dev}, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
+        on_dev = dict.fromkeys(scores, chance + dice.gauss(0, 0.002))
+        own = {"seed": seed, "dev": on_dev, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
         seeds.append({**own, "curve": []})
         records += [
             {

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.tasks.examples import ROW, Examples, gather, head_tail, owners, word_windows
-from adaptbert.tasks.metrics.scoring import SCORING
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -86,7 +85,7 @@ def test_examples_do_not_read_labels_and_right_answers_score_full_marks(kind: st
     assert len(head.targets(rows, one)) == len(one.places)
     gold = head.gold(rows)
     answers = [right[0] if right else "" for right in gold] if target == "answer" else gold
-    scores, names = head.score(gold, answers), SCORING[target].metrics  # type: ignore[index]
+    scores, names = head.score(gold, answers), TARGETS[target].metrics  # type: ignore[index]
     assert {*scores} == {*names} - {"f1_positive"}, "names of what is computed; that one where the task names a label"
     assert scores[head.metric] == pytest.approx(1)
     assert not head.is_degenerate(answers)

@@ -21,6 +21,8 @@ class Compare(Section):
     """Of every interval; 1 - confidence is the level of every verdict."""
     min_gain: Annotated[float, Field(gt=0, le=100)] = 1.0
     """The smallest gain worth having, in points (scores times 100)."""
+    metric: str | None = None
+    """By which arms are compared, in the tasks that have it, such as `accuracy`; the others by the first of theirs."""
     order: list[str] = list(ORDER)
     """Questions that get a verdict, in all tasks: the first by itself, the others when it has shown a gain or a loss;
     all others are described. `domain_transfer/news` is the one of an arm `news` beside another domain corpus."""

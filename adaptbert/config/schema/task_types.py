@@ -180,6 +180,7 @@ class TargetSpec:
         read_gold, read_answer: parse the text that `written` writes to a file of predictions.
         has_confidence: whether an answer has a probability.
         marks_spans: whether tags encode spans, which files may do in several schemes.
+        metrics: their names; arms are compared by the first, unless `compare.metric` names another.
         like: another target, of which it has what it does not say itself.
     """
 
@@ -197,6 +198,7 @@ class TargetSpec:
     read_answer: Callable[[str], Any] = json.loads
     has_confidence: bool = True
     marks_spans: bool = False
+    metrics: tuple[str, ...] = ()
     like: Target | None = None
 
 
@@ -212,6 +214,7 @@ TARGETS: dict[Target, TargetSpec] = {
         fewest_labels=2,
         read_gold=str,
         read_answer=str,
+        metrics=("f1_macro", "accuracy", "f1_positive"),
     ),
     "labels": TargetSpec(
         "labels", "texts", "labels", "texts",
@@ -219,14 +222,21 @@ TARGETS: dict[Target, TargetSpec] = {
         takes=("separator", *_NAMES),
         labels=_as_it_is,
         fewest_labels=1,
+        metrics=("f1_macro", "f1_micro", "exact_match"),
     ),
-    "number": TargetSpec("value", "number", "value", "number", takes=("range",), has_confidence=False),
+    "number": TargetSpec(
+        "value", "number", "value", "number",
+        takes=("range",),
+        has_confidence=False,
+        metrics=("pearson", "spearman", "rmse"),
+    ),
     "answer": TargetSpec(
         "answers", "answers", "answer", "text",
         takes=("no_answer",),
         needs=("no_answer",),
         gold=lambda answers: [answer["text"] for answer in answers],
         read_answer=str,
+        metrics=("f1_answer", "exact_match"),
     ),
     "spans": TargetSpec(
         "tags", "texts", "tags", "texts",
@@ -236,6 +246,7 @@ TARGETS: dict[Target, TargetSpec] = {
         labels=lambda tags: [tag[2:] for tag in tags if tag.startswith("B-")],
         fewest_labels=1,
         marks_spans=True,
+        metrics=("f1_span", "precision_span", "recall_span"),
     ),
 }  # fmt: skip
 
@@ -244,7 +255,26 @@ def _like(target: Target, **own: Any) -> TargetSpec:
     return replace(TARGETS[target], like=target, **own)
 
 
-TARGETS["tags"] = _like("spans", takes=_NAMES, needs=(), labels=_as_it_is, fewest_labels=2, marks_spans=False)
+TARGETS["tags"] = _like(
+    "spans",
+    takes=_NAMES,
+    needs=(),
+    labels=_as_it_is,
+    fewest_labels=2,
+    marks_spans=False,
+    metrics=("accuracy", "f1_macro"),
+)
+
+
+def comparable(target: Target, positive: str | None) -> tuple[str, ...]:
+    """The metrics by which arms of a task may be compared: higher is better, and 1 is the most.
+
+    Args:
+        positive: the label whose own F1 is reported.
+    """
+    left_out = {"rmse", *([] if positive is not None else ["f1_positive"])}
+    return tuple(name for name in TARGETS[target].metrics if name not in left_out)
+
 
 Value = TypeVar("Value")
 

@@ -231,7 +231,6 @@ class Scoring:
     """Of one target.
 
     Attributes:
-        metrics: their names; arms are compared by the first.
         score: gold answers, predicted answers and the task, to the metrics.
         right: gold answers of the whole set, to a function that decides whether an answer to a row is right;
             None for regression.
@@ -239,7 +238,6 @@ class Scoring:
         pairs: gold and predicted answer of a row, to its decisions for a confusion matrix; None: it has none.
     """
 
-    metrics: tuple[str, ...]
     score: Callable[[Sequence[Any], Sequence[Any], TaskDescription], Scores]
     right: Callable[[Sequence[Any]], IsRight | None] = lambda gold: lambda right, answer: bool(right == answer)
     classes: Callable[[Sequence[Any], Sequence[Any]], ClassScores] | None = None
@@ -258,43 +256,37 @@ def _one_of_them(gold: Sequence[Sequence[str]]) -> IsRight:
 SCORING = ByTarget(
     {
         "class": Scoring(
-            ("f1_macro", "accuracy", "f1_positive"),
             lambda gold, answers, task: classification_metrics(gold, answers, task.positive),
             classes=partial(of_pairs, one_label),
             pairs=one_label,
         ),
         "labels": Scoring(
-            ("f1_macro", "f1_micro", "exact_match"),
             lambda gold, answers, task: label_metrics(gold, answers, task.labels),
             right=_same_set,
             classes=of_multi_label,
         ),
         "number": Scoring(
-            ("pearson", "spearman", "rmse"),
             lambda gold, answers, task: number_metrics(gold, answers),
             right=lambda gold: None,
         ),
         "spans": Scoring(
-            ("f1_span", "precision_span", "recall_span"),
             lambda gold, answers, task: span_metrics(gold, answers),
             classes=of_spans,
             pairs=each_type,
         ),
         "tags": Scoring(
-            ("accuracy", "f1_macro"),
             lambda gold, answers, task: tag_metrics(gold, answers),
             classes=partial(of_pairs, each_word),
             pairs=each_word,
         ),
         "answer": Scoring(
-            ("f1_answer", "exact_match"),
             lambda gold, answers, task: answer_metrics(gold, answers),
             right=_one_of_them,
         ),
     }
 )
 
-COMPARED_BY: Mapping[Target, str] = {target: SCORING[target].metrics[0] for target in TARGETS}
+COMPARED_BY: Mapping[Target, str] = {target: spec.metrics[0] for target, spec in TARGETS.items()}
 
 _RANGES = {"pearson": (-1.0, 1.0), "spearman": (-1.0, 1.0), "rmse": (0.0, inf)}
 
