@@ -76,9 +76,9 @@ def picture(comparison: Comparison, text: str) -> str:
 
 
 def comparisons(comparison: Comparison) -> str:
-    """The first table of reports/index.md, in English, without its heading."""
+    """The first table of reports/index.md, in English, without its heading and what each verdict rests on."""
     _, table, *_ = in_markdown(comparison).split("\n## ")
-    return table[table.index("|") :].strip()
+    return re.sub(r"\*\* \([^|]*\) \|", "** |", table[table.index("|") :].strip())
 
 
 def codes() -> str:
