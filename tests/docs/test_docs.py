@@ -121,6 +121,17 @@ def test_every_document_can_be_reached() -> None:
     ] == []
 
 
+def test_pages_that_code_names_exist() -> None:
+    found = subprocess.run(
+        ["git", "grep", "-ohE", r"docs/[a-z-]+(/[a-z-]+\.md|/[0-9]{4}|\.md)", "--", ".", ":!*.md", ":!tests/docs"],
+        capture_output=True,
+        text=True,
+    )
+    if found.returncode != 0:
+        pytest.skip("no git repository")
+    assert [name for name in set(found.stdout.split()) if not [*ROOT.glob(f"{name}*")]] == []
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_nothing_of_a_workplace(name: str) -> None:
     assert WORKPLACE.findall(read(name)) == []
