@@ -54,7 +54,7 @@ def answers_of(
         order: names of the questions that are tested; those that cannot be leave their place to the next.
     """
     answers, by_name = [], {arm.name: arm for arm in arms}
-    least = next((baselines[name].mean for name in TRIVIAL if name in baselines), None)
+    least = trivial(baselines)
     first = asked(pairs, order)
     for pair in [*first, *(pair for pair in pairs if pair not in first)]:
         arm, other = by_name[pair.arm], by_name[pair.other]
@@ -78,6 +78,11 @@ def answers_of(
         )
     places = {each.name: place for place, each in enumerate(each for each in answers if each.why in OUTCOMES)}
     return [replace(each, place=places.get(each.name)) for each in answers]
+
+
+def trivial(baselines: Mapping[str, Interval]) -> float | None:
+    """The score of the most trivial baseline; None where a task has none."""
+    return next((baselines[name].mean for name in TRIVIAL if name in baselines), None)
 
 
 def _why(

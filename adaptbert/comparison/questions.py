@@ -18,7 +18,8 @@ _ROLE_OF = {Arm.model_validate(steps).trained_on: name for name, steps in ARMS.i
 RECIPE = "recipe"
 QUESTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
     RECIPE: [
-        (top, base) for base in ("general", "scratch") for top in ("domain_task", "domain", "task", "scratch_task")
+        *((top, "general") for top in ("domain_task", "domain", "task")),
+        *((top, "scratch") for top in ("domain_task", "domain", "task", "scratch_task")),
     ],
     "domain_transfer": [("domain", "general")],
     "task_transfer": [
@@ -128,7 +129,8 @@ def pairs(arms: Arms, order: Sequence[str] = tuple(QUESTIONS)) -> list[Pair]:
 def _with_roles(arms: Arms, roles: tuple[str, str]) -> list[tuple[str, str]]:
     """Arms that have these roles; one that is called by its role comes first."""
     by_name = sorted(arms, key=lambda name: name not in roles)
-    return list(product(*([name for name in by_name if role(arms[name]) == each] for each in roles)))
+    with_it, without = ([name for name in by_name if role(arms[name]) == each] for each in roles)
+    return list(product(with_it, without))
 
 
 def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
@@ -138,7 +140,7 @@ def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
         order: names of questions; `domain_transfer/news` is the one of the arm `news`.
     """
     by_name = {pair.name: pair for pair in pairs}
-    return [by_name[name] for name in order if name in by_name]
+    return [by_name[name] for name in dict.fromkeys(order) if name in by_name]
 
 
 def uncompared(arms: Arms) -> list[str]:

@@ -18,6 +18,7 @@ from adaptbert.comparison.questions import (
 )
 from adaptbert.config.recipe import KINDS, Recipe, errors
 from adaptbert.config.schema.bases import FOLDERS, GENERAL, TRANSFERS, TrainedOn
+from adaptbert.config.schema.comparison import ORDER
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME, comparable
 from adaptbert.data.source_config import contradictions
@@ -296,20 +297,26 @@ def _alone(recipe: Recipe) -> Iterator[str]:
 
 
 def _without_a_verdict(recipe: Recipe) -> Iterator[str]:
-    """Why there will be no verdict: no task answers a question, its first one is of random weights, or steps are
-    trained once."""
+    """Why there will be no verdict: no task answers a question, or one that only a person can have named, its first
+    one is of random weights, or steps are trained once."""
     order, own = recipe.compare.order, recipe.compare.questions
     by_task = [(by_arm, [*pairs(arms, order), *named_pairs(by_arm, own)]) for _, by_arm, arms in _by_arm(recipe)]
     tested = [(by_arm, pair) for by_arm, answered in by_task for pair in asked(answered, order)]
-    if not tested:
-        lacking = f"no task has the arms for {' or '.join(order) or 'a question'}, so there will be no verdict"
+    names = {pair.name for _, pair in tested}
+    lacking = [name for name in order if name not in names and (not names or name not in ORDER)]
+    if lacking or not tested:
         there = ", ".join(dict.fromkeys(pair.name for _, answered in by_task for pair in answered)) or "none"
-        yield f"{recipe.at('compare', 'order')}: {lacking}; questions that the arms answer: {there}"
-    elif all(by_arm[pair.arm].is_random != by_arm[pair.other].is_random for by_arm, pair in tested):
+        yield (
+            f"{recipe.at('compare', 'order')}: no task has the arms for {' or '.join(lacking) or 'a question'}, so "
+            f"there will be no verdict{' on that' if tested else ''}; questions that the arms answer: {there}"
+        )
+    if not tested:
+        return
+    if all(by_arm[pair.arm].is_random != by_arm[pair.other].is_random for by_arm, pair in tested):
         yield (
             f"{recipe.at('compare', 'order')}: {listed(sorted({pair.name for _, pair in tested})).en} cannot have a "
-            "verdict here, because general pre-training is done once for each base, whatever replicates says; add the "
-            "arm general"
+            "verdict here, because general pre-training is done once for each base, whatever replicates says; recipe "
+            "can, beside the arm general"
         )
     elif recipe.compare.replicates == 1 and any(arm.trained_on.steps for arm in recipe.arms.values()):
         yield (

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from adaptbert.comparison.judging import trivial
 from adaptbert.comparison.records import Answer, Arm, Comparison, Task
 from adaptbert.config.plan import FINETUNE
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t, within
+from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t
 from adaptbert.report.terms import baseline_name, metric_name, question_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
@@ -14,20 +15,20 @@ from adaptbert.statistics.verdicts import Verdict
 def heading(comparison: Comparison) -> Text:
     """What is said of the first question of each task."""
     firsts = {task.name: task.first for task in comparison.tasks}
-    said: dict[tuple[str, Verdict, bool], list[str]] = {}
+    said: dict[str, dict[tuple[Verdict, bool], list[str]]] = {}
     for name, answer in firsts.items():
         if answer is not None:
-            said.setdefault((answer.question, answer.verdict, answer.at_least), []).append(name)
-    parts = [
-        t(
-            "{question}: {verdict} on {tasks}",
-            question=question_name(name),
-            verdict=verdict(of, at_least, comparison.min_gain),
-            tasks=listed(tasks),
-        )
-        for (name, of, at_least), tasks in said.items()
-    ]
-    return joined(parts, "; ", "；") if parts else t("Nothing was compared")
+            said.setdefault(answer.question, {}).setdefault((answer.verdict, answer.at_least), []).append(name)
+    if not said:
+        return t("Nothing was compared")
+    parts = []
+    for question, by_verdict in said.items():
+        of = [
+            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=listed(tasks))
+            for judged, tasks in by_verdict.items()
+        ]
+        parts.append(t("{question}: {answers}", question=question_name(question), answers=joined(of, ", ", "，")))
+    return joined(parts, "; ", "；")
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
@@ -77,7 +78,8 @@ def _price(answer: Answer, task: Task) -> Text:
     arm, other = task.sides(answer)
     if arm.cost is None or other.cost is None:
         return t("an unknown amount")
-    return t("{tokens:tokens} tokens", tokens=arm.cost.tokens - other.cost.tokens)
+    tokens = arm.cost.tokens - other.cost.tokens
+    return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
 
 
 def _worth(answer: Answer, min_gain: float) -> Text:
@@ -88,11 +90,13 @@ def _worth(answer: Answer, min_gain: float) -> Text:
     assert answer.difference.high is not None
     if answer.difference.high < min_gain:
         return t("less than the {least:points} points worth having", least=min_gain)
-    return t("whether it is the {least:points} points worth having is open", least=min_gain)
+    return t("whether it reaches the {least:points} points worth having is open", least=min_gain)
 
 
 def parts(task: Task) -> Text:
     """What the steps of the recipe bring, and how much of that as much general text brings as well."""
+    if _nothing_learned(task):
+        return EMPTY
     by_name = {each.name: each for each in task.answers if each.difference is not None}
     said, first = EMPTY, task.first
     domain, longer, text = (by_name.get(name) for name in ("domain_transfer", "more_training", "domain_text"))
@@ -188,20 +192,33 @@ def next_step(task: Task, comparison: Comparison) -> Text:
             "steps."
         )
     first = task.first
+    if first is not None and first.why == "missing":
+        return t("Next: `make recipe`, because not every arm has a result.")
     better = _baseline(task)
     if better is not None:
         return better
+    if first is not None and first.why == "few_seeds":
+        return t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
     if first is not None and first.why == "once":
         return t("Next: train a second replicate, then ask again.")
     if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
         return t("Next: train more replicates, if a gain of {least:points} is worth it.", least=comparison.min_gain)
     if first is not None and first.verdict in ("loss", "equivalent"):
-        return t("Next: fine-tune the base directly: `{model}`.", model=model_of(task.sides(first)[1]))
+        return _without(task.sides(first)[1])
     return t("Next: use `{model}`.", model=model_of(arm))
 
 
+def _without(arm: Arm) -> Text:
+    """The arm that lacks what does not pay."""
+    if arm.role in ("general", "scratch"):
+        return t("Next: fine-tune the base directly: `{model}`.", model=model_of(arm))
+    return t("Next: use the arm without it: `{model}`.", model=model_of(arm))
+
+
 def _nothing_learned(task: Task) -> bool:
-    return any(each.why == "nothing_learned" for each in task.answers)
+    """Whether no arm does better than the most trivial baseline, tested or not."""
+    least, scores = trivial(task.baselines), [arm.interval.mean for arm in task.arms if arm.interval is not None]
+    return least is not None and all(score <= least for score in scores)
 
 
 def _baseline(task: Task) -> Text | None:
@@ -213,7 +230,7 @@ def _baseline(task: Task) -> Text | None:
     if beside.low is None or beside.high is None or beside.low > 0:
         return None
     values: Mapping[str, object] = {
-        "name": within(baseline_name(name, task.target)),
+        "name": baseline_name(name, task.target),
         "score": score,
         "arm": task.chosen,
         "gap": beside,
@@ -222,7 +239,7 @@ def _baseline(task: Task) -> Text | None:
         return t("Next: take {name} ({score:points}): it scores higher than `{arm}`, and costs seconds.", **values)
     return t(
         "Next: compare with {name} ({score:points}), which costs seconds: `{arm}` scores {gap.mean:change} points "
-        "beside it ({gap.low:change} to {gap.high:change}), so neither is better.",
+        "beside it ({gap.low:change} to {gap.high:change}), so neither is clearly better.",
         **values,
     )
 

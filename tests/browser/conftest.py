@@ -12,6 +12,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.report.drawing import write_figures
 from adaptbert.report.figures import all_figures
 from adaptbert.report.page import render
+from tests.support.known import known
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route
@@ -108,15 +109,15 @@ def any_report(
     if request.param == "one replicate":
         return report
     folder = tmp_path_factory.mktemp("other")
-    if request.param == "three replicates":  # with verdicts, and what would settle the undecided ones
+    if request.param == "three replicates":  # with verdicts, and what would settle the undecided one
         return write(repeated, folder)
     if request.param == "two bases":
         return write(several, folder)
     task = repeated.tasks[0]
     name = "clinical_notes_2024_and_their_abbreviations"
     arms = [task.arms[2], replace(task.arms[3], name=name, runs=task.arms[3].runs[:2], interval=None)]
-    steps = [replace(step, name=name, question=name, arm=name) for step in task.steps[3:4]]
-    few = replace(task, arms=arms, steps=steps, chosen="general_long", baselines={}, beside_baselines={})
+    own = replace(known(task.answer("domain_text")), name=name, question=name, arm=name)
+    few = replace(task, arms=arms, answers=[own], chosen="general_long", baselines={}, beside_baselines={})
     return write(replace(repeated, tasks=[few]), folder)
 
 

@@ -15,7 +15,7 @@ from tests.support.known import known
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-ONCE = Text("No verdict yet: each step was trained once", "尚无结论：每一步只训练了一次")
+ONCE = Text("The recipe: not tested on section and mention", "整个流程：section 和 mention 上未检验")
 """The heading of a report of one replicate."""
 
 pytestmark = pytest.mark.browser
@@ -49,7 +49,7 @@ def test_the_line_of_a_baseline_keeps_away_from_the_values_at_the_edge(
     }
     path = write(replace(comparison, tasks=[replace(task, arms=arms, baselines=scores)]), tmp_path)
     with Watched(chromium, path, viewport={"width": width, "height": 900}) as seen:
-        lines = seen.page.locator("#task-section line.control").evaluate_all(
+        lines = seen.page.locator("figure:has(#arms-section) line.control").evaluate_all(
             "lines => lines.map(line => line.x1.baseVal.valueInSpecifiedUnits)"
         )
         assert max(lines) > 99, "at the right edge"
@@ -64,8 +64,8 @@ def test_what_could_not_have_been_found_is_drawn_where_there_is_a_verdict(
         bands = seen.page.locator("svg .unseen").evaluate_all(
             "all => all.map(band => getComputedStyle(band).clipPath == 'none' && band.getBoundingClientRect().width)"
         )
-        judged = seen.page.locator("#steps .chip").evaluate_all(
-            "all => all.some(chip => !/verdict-(one_draw|descriptive|untested)/.test(chip.className))"
+        judged = seen.page.locator("#answers .chip").evaluate_all(
+            "all => all.some(chip => !/verdict-not_tested/.test(chip.className))"
         )
         assert bool(bands) == judged
         assert all(width > 2 for width in bands)

@@ -36,20 +36,19 @@ def test_a_seed_has_the_mean_of_its_replicates_and_every_run_is_kept(
     assert [task.name for task in several.tasks] == ["section/small", "section/base", "mention/small", "mention/base"]
     for task in several.tasks:
         domain, general = known(task.arm("domain")), known(task.arm("general"))
-        assert (domain.planned, general.planned) == ([1, 2], [0])
-        for number in (1, 2):
-            cell = CellMetrics.read(
-                several_recipe.root / f"metrics/finetune/{task.task}-domain-{task.base}-{number}.json"
-            )
+        keys = {number: f"{task.task}-domain-{task.base}-{number}" for number in (1, 2)}
+        assert (domain.planned, general.planned) == (keys, {0: f"{task.task}-general-{task.base}"})
+        for number, key in keys.items():
+            cell = CellMetrics.read(several_recipe.root / f"metrics/finetune/{key}.json")
             assert domain.by_replicate[number] == {seed.seed: seed.test[task.metric] for seed in cell.seeds}
         assert domain.scores == {seed: mean(domain.by_replicate[number][seed] for number in (1, 2)) for seed in SEEDS}
         assert (len(domain.runs), len(general.runs), known(domain.interval).n) == (6, 3, 3)
         assert set(known(domain.interval).sources) == {"replicates", "seeds", "rows"}
         assert set(known(general.interval).sources) == {"seeds", "rows"}, "it has no replicates"
-        step = known(task.step("domain_transfer"))
-        difference = known(step.difference)
+        answer = known(task.answer("domain_transfer"))
+        difference = known(answer.difference)
         assert difference.mean == pytest.approx(mean(domain.scores[seed] - general.scores[seed] for seed in SEEDS))
-        assert (step.replicates, difference.replicates) == (2, 2)
+        assert (answer.replicates, difference.replicates) == (2, 2)
 
 
 def test_the_chosen_arm_is_inspected_over_all_its_runs(several: Comparison, made: Simulated) -> None:
@@ -215,7 +214,8 @@ def test_what_is_missing_is_there_without_a_result(made: Simulated) -> None:
     comparison = compared(made)
     task = comparison.tasks[0]
     assert known(task.arm("domain")).missing
-    assert known(task.step("domain_transfer")).verdict == "untested"
+    answer = known(task.answer("domain_transfer"))
+    assert (answer.verdict, answer.why, answer.difference) == ("not_tested", "missing", None)
     missing = next(each for each in comparison.checkpoints if each.name == "domain_transfer/general")
     assert (missing.missing, missing.first.total) == (True, None)
     assert known(task.arm("general_long")).cost is None
@@ -228,17 +228,17 @@ def test_a_replicate_without_metrics_is_missing_and_the_others_count(tmp_path: P
     (made.root / "metrics/finetune/section-domain-small-2.json").unlink()
     (task,) = compared(made).tasks
     arm = known(task.arm("domain"))
-    assert (arm.planned, list(arm.by_replicate)) == ([1, 2], [1])
+    assert (list(arm.planned), list(arm.by_replicate)) == ([1, 2], [1])
     assert arm.scores == whole.by_replicate[1]
-    for name in ("domain_text", "task_transfer_after_domain"):
-        step = known(task.step(name))
-        assert (step.verdict, step.replicates) == ("one_draw", 1)
+    for name in ("domain_text", "task_transfer"):
+        answer = known(task.answer(name))
+        assert (answer.verdict, answer.why, answer.replicates) == ("not_tested", "once", 1)
 
 
 def test_without_predictions_no_interval_holds_test_rows(made: Simulated) -> None:
     (made.root / "predictions/section-domain-small-1.parquet").unlink()
     (task,) = compared(made).tasks
-    assert set(known(known(known(task.step("domain_text")).difference).variance)) == {"seeds"}
+    assert set(known(known(known(task.answer("domain_text")).difference).variance)) == {"seeds"}
     assert {arm.interval.sources for arm in task.arms if arm.interval is not None} == {("seeds",)}
     assert {score.low for score in task.baselines.values()} == {None}
 

@@ -30,7 +30,7 @@ def scored(runs: Runs, dev: float, tokens: int = 1000) -> Arm:
     means = [score for scores in runs.values() for score in scores.values()]
     interval = mean_interval(means, 0.95, WITHIN) if means else None
     cost = Cost(tokens, 3.0)
-    return Arm("", PUBLISHED, "other", list(runs), rows, interval, cost)
+    return Arm("", PUBLISHED, "other", {number: f"cell-{number}" for number in runs}, rows, interval, cost)
 
 
 def study(bases: Bases) -> Study:
@@ -65,6 +65,11 @@ def all_bases() -> Bases:
     }
 
 
+def in_one_family(p_values: list[float]) -> list[float]:
+    """None of them comes before another."""
+    return [p for (p,) in adjusted_p([[p] for p in p_values])]
+
+
 def others_of(result: Ranking) -> list[tuple[str, Standing]]:
     """Arm and standing of all but the first base."""
     return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.base != result.order[0]]
@@ -84,15 +89,15 @@ def test_differences_are_paired_with_the_first_base_and_adjusted_over_all_arms()
     bases = all_bases()
     result = ranked(bases)
     first, *others = result.arms[0].standings
-    assert (first.difference, first.p_holm, first.verdict) == (None, None, None)
+    assert (first.difference, first.p_adjusted, first.verdict) == (None, None, None)
     assert others[1].base == "small"
     assert others[1].difference == study(bases).difference("small/domain", "base/domain")
     tested = [each for _, each in others_of(result)]
     p_values = [known(known(each.difference).p) for each in tested]
-    assert [each.p_holm for each in tested] == adjusted_p(p_values)
+    assert [each.p_adjusted for each in tested] == in_one_family(p_values)
     assert len(p_values) == 4, "two bases in two arms"
-    assert known(others[1].p_holm) > p_values[1], "adjusted"
-    assert {each.base: each.verdict for each in others} == {"large": "no_difference", "small": "loss"}
+    assert known(others[1].p_adjusted) > p_values[1], "adjusted"
+    assert {each.base: each.verdict for each in others} == {"large": "equivalent", "small": "loss"}
 
 
 def test_checkpoints_that_were_trained_once_from_each_base_have_no_verdict() -> None:
@@ -103,13 +108,13 @@ def test_checkpoints_that_were_trained_once_from_each_base_have_no_verdict() -> 
     result = ranked(bases)
     assert result.replicates == (1, 1)
     verdicts = {(arm, each.base): each.verdict for arm, each in others_of(result)}
-    assert {verdicts["domain", base] for base in ("large", "small")} == {"one_draw"}
+    assert {verdicts["domain", base] for base in ("large", "small")} == {"not_tested"}
     assert verdicts["general", "small"] == "loss"
-    assert verdicts["general", "large"] in ("undecided", "no_worse", "no_difference")
+    assert verdicts["general", "large"] in ("undecided", "equivalent")
     compared = [each for arm, each in others_of(result) if arm == "general"]
     p_values = [known(known(each.difference).p) for each in compared]
-    assert [each.p_holm for each in compared] == adjusted_p(p_values)
-    assert {each.p_holm for arm, each in others_of(result) if arm == "domain"} == {None}
+    assert [each.p_adjusted for each in compared] == in_one_family(p_values)
+    assert {each.p_adjusted for arm, each in others_of(result) if arm == "domain"} == {None}
     for arm, each in others_of(result):
         assert known(each.difference).low is not None, f"{arm}: the interval speaks of these weights"
 
@@ -124,8 +129,8 @@ def test_weights_that_were_made_here_once_have_no_verdict_whatever_is_trained_ab
     assert result.made_here == [base for base in result.order if base in here]
     for arm, each in others_of(result):
         once = "base" in here or each.base in here
-        assert (each.verdict == "one_draw") == once, f"{arm} of {each.base} beside base"
-        assert (each.p_holm is None) == once
+        assert (each.verdict == "not_tested") == once, f"{arm} of {each.base} beside base"
+        assert (each.p_adjusted is None) == once
     assert ranked(all_bases()).made_here == []
 
 

@@ -29,7 +29,10 @@ def test_a_comparison_comes_back_to_the_last_digit(name: str, tmp_path: Path, re
         (lambda tree: tree.update(woth=1), "woth: Unexpected keyword argument, found 1"),
         (lambda tree: tree["tasks"][0].update(labels="250"), 'tasks.0.labels: expected a valid integer, found "250"'),
         (lambda tree: tree["tasks"][0]["arms"][1]["runs"][0].pop("seed"), "tasks.0.arms.1.runs.0.seed: Field required"),
-        (lambda tree: tree["tasks"][0]["steps"][0].update(verdict="good"), "tasks.0.steps.0.verdict: expected 'worth"),
+        (
+            lambda tree: tree["tasks"][0]["answers"][0].update(verdict="good"),
+            "tasks.0.answers.0.verdict: expected 'gain",
+        ),
         (lambda tree: tree["spent"].update(tflop=None), "spent.tflop: expected a valid number, found null"),
     ],
 )

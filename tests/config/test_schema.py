@@ -143,7 +143,7 @@ def test_all_errors_are_reported_together() -> None:
     assert {place for _, place in found(**wrong)} == {*wrong}
     without = {"corpora.general": REMOVED, "finetune.epochs": "few", "overrides.x": {}, "tokenizer.corpora": ["x"]}
     assert [place for _, place in found(**without)] == ["finetune.epochs", "overrides.x", "corpora"]
-    between = {"tokenizer.corpora": ["x"], "tokenize.max_length": 5000, "compare.primary": ["x"]}
+    between = {"tokenizer.corpora": ["x"], "tokenize.max_length": 5000, "compare.order": ["x"]}
     assert {place for _, place in found(**between)} == {*between}
 
 
@@ -166,7 +166,7 @@ def test_a_name_has_certain_characters(kind: str, name: str, offered: str | None
 
 NO_SIZES = {
     "weight", "class_weights", "epsilon", "clip_norm",  # factors
-    "labels", "corpora", "primary",  # names, which other names of the file bound
+    "labels", "corpora", "order",  # names, which other names of the file bound
     "range", "betas",  # two numbers each
 }  # fmt: skip
 

@@ -45,7 +45,7 @@ def test_from_a_deployment_to_what_is_out_of_date(toy: Toy) -> None:
     assert toy.moment("start", "end") <= min(toy.moment("left", "begin"), toy.moment("right", "begin"))
     report = toy.api("artifacts/report/latest")["data"]
     assert f"(file://{toy.root.resolve()}/reports/index.html)" in report
-    assert "# Which steps helped?" in report
+    assert "# The recipe: undecided on section" in report
     assert re.fullmatch(rf"{toy.root.name} [0-9a-f]{{7}} until compare", toy.api("flow_runs/filter", {})[0]["name"])
 
     plan = toy.root / "plan.json"

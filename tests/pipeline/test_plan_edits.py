@@ -202,7 +202,7 @@ def drop(*keys: str) -> Edit:
 def rename_an_arm(document: Any) -> None:
     """In its place, since the order of the file is that of the plan."""
     arms = document["arms"]
-    document["arms"] = {{"domain": "adapted"}.get(name, name): climb for name, climb in arms.items()}
+    document["arms"] = {{"domain": "adapted"}.get(name, name): steps for name, steps in arms.items()}
 
 
 def turn_the_arms_round(document: Any) -> None:

@@ -52,8 +52,8 @@ def test_check_prints_the_notices(project: Path) -> None:
     done = run("check")
     *printed, last = done.output.splitlines()
     expected = [f"notice: {each}" for each in notices(recipes.read())]
-    assert (done.exit_code, printed, len(printed)) == (0, expected, 4)
-    assert "climb cannot have a verdict, because general pre-training is done once for each base" in printed[-1]
+    assert (done.exit_code, printed, len(printed)) == (0, expected, 2)
+    assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[-1]
     assert last.endswith("the rows that were read of the files that it names are valid")
 
 

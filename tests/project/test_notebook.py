@@ -65,14 +65,16 @@ def test_the_comparison_is_a_table(tmp_path: Path) -> None:
 
 
 def test_the_differences_are_a_table() -> None:
-    written = [(task, step) for task in read_json(COMPARISON)["tasks"] for step in task["steps"]]
+    written = [(task, answer) for task in read_json(COMPARISON)["tasks"] for answer in task["answers"]]
     differences = adaptbert.read_differences(COMPARISON).to_dict("records")
-    for row, (task, step) in zip(differences, written, strict=True):
-        assert (row["task"], row["base"], row["question"]) == (task["task"], task["base"], step["name"])
-        assert (row["arm"], row["other"], row["verdict"]) == (step["arm"], step["other"], step["verdict"])
+    for row, (task, answer) in zip(differences, written, strict=True):
+        assert (row["task"], row["base"], row["question"]) == (task["task"], task["base"], answer["name"])
+        kept = ("arm", "other", "verdict", "at_least")
+        assert [row[name] for name in kept] == [answer[name] for name in kept]
         ends = [row[name] for name in ("difference", "low", "high", "p")]
-        assert ends == [step["difference"][name] for name in ("mean", "low", "high", "p")]
-        assert (row["p_holm"] == step["p_holm"]) if row["primary"] else row["p_holm"] != row["p_holm"]
+        assert ends == [answer["difference"][name] for name in ("mean", "low", "high", "p")]
+        p, expected = row["p_adjusted"], answer["p_adjusted"]
+        assert p != p if expected is None else p == expected
 
 
 @pytest.mark.parametrize("code", [0, 78])

@@ -47,10 +47,10 @@ def arms(**more: dict[str, Any]) -> dict[str, Any]:
         pytest.param({"bases.small": "models/init/small"}, id="a folder that DVC watches"),
         pytest.param({"bases.small": "hfl/rbt3", "tokenize.max_length": 5000}, id="a checkpoint has its own positions"),
         pytest.param(
-            {"compare.questions": {"both": ["domain_task", "general"]}, "compare.primary": ["both", "domain_text"]},
+            {"compare.questions": {"both": ["domain_task", "general"]}, "compare.order": ["both", "domain_text"]},
             id="questions of one's own",
         ),
-        pytest.param(arms(news=BOTH) | {"compare.primary": ["domain_text/news"]}, id="the question of an own arm"),
+        pytest.param(arms(news=BOTH) | {"compare.order": ["domain_text/news"]}, id="the question of an own arm"),
     ],
 )
 def test_allowed(changes: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
     ({"arms": {"general": {"bases": ["other"]}}}, 111, "arms", "no task has an arm from any base"),
     ({"corpora.general": REMOVED, "arms": ["domain"]}, 99, "corpora", "no corpus 'general'"),
     # ---- names
-    (arms(steps=BOTH), 112, "arms.steps", "is a section of metrics/metrics.json"),
+    (arms(differences=BOTH), 112, "arms.differences", "is a section of metrics/metrics.json"),
     (arms(majority=BOTH), 112, "arms.majority", "is a baseline"),
     ({"tasks.small": SECTION}, 112, "tasks.small", "is also a name in bases"),
     ({"bases.domain": SMALL, "arms": ["general"]}, 112, "corpora.domain", "is also a name in bases"),
@@ -125,10 +125,10 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
         111, "finetune.long_text", "write head or head_tail",
     ),
     # ---- questions
-    ({"compare.primary": ["domain_texts"]}, 99, "compare.primary", "is no question (did you mean 'domain_text'?)"),
-    ({"compare.primary": ["domain_text/news"]}, 99, "compare.primary", "'domain_text/news' is no question"),
+    ({"compare.order": ["domain_texts"]}, 99, "compare.order", "is no question (did you mean 'domain_text'?)"),
+    ({"compare.order": ["domain_text/news"]}, 99, "compare.order", "'domain_text/news' is no question"),
     ({"compare.questions": {"both": ["task", "generall"]}}, 99, "compare.questions.both", "(did you mean 'general'?)"),
-    ({"compare.questions": {"climb": ["task", "general"]}}, 112, "compare.questions.climb", "is a question already"),
+    ({"compare.questions": {"recipe": ["task", "general"]}}, 112, "compare.questions.recipe", "is a question already"),
 ]  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def test_too_few_seeds_are_reported_in_one_line(counts: tuple[int, int], few: st
     ]
 
 
-def test_arms_that_no_step_compares_are_a_notice() -> None:
+def test_arms_that_no_question_compares_are_a_notice() -> None:
     """Once for all bases."""
     alone: dict[str, Any] = {"arms": {"domain": {"domain_transfer": "domain", "tasks": ["section"]}}}
     twice = {"bases.other": SMALL}
@@ -186,11 +186,17 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_a_notice() -> None:
     [
         ({"compare.replicates": 1}, "compare.replicates: with 1 there is no verdict on a step"),
         (
-            {"arms": ["general", "task"]},
-            "compare.primary: no task has the arms for domain_text or task_transfer_after_domain, so there will be no "
-            "verdict; questions that the arms answer: task_transfer",
+            {"arms": ["scratch", "general"]},
+            "compare.order: no task has the arms for recipe or domain_transfer or task_transfer or domain_text, so "
+            "there will be no verdict; questions that the arms answer: pretrain",
         ),
-        ({"compare.primary": ["pretrain"]}, "compare.primary: pretrain cannot have a verdict, because general"),
+        (
+            arms(news=BOTH) | {"compare.order": ["recipe", "domain_transfer/domain"]},
+            "compare.order: no task has the arms for domain_transfer/domain, so there will be no verdict on that; "
+            "questions that the arms answer: recipe, domain_transfer, domain_transfer/news, ",
+        ),
+        ({"compare.order": ["pretrain"]}, "compare.order: pretrain cannot have a verdict here, because general"),
+        ({"arms": ["scratch", "domain"]}, "compare.order: recipe cannot have a verdict here, because general"),
     ],
 )
 def test_a_question_without_a_verdict_is_a_notice(changes: dict[str, Any], expected: str) -> None:
@@ -199,4 +205,4 @@ def test_a_question_without_a_verdict_is_a_notice(changes: dict[str, Any], expec
 
 
 def test_questions_with_a_verdict_are_none() -> None:
-    assert notices() == notices(arms=["general", "task"], **{"compare.primary": ["task_transfer"]}) == []
+    assert notices() == notices(arms=["general", "task"]) == notices(arms=["scratch", "scratch_task"]) == []

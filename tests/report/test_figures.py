@@ -31,8 +31,8 @@ from adaptbert.report.figures import all_figures, bits_per_char, of_task, write_
 from adaptbert.report.language import Text, same
 from adaptbert.report.page import render
 from adaptbert.statistics.intervals import Interval
-from adaptbert.statistics.verdicts import GAINS, Verdict
-from tests.support.judged_steps import answered, difference
+from adaptbert.statistics.verdicts import Verdict
+from tests.support.judged_answers import answered
 from tests.support.known import known
 from tests.support.page_reader import CHINESE
 from tests.support.snapshots import agrees
@@ -102,19 +102,13 @@ def ticks_of(chart: str) -> list[str]:
     return re.findall(r'class="tick"[^>]*>([^<]*)<', chart)
 
 
-def steps(
-    comparison: Comparison,
-    mean: float,
-    half: float | None,
-    verdict: Verdict,
-    min_gain: float = 0.01,
-    p: float | None = 0.04,
+def differences(
+    comparison: Comparison, mean: float, half: float | None, verdict: Verdict, min_gain: float = 0.01
 ) -> str:
-    """The figure of one step; without an interval where `half` is None."""
+    """The figure of one answer; without an interval where `half` is None."""
     task = comparison.tasks[0]
-    step = answered(task, "domain_text", mean, half or 1.0, verdict, p)
-    step = step if half is not None else replace(step, difference=difference(mean, None, seeds=2))
-    figures = of_task(replace(task, steps=[step]), replace(comparison, min_gain=min_gain))
+    answer = answered(task, "domain_text", mean, half, verdict)
+    figures = of_task(replace(task, answers=[answer]), replace(comparison, min_gain=min_gain))
     return drawn(figures["differences"].chart, "id")
 
 
@@ -128,24 +122,25 @@ def steps(
 def test_an_axis_of_differences_has_the_digits_of_its_step_and_is_symmetric_where_they_are_hardly_any(
     comparison: Comparison, mean: float, half: float | None, ticks: list[str]
 ) -> None:
-    assert ticks_of(steps(comparison, mean, half, "descriptive")) == ticks
+    assert ticks_of(differences(comparison, mean, half, "not_tested")) == ticks
 
 
 @pytest.mark.parametrize(("min_gain", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
 def test_the_smallest_gain_worth_having_is_a_line_to_both_sides_where_the_axis_reaches_it(
     comparison: Comparison, min_gain: float, lines: int
 ) -> None:
-    assert steps(comparison, 0.02, 0.025, "gain", min_gain).count('class="min-gain"') == lines
+    assert differences(comparison, 0.02, 0.025, "gain", min_gain).count('class="min-gain"') == lines
 
 
 def test_a_band_is_drawn_for_questions_with_a_verdict_alone(comparison: Comparison) -> None:
-    for p, is_drawn in ((0.4, True), (None, False)):
-        assert ('class="unseen"' in steps(comparison, 0.02, 0.03, "undecided", p=p)) == is_drawn
+    for verdict in get_args(Verdict):
+        chart = differences(comparison, 0.02, 0.03, verdict)
+        assert ('class="unseen"' in chart) == (verdict != "not_tested")
 
 
 def test_nothing_but_a_gain_has_the_colour_of_one(comparison: Comparison) -> None:
     for verdict in get_args(Verdict):
-        chart = steps(comparison, 0.02, 0.01, verdict)
+        chart = differences(comparison, 0.02, 0.01, verdict)
         assert f"whisker verdict-{verdict}" in chart
         assert f"mean verdict-{verdict}" in chart
     css = chart_style() + files("adaptbert.report").joinpath("page.css").read_text("utf-8")
@@ -154,7 +149,7 @@ def test_nothing_but_a_gain_has_the_colour_of_one(comparison: Comparison) -> Non
         for colour, verdicts in coloured.items():
             if colour in style:
                 verdicts.update(re.findall(r"verdict-(\w+)", names))
-    assert coloured == {"--good": set(GAINS), "--bad": {"loss"}}
+    assert coloured == {"--good": {"gain"}, "--bad": {"loss"}}
 
 
 def test_no_two_ticks_of_an_axis_are_written_alike(comparison: Comparison) -> None:
@@ -195,9 +190,9 @@ def test_labels_that_double_are_equally_far_apart_and_one_seed_has_no_band(
 def test_titles_captions_and_legends_say_what_is_shown(comparison: Comparison, several: Comparison) -> None:
     """Of every figure, and of those of which a part is missing."""
     task = comparison.tasks[0]
-    step = answered(task, "task_transfer_after_domain", -0.004, 0.02, "undecided", 0.4)
-    steps = [step, replace(step, p_holm=None), replace(step, difference=None)]
-    fewer = [replace(task, steps=[each], baselines={}, chosen=None, inspection=None) for each in steps]
+    answer = answered(task, "task_transfer", -0.004, 0.02, "undecided", 0.4)
+    answers = [answer, replace(answer, verdict="not_tested"), replace(answer, difference=None)]
+    fewer = [replace(task, answers=[each], baselines={}, chosen=None, inspection=None) for each in answers]
     figures = [*all_figures(comparison), *all_figures(replace(several, tasks=several.tasks[:1]))]
     figures += [figure for each in fewer for figure in of_task(each, comparison).values()]
     said = [

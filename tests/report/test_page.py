@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from adaptbert.comparison.records import Comparison, Confusion
-from adaptbert.config.schema.comparison import PRIMARY, Compare
+from adaptbert.config.schema.comparison import ORDER, Compare
 from adaptbert.config.schema.task_types import SPECS, TaskSpec
-from adaptbert.report import prose, terms
+from adaptbert.report import answer, prose, terms
 from adaptbert.report.page import render
-from adaptbert.report.text_table import comparison_table
+from adaptbert.report.text_table import summary
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from stages.compare import compare
-from tests.support.judged_steps import difference
+from tests.support.judged_answers import difference
 from tests.support.known import known
 from tests.support.page_reader import CHINESE, Reader, seen
 from tests.support.simulated import ACCURACY, Simulated, compared, simulate
@@ -65,14 +65,18 @@ def test_every_sentence_stands_in_both_languages(any_page: str) -> None:
 
 
 def test_the_page_begins_with_the_answers(comparison: Comparison, page: str) -> None:
-    places = [
-        page.index(text) for text in ('class="answer"', 'class="notice"', 'id="table-steps"', 'id="task-section"')
-    ]
+    names = ('class="answer"', 'class="notice"', 'id="table-answers"', 'id="task-section"')
+    places = [page.index(name) for name in names]
     assert places == sorted(places)
     head = seen(page[: page.index("</header>")])
-    for text in (*prose.answers(comparison), *prose.facts(comparison)):
+    of_tasks = [said(task, comparison) for task in comparison.tasks for said in (answer.answer, answer.next_step)]
+    of_tasks += map(answer.parts, comparison.tasks)
+    for text in (*of_tasks, *prose.facts(comparison)):
         assert seen(f"<p>{text.__html__()}</p>").strip() in head
-    heading = prose.heading(comparison)
+    for task in comparison.tasks:
+        assert seen(answer.commands(task)).strip() in head
+        assert head.count(f"{answer.model_of(known(task.chosen_arm))} new.jsonl") == 1
+    heading = answer.heading(comparison)
     assert page.count(f'<h1><span lang="en">{heading.en}</span>') == 1
     assert f'<title data-zh="adaptbert：{heading.zh}">adaptbert: {heading.en[0].lower()}' in page
     assert "演示语料" in page
@@ -84,18 +88,20 @@ CLAIMS = {
         r"\bloss\b",
         r"\bworth it\b",
         r"\b(brings?|brought|come with|belongs? to|due to) (a |the )?(gain|loss|domain|text)",
-        r"(?<!No step is shown to )\bhelps?\b(?!; )|\bhelped\b",
+        r"\bhelps?\b|\bhelped\b",
         r"better choice",
-        r"no difference|no gain shown|undecided",
-        r"adjusted p",
+        r"equivalent|undecided",
+        r"fine-tune the base directly",
     ),
     "zh-Hans": (
-        "有提升|带来|下降：|没有差别|未证实提升|未定",
+        "(?<!值得的最小)提升",
+        "带来(?! [+−0-9.]+ 分。)|下降|等效|未定",
         "(?<!不)值得(?!的最小提升)",
-        "更好的选择",
+        "更好的选择|直接微调",
     ),
 }
-"""Of which a page with one replicate has none. (Its caption names the smallest gain worth having.)"""
+"""Of which a page with one replicate has none. (A caption names the smallest gain worth having, and how much more
+training alone brought on these weights is a part of what is described.)"""
 
 
 def claims(page: str) -> list[str]:
@@ -109,24 +115,42 @@ def claims(page: str) -> list[str]:
     ]
 
 
+def chips(page: str) -> set[str]:
+    """Verdicts that have a colour, in tables and figures."""
+    return set(re.findall(r'class="(?:chip|whisker|mean) verdict-(\w+)"', page))
+
+
 def test_where_each_step_was_trained_once_nothing_says_that_it_helps(tmp_path: Path) -> None:
     """Domain text seems to help beyond all doubt, and five seeds and all test rows agree; there is one replicate."""
     accuracy = ACCURACY | {"general_long": 0.50, "domain": 0.90, "domain_task": 0.60}
     sure = compared(simulate(tmp_path, seeds=range(1, 6), accuracy=accuracy))
     for task in sure.tasks:
-        for step in task.steps:
-            expected = ("one_draw" if step.primary else "descriptive", None, None)
-            assert (step.verdict, step.p_holm, step.needed) == expected
-        assert known(known(known(task.step("domain_text")).difference).low) > 0.1, "the weights differ without doubt"
+        for each in task.answers:
+            assert each.why == ("once" if each.name in ORDER else "described")
+            assert (each.verdict, each.p_adjusted, each.needed) == ("not_tested", None, None)
+        assert known(known(known(task.answer("domain_text")).difference).low) > 0.1, "the weights differ without doubt"
     page = render(sure)
     assert claims(page) == []
-    assert set(re.findall(r'class="(?:chip|whisker|mean) verdict-(\w+)"', page)) == {"one_draw", "descriptive"}
+    assert chips(page) == {"not_tested"}
+    assert answer.heading(sure).en == "The recipe: not tested on section and mention"
 
 
 def test_what_counts_as_a_claim_is_found_where_steps_were_repeated(repeated: Comparison) -> None:
     claimed = " ".join(claims(render(repeated)))
-    for claim in ("worth it", "Which steps helped?", "值得"):
+    for claim in ("worth it", "gain of at least", "值得", "提升"):
         assert claim in claimed
+
+
+def test_models_that_learned_nothing_have_no_verdict_and_no_colour_of_a_gain(tmp_path: Path) -> None:
+    """They lie apart, and all below the most frequent label."""
+    accuracy = dict.fromkeys(ACCURACY, -0.1) | {"domain_task": 0.03}
+    (task,) = (nothing := compared(simulate(tmp_path, tasks=["section"], replicates=2, accuracy=accuracy))).tasks
+    assert known(known(known(task.first).difference).p) < 0.05, "which would be a gain"
+    page = render(nothing)
+    assert chips(page) == {"not_tested"}
+    assert answer.heading(nothing).en == "The recipe: not tested on section"
+    assert "Next: the models learned nothing." in page
+    assert [each for each in claims(page) if "gain" in each or "worth it" in each] == []
 
 
 @pytest.mark.parametrize(
@@ -142,7 +166,7 @@ def test_the_mark_beside_an_arm_means_best_on_dev_and_nothing_else(
         replace(arm, runs=[replace(run, dev=score) for run in arm.runs])
         for arm, score in zip(task.arms[:3], dev, strict=False)
     ]
-    task = replace(task, arms=arms, chosen="general" if len(dev) > 1 else "scratch", steps=[])
+    task = replace(task, arms=arms, chosen="general" if len(dev) > 1 else "scratch", answers=[])
     page = render(replace(comparison, tasks=[task]))
     assert [arm.name for arm in arms if f">{arm.name} ✓</text>" in page] == marked
     words = "equal best on dev" if len(marked) > 1 else "best on dev"
@@ -211,11 +235,12 @@ def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...], replicates:
     comparison = compared(simulate(tmp_path, seeds=seeds, replicates=replicates, tasks=["section"]))
     page, task = render(comparison), comparison.tasks[0]
     assert Reader(page).open == []
-    assert f"Not testable on {len(seeds)} seed{'s' * (len(seeds) > 1)}: an interval needs three." in page
+    assert f"An interval needs 3 seeds; there {'are' if len(seeds) > 1 else 'is'} {len(seeds)}." in page
     of_scores = page.partition('<section id="reading"')[0].replace("Whisker: its interval", "")
     assert 'class="whisker' not in of_scores, "nor drawn"
-    assert {step.verdict for step in task.steps} == {"untested"}
-    assert "An interval needs three seeds." in comparison_table(comparison)
+    assert {each.verdict for each in task.answers} == {"not_tested"}
+    assert {each.why for each in task.answers} == {"few_seeds", "described"}
+    assert "An interval needs three seeds." in page
 
 
 def test_several_bases_have_a_section_of_their_own(several: Comparison, page: str) -> None:
@@ -263,16 +288,16 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
     assert {"metrics/metrics.json", "reports/index.html", "reports/plots/scores/section.csv"} <= set(written[0])
     assert {"reports/index.md", "reports/figures/arms-section.svg"} <= set(written[0])
     comparison = Comparison.read(tmp_path / "first/metrics/comparison.json")
-    assert {step.name for step in comparison.tasks[0].steps if step.primary} == set(PRIMARY)
-    shown = comparison_table(comparison)
+    assert [each.name for each in comparison.tasks[0].answers if each.why != "described"] == list(ORDER)
+    shown = summary(comparison)
     assert capsys.readouterr().out == f"{shown}\n{shown}\n"
 
 
 def test_the_stage_takes_what_is_worth_having_and_what_is_asked_from_its_params(tmp_path: Path) -> None:
-    values = {"min_gain": 2.5, "primary": ["which_text", "pretrain"], "questions": {"which_text": ["task", "domain"]}}
+    values = {"min_gain": 2.5, "order": ["which_text", "pretrain"], "questions": {"which_text": ["task", "domain"]}}
     run_stage(simulate(tmp_path / "recipe", tasks=["section"]), tmp_path / "out", confidence=0.9, **values)
     page = (tmp_path / "out/reports/index.html").read_text(encoding="utf-8")
-    assert "one or more of them are wrong in at most 10 % of studies" in page
-    assert "The smallest gain worth having is 2.5 points (<code>compare.min_gain</code>)" in page
+    assert "In at most 10 % of studies any gain or loss of any task is wrong" in page
+    assert "any gain of at least 2.5 points (<code>compare.min_gain</code>)" in page
     assert "Whisker: 90 % interval." in page
-    assert "which_text: one replicate, no verdict (section −" in page
+    assert '<h1><span lang="en"><code>which_text</code>: not tested on section</span>' in page

@@ -12,13 +12,13 @@ import pytest
 from adaptbert.comparison.records import Comparison, Cost, Search, Task
 from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json
-from adaptbert.report import tables
+from adaptbert.report import answer, tables
 from adaptbert.report.language import MINUS
 from adaptbert.report.markdown import in_markdown
 from adaptbert.report.metrics_json import headlines
 from adaptbert.report.page import render
 from adaptbert.report.tables import Cell, Table
-from adaptbert.report.text_table import aligned, comparison_table
+from adaptbert.report.text_table import aligned, summary
 from tests.support.known import known
 from tests.support.page_reader import seen
 from tests.support.snapshots import agrees
@@ -52,10 +52,13 @@ def spoilt(task: Task) -> Task:
 
 
 def named(task: Task) -> Task:
-    """A step of an arm that is not called by its role, and a question of the user's own, which comes last."""
-    step = replace(known(task.step("domain_transfer")), name="domain_transfer/news", variant="news", arm="news")
-    own = replace(step, name="mine", question="mine", variant=None, difference=None)
-    return replace(task, arms=[*task.arms, replace(task.arm("domain"), name="news", cost=None)], steps=[own, step])
+    """A question about an arm of another domain corpus, two of the user's own, which come last: without a result, of
+    an arm that is cheaper than the other."""
+    of_news = replace(known(task.answer("domain_transfer")), name="domain_transfer/news", variant="news", arm="news")
+    own = replace(of_news, name="mine", question="mine", variant=None, difference=None)
+    cheaper = replace(own, name="cheaper", question="cheaper", arm="task", other="domain")
+    arms = [*task.arms, replace(task.arm("domain"), name="news", cost=None)]
+    return replace(task, arms=arms, answers=[own, cheaper, of_news])
 
 
 def unmeasured(comparison: Comparison, **measured: dict[str, float]) -> Comparison:
@@ -70,16 +73,17 @@ def unmeasured(comparison: Comparison, **measured: dict[str, float]) -> Comparis
 def all_tables(comparison: Comparison, repeated: Comparison, several: Comparison) -> Iterator[Table]:
     for task in repeated.tasks:
         yield tables.arms(task)
-    yield tables.steps(repeated.tasks)
+    yield tables.answers(repeated, repeated.tasks)
     yield tables.classes(repeated.tasks[1])
     yield tables.data(repeated)
     yield tables.bases(several.rankings[0])
     yield tables.checkpoints(several)
     yield tables.arms(spoilt(comparison.tasks[0]))
     yield tables.search(spoilt(comparison.tasks[0]))
-    yield tables.steps([named(comparison.tasks[0])])
+    yield tables.answers(comparison, [named(comparison.tasks[0])])
     yield tables.checkpoints(unmeasured(comparison, general=4.3))
     yield tables.checkpoints(unmeasured(comparison))
+    yield tables.summary(replace(repeated, tasks=[*repeated.tasks, replace(spoilt(comparison.tasks[0]), baselines={})]))
 
 
 def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: Comparison) -> None:
@@ -87,24 +91,35 @@ def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: 
 
 
 @pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
-def test_page_markdown_and_text_show_the_same_tables(kind: str, request: pytest.FixtureRequest) -> None:
+def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.FixtureRequest) -> None:
     comparison: Comparison = request.getfixturevalue(kind)
-    page, text = seen(render(comparison)), comparison_table(comparison)
+    page = seen(render(comparison))
     english, _, chinese = map(plain, in_markdown(comparison).partition("\n---\n"))
     shown = [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
-    shown.append(tables.checkpoints(comparison))
-    for cell in (cell for table in [*shown, tables.steps(comparison.tasks)] for row in table.rows for cell in row):
+    shown += [tables.checkpoints(comparison), tables.answers(comparison, comparison.tasks)]
+    for cell in (cell for table in shown for row in table.rows for cell in row):
         for each in (cell.text, *cell.notes):
             assert plain(each.en) in english
             assert plain(each.zh) in chinese
             assert all(plain(said) in plain(page) for said in (each.en, each.zh)), each
-    for table in [*shown, *(tables.steps([task]) for task in comparison.tasks)]:
-        for row in table.rows:
-            said = [cell.text.en for cell, column in zip(row, table.columns, strict=True) if column.in_text]
-            line = r"\s+".join(re.escape(each.replace("`", "").replace(MINUS, "-").replace("–", "-")) for each in said)
-            assert re.search(f"^{line}$", text, re.MULTILINE), said
-    assert MINUS not in text
-    assert kind == "repeated" or max(map(len, text.splitlines())) <= 120, "of twelve runs an arm it is wider"
+
+
+@pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
+def test_a_terminal_shows_answers_arms_and_what_to_do_next(kind: str, request: pytest.FixtureRequest) -> None:
+    comparison: Comparison = request.getfixturevalue(kind)
+    first, arms, following = summary(comparison).split("\n\n")
+    for lines, says in ((first, answer.answer), (following, answer.next_step)):
+        said = [f"{task.name}: {in_a_terminal(says(task, comparison).en)}" for task in comparison.tasks]
+        assert lines.splitlines() == said
+    for row in tables.summary(comparison).rows:
+        cells = r"\s+".join(re.escape(in_a_terminal(cell.text.en)) for cell in row)
+        assert re.search(f"^{cells}$", arms, re.MULTILINE), cells
+    assert len(arms.splitlines()) == 2 + 6 + 1
+    assert not set(summary(comparison)) & {MINUS, "–", "`"}
+
+
+def in_a_terminal(text: str) -> str:
+    return text.replace("`", "").replace(MINUS, "-").replace("–", "-")
 
 
 def plain(text: str) -> str:
@@ -126,23 +141,23 @@ def test_a_negative_score_has_one_kind_of_minus(comparison: Comparison) -> None:
     page = seen(render(negative))
     assert "−21.0" in page
     assert re.findall(r"(?<![\w-])-\s?\d[^\n]{0,20}|\de-\d", page) == []
-    assert "-21.0  -40.0 to -2.0" in comparison_table(negative)
+    assert "-21.0 (-40.0 to -2.0)" in summary(negative)
 
 
 def test_headlines_are_scores_and_differences_and_nothing_else(several: Comparison) -> None:
     first, second, *_ = several.tasks
     arms = [replace(arm, runs=[], interval=None) if arm.name == "scratch" else arm for arm in first.arms]
-    steps = [replace(step, difference=None) for step in second.steps]
-    tasks = [replace(first, arms=arms), replace(second, steps=steps)]
+    answers = [replace(each, difference=None) for each in second.answers]
+    tasks = [replace(first, arms=arms), replace(second, answers=answers)]
     written = headlines(replace(several, tasks=tasks))
     assert json.loads(json.dumps(written, allow_nan=False)) == written
     assert list(written) == ["section"]
     small, base = written["section"]["small"], written["section"]["base"]
-    assert set(small) == {*(arm.name for arm in arms), "steps", *first.baselines} - {"scratch"}
+    assert set(small) == {*(arm.name for arm in arms), "differences", *first.baselines} - {"scratch"}
     assert small["domain"] == pytest.approx(100 * known(first.arm("domain").interval).mean, abs=0.005)
-    difference = known(known(first.step("domain_text")).difference)
-    assert small["steps"]["domain_text"] == pytest.approx(100 * difference.mean, abs=0.005)
-    assert "steps" not in base
+    difference = known(known(first.answer("domain_text")).difference)
+    assert small["differences"]["domain_text"] == pytest.approx(100 * difference.mean, abs=0.005)
+    assert "differences" not in base
 
 
 def test_headlines_that_are_committed() -> None:

@@ -160,10 +160,10 @@ def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
     assert [item.path for item in client(inside).list_artifacts(recipe.info.run_id)] == ["quick.yaml"]
 
     with open_run("compare", {}, {}, inside / "params-12.yaml") as run:
-        run.conclude_recipe({"section/domain": 59.3, "section/steps/climb": 3.1})
+        run.conclude_recipe({"section/domain": 59.3, "section/differences/recipe": 3.1})
     first, second = (client(inside).get_run(own[seed]) for seed in (11, 12))
     assert (first.info.status, second.info.status) == ("SCHEDULED", "FINISHED")
-    assert second.data.metrics == {"section/domain": 59.3, "section/steps/climb": 3.1}
+    assert second.data.metrics == {"section/domain": 59.3, "section/differences/recipe": 3.1}
     assert [item.path for item in client(inside).list_artifacts(own[12])] == ["params-12.yaml"]
 
 

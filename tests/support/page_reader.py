@@ -19,6 +19,7 @@ class Reader(HTMLParser):
         self.text: dict[str, list[str]] = {"en": [], "zh-Hans": [], "": []}
         self.ids: list[str] = []
         self.labelled_by: list[str] = []
+        self._is_begun = False
         self.feed(page)
         self.close()
 
@@ -28,6 +29,7 @@ class Reader(HTMLParser):
         self.ids += [attributes["id"]] if "id" in attributes else []
         self.labelled_by += [attributes["aria-labelledby"]] if "aria-labelledby" in attributes else []
         language = attributes.get("lang", "") if tag in ("span", "tspan") else ""
+        self._is_begun = self._is_begun and not language
         if tag not in self.VOID:
             self.open.append((tag, language))
 
@@ -40,8 +42,11 @@ class Reader(HTMLParser):
         tags = {tag for tag, _ in self.open}
         if language and "code" in tags:
             return  # a name inside a sentence
-        if data.strip() and not {"style", "script", "title"} & tags:
+        if data.strip() and not {"style", "script", "title", "pre"} & tags:
+            if language and self._is_begun:  # behind a name
+                data = f"{self.text[language].pop()} {data.strip()}"
             self.text[language].append(data.strip())
+            self._is_begun = bool(language)
 
 
 def seen(page: str) -> str:

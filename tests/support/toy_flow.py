@@ -47,7 +47,7 @@ if code != "0":
 if out == "metrics/comparison.json":
     Path(out).write_text("{}")
     Path("reports").mkdir(exist_ok=True)
-    Path("reports/index.md").write_text("# Which steps helped?\\n\\n[Report with figures](index.html)\\n")
+    Path("reports/index.md").write_text("# The recipe: undecided on section\\n\\n[Report with figures](index.html)\\n")
 else:
     Path(out).write_text(name + seconds)
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy import stats
 
-from adaptbert.comparison.records import Comparison, Detectable, Step, Task
+from adaptbert.comparison.records import Answer, Comparison, Detectable, Task
 from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.spread import Variance
@@ -27,16 +27,24 @@ def difference(mean: float, half: float | None, *, seeds: int = 3, replicates: i
 
 
 def answered(
-    task: Task, name: str, mean: float, half: float, verdict: Verdict, p_holm: float | None = None, replicates: int = 3
-) -> Step:
-    """The step of this name with another answer; only a step that is undecided needs anything."""
+    task: Task,
+    name: str,
+    mean: float,
+    half: float | None,
+    verdict: Verdict,
+    p_adjusted: float | None = None,
+    replicates: int = 3,
+) -> Answer:
+    """The answer of this name with another result, as if it had been tested first; it needs nothing."""
     return replace(
-        known(task.step(name)),
+        known(task.answer(name)),
         difference=difference(mean, half, replicates=replicates),
         replicates=replicates,
-        p_holm=p_holm,
+        place=0,
+        p_adjusted=p_adjusted,
         verdict=verdict,
-        detectable=Detectable(1.5 * half, 1.2 * half, 2.0 * half),
+        why="",
+        detectable=None if half is None else Detectable(1.5 * half, 1.2 * half, 2.0 * half),
         needed=None,
     )
 

@@ -1,0 +1,207 @@
+"""The first screen: a case for each thing that it can say, and in said/answer.md what it says, in both languages."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.comparison.records import Answer, Comparison, Needed, Task
+from adaptbert.report import answer
+from adaptbert.report.language import EMPTY
+from adaptbert.statistics.intervals import Interval
+from adaptbert.statistics.power import Design
+from adaptbert.statistics.verdicts import Verdict
+from tests.support.judged_answers import answered, difference
+from tests.support.known import known
+from tests.support.snapshots import Said, agrees, both
+
+SAID = Path(__file__).parent / "said/answer.md"
+
+
+def recipe(task: Task, mean: float, half: float | None, verdict: Verdict, **changes: Any) -> Answer:
+    return replace(answered(task, "recipe", mean, half, verdict, 0.04), **changes)
+
+
+def untested(task: Task, why: str, **changes: Any) -> Answer:
+    return recipe(task, 0.047, 0.02, "not_tested", **{"why": why, "place": None, "p_adjusted": None, **changes})
+
+
+def alone(task: Task, first: Answer) -> Task:
+    """Nothing else was compared."""
+    return replace(task, answers=[first])
+
+
+# ---- what was asked first
+
+
+def headings(comparison: Comparison) -> Said:
+    task = comparison.tasks[0]
+    gain, more = recipe(task, 0.047, 0.02, "gain"), recipe(task, 0.047, 0.02, "gain", at_least=True)
+    other = replace(answered(task, "domain_text", 0.0, 0.02, "undecided"), question="which_text")
+    cases = {
+        "one task": [gain],
+        "equal on several tasks": [more, more, more],
+        "unequal on several tasks": [more, recipe(task, 0.0, 0.02, "undecided"), more, gain],
+        "another question": [more, other, recipe(task, -0.02, 0.01, "loss"), recipe(task, 0, 0.002, "equivalent")],
+        "not repeated": [untested(task, "once")],
+        "no question of the order": [replace(gain, why="described", verdict="not_tested"), gain],
+        "no task": [],
+    }
+    for name, firsts in cases.items():
+        tasks = [replace(alone(task, first), name=f"task{place}") for place, first in enumerate(firsts)]
+        yield f"Heading: {name}", answer.heading(replace(comparison, tasks=tasks))
+
+
+# ---- the answer
+
+
+def verdicts(task: Task, comparison: Comparison) -> Said:
+    design, rows = Needed(Design(6, 8, 1234.5), None), Needed(None, 4_321)
+    cases = {
+        "gain of at least what is worth having": recipe(task, 0.047, 0.02, "gain", at_least=True),
+        "gain that may be smaller": recipe(task, 0.012, 0.01, "gain"),
+        "gain that is smaller": recipe(task, 0.004, 0.002, "gain"),
+        "loss": recipe(task, -0.047, 0.02, "loss"),
+        "equivalent": recipe(task, 0.001, 0.005, "equivalent"),
+        "equal scores": recipe(task, 0.0, 0.0, "equivalent"),
+        "undecided": recipe(task, 0.004, 0.02, "undecided"),
+        "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
+        "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=rows),
+        "undecided, nothing would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(None, None)),
+    }
+    for name, first in cases.items():
+        yield f"Answer: {name}", answer.answer(alone(task, first), comparison)
+    gain = cases["gain of at least what is worth having"]
+    scratch = replace(gain, other="scratch")
+    yield "Answer: beside random weights", answer.answer(alone(task, scratch), comparison)
+    own = replace(gain, question="which_text", arm="task", other="domain")
+    yield "Answer: a question of one's own, of an arm that is cheaper", answer.answer(alone(task, own), comparison)
+    unknown = [replace(arm, cost=None) if arm.name == "domain_task" else arm for arm in task.arms]
+    yield "Answer: at an unknown price", answer.answer(replace(alone(task, gain), arms=unknown), comparison)
+
+
+def reasons(task: Task, comparison: Comparison) -> Said:
+    free = replace(comparison, one_more_replicate=None)
+    few = [difference(0.047, None, seeds=seeds) for seeds in (1, 2)]
+    cases: dict[str, tuple[Answer, Comparison]] = {
+        "trained once": (untested(task, "once"), comparison),
+        "trained once, without a price": (untested(task, "once"), free),
+        "general pre-training": (untested(task, "once", other="scratch"), comparison),
+        "without a result": (untested(task, "missing", difference=None), comparison),
+        "no seed in common": (untested(task, "no_seed", difference=None), comparison),
+        **{f"{n} of 3 seeds": (untested(task, "few_seeds", difference=each), free) for n, each in enumerate(few, 1)},
+        "nothing learned": (untested(task, "nothing_learned", place=0), comparison),
+        "no spread": (untested(task, "no_spread", difference=difference(0.1, 0.0)), comparison),
+    }
+    missing = [replace(arm, runs=[], interval=None) if arm.name == "general" else arm for arm in task.arms]
+    for name, (first, of) in cases.items():
+        arms = missing if first.why == "missing" else task.arms
+        yield f"Not tested: {name}", answer.answer(replace(alone(task, first), arms=arms), of)
+    yield "Not tested: no question of the order", answer.answer(replace(task, answers=[]), comparison)
+
+
+def parts(task: Task) -> Said:
+    """Of the recipe, with what was described or tested of its steps."""
+    gain = recipe(task, 0.047, 0.02, "gain", at_least=True)
+    steps = [
+        answered(task, "domain_transfer", 0.05, 0.02, "gain"),
+        answered(task, "task_transfer", -0.003, 0.02, "undecided"),
+        answered(task, "domain_text", 0.02, 0.02, "undecided"),
+        answered(task, "more_training", 0.03, 0.02, "not_tested"),
+    ]
+    domain, of_task, text, longer = steps
+    of_domain = replace(gain, arm="domain")
+    cases = {
+        "two steps": [gain, *steps],
+        "no control with general text": [gain, domain, of_task],
+        "the recipe is domain transfer": [of_domain, text, longer],
+        "the recipe is domain transfer, without the control": [of_domain],
+        "the recipe is task transfer": [replace(gain, arm="task")],
+        "domain transfer comes first": [domain, of_task, text, longer],
+        "task transfer comes first": [of_task, gain, domain],
+        "a step without a result": [gain, replace(domain, difference=None), of_task, longer],
+    }
+    for name, answers in cases.items():
+        yield f"Parts: {name}", answer.parts(replace(task, answers=answers))
+
+
+# ---- what to do next
+
+
+def next_steps(task: Task, comparison: Comparison) -> Said:
+    gain = recipe(task, 0.047, 0.02, "gain", at_least=True)
+    design = Needed(Design(6, 8, 1234.5), None)
+    cases: dict[str, Answer] = {
+        "a gain": gain,
+        "a loss": recipe(task, -0.047, 0.02, "loss"),
+        "equivalent": recipe(task, 0.001, 0.005, "equivalent"),
+        "equivalent beside random weights": recipe(task, 0.001, 0.005, "equivalent", other="scratch"),
+        "equivalent beside another arm": replace(
+            answered(task, "domain_text", 0.001, 0.005, "equivalent"), other="general_long"
+        ),
+        "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
+        "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(None, 4_321)),
+        "trained once": untested(task, "once"),
+        "too few seeds": untested(task, "few_seeds"),
+        "an arm without a result": untested(task, "missing", difference=None),
+    }
+    for name, first in cases.items():
+        yield f"Next: {name}", answer.next_step(alone(task, first), comparison)
+    yield "Next: no question of the order", answer.next_step(replace(task, answers=[]), comparison)
+    yield "Next: no result", answer.next_step(replace(task, chosen=None), comparison)
+    baselines = {"tfidf_logistic": Interval(0.437, None, None, None, 3)}
+    for name, gap in {
+        "scores higher": difference(-0.1, 0.05),
+        "scores as high": difference(0.01, 0.05),
+        "scores lower": difference(0.1, 0.05),
+        "has no interval": difference(0.01, None, seeds=2),
+    }.items():
+        beside = replace(alone(task, gain), baselines=baselines, beside_baselines=dict.fromkeys(baselines, gap))
+        yield f"Next: a baseline that {name}", answer.next_step(beside, comparison)
+    yield "Next: nothing learned", answer.next_step(learned(task, 0.05), comparison)
+
+
+def learned(task: Task, score: float) -> Task:
+    """All arms have this score, and the most frequent label .07."""
+    arms = [replace(arm, interval=replace(known(arm.interval), mean=score)) for arm in task.arms]
+    baselines = {**task.baselines, "majority": replace(task.baselines["majority"], mean=0.07)}
+    answers = [untested(task, "once"), *(each for each in task.answers if each.name != "recipe")]
+    return replace(task, answers=answers, arms=arms, baselines=baselines)
+
+
+def test_what_the_first_screen_says(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    kinds = (verdicts(task, comparison), reasons(task, comparison), parts(task))
+    said = [*headings(comparison), *(each for kind in kinds for each in kind), *next_steps(task, comparison)]
+    agrees(SAID, both(iter(said)))
+
+
+# ---- what holds of all of it
+
+
+@pytest.mark.parametrize("score", [0.05, 0.07, 0.08])
+def test_models_that_learned_nothing_are_told_to_learn_and_not_to_be_repeated(
+    comparison: Comparison, score: float
+) -> None:
+    """Whatever the reason for which the first question has no verdict; one arm that learned something is enough."""
+    task = learned(comparison.tasks[0], score)
+    said = answer.next_step(task, comparison).en
+    assert ("the models learned nothing" in said) == (answer.parts(task) == EMPTY) == (score <= 0.07)
+    one = [replace(task.arms[0], interval=replace(known(task.arms[0].interval), mean=0.5)), *task.arms[1:]]
+    assert "learned nothing" not in answer.next_step(replace(task, arms=one), comparison).en
+
+
+def test_the_heading_names_each_task_once(several: Comparison) -> None:
+    heading = answer.heading(several).en
+    for task in several.tasks:
+        assert heading.count(task.name) == 1
+        assert known(task.first).question == "recipe"
+
+
+def test_the_model_is_the_replicate_that_is_best_on_dev(several: Comparison) -> None:
+    task = several.tasks[0]
+    for best in (1, 2):
+        runs = [replace(run, dev=0.9 if run.replicate == best else 0.8, score=0.1) for run in task.arm("domain").runs]
+        assert answer.model_of(replace(task.arm("domain"), runs=runs)) == f"models/finetune/section-domain-small-{best}"
+    assert answer.model_of(task.arm("general")) == "models/finetune/section-general-small"
