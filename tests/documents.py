@@ -7,7 +7,6 @@ tests/docs/test_docs.py compares with what is there.
 
 import os
 import re
-from functools import cache
 from pathlib import Path
 
 from markupsafe import Markup
@@ -30,22 +29,24 @@ PICTURE = "docs/img/arms.svg"
 PARAMETERS = "docs/parameters.md"
 ERRORS = "docs/errors.md"
 BENCHMARKS = "docs/benchmarks.md"
+WRITTEN = (PARAMETERS, ERRORS, BENCHMARKS, *READMES, DEMONSTRATION, PICTURE)
 CAPTION = "Demonstration corpus: docstrings of installed Python packages. A small BERT, on two CPU cores."
 
 
-@cache
-def written() -> dict[str, str]:
-    """Each of these documents as it should be; run in the project's folder."""
+def written(name: str) -> str:
+    """One of `WRITTEN` as it should be; run in the project's folder."""
+    if name == PARAMETERS:
+        return page(parameters())
+    if name == ERRORS:
+        return filled(name, "codes", f"\n{codes()}\n")
+    if name == BENCHMARKS:
+        return filled(name, "results", f"\n{tables()}\n")
     comparison = Comparison.read(Path("metrics/comparison.json"))
-    lines = f"```text\n{summary(comparison)}\n```\n"
-    return {
-        **{name: filled(name, "table", lines) for name in READMES},
-        DEMONSTRATION: filled(DEMONSTRATION, "comparisons", f"\n{comparisons(comparison)}\n\n"),
-        PICTURE: picture(comparison, CAPTION),
-        PARAMETERS: page(parameters()),
-        ERRORS: filled(ERRORS, "codes", f"\n{codes()}\n"),
-        BENCHMARKS: filled(BENCHMARKS, "results", f"\n{tables()}\n"),
-    }
+    if name == PICTURE:
+        return picture(comparison, CAPTION)
+    if name == DEMONSTRATION:
+        return filled(name, "comparisons", f"\n{comparisons(comparison)}\n\n")
+    return filled(name, "table", f"```text\n{summary(comparison)}\n```\n")
 
 
 def filled(name: str, mark: str, text: str) -> str:
@@ -89,5 +90,5 @@ def codes() -> str:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    for name, text in written().items():
-        Path(name).write_text(text, encoding="utf-8")
+    for name in WRITTEN:
+        Path(name).write_text(written(name), encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.documents import BENCHMARKS, DEMONSTRATION, ERRORS, PARAMETERS, PICTURE, READMES, written
+from tests.documents import DEMONSTRATION, PICTURE, READMES, WRITTEN, written
 from tests.parameters_page import parameters
 from tests.support.imports import ROOT
 from tests.support.markdown import DOCUMENTS, blocks, prose, read, spans
@@ -187,11 +187,11 @@ def own_run() -> bool:
     return done.returncode != 0 or done.stdout != Path("metrics/comparison.json").read_bytes()
 
 
-@pytest.mark.parametrize("name", [*READMES, DEMONSTRATION, PICTURE, PARAMETERS, ERRORS, BENCHMARKS])
+@pytest.mark.parametrize("name", WRITTEN)
 def test_fresh(name: str) -> None:
     if name in (*READMES, DEMONSTRATION, PICTURE) and own_run():
         pytest.skip("metrics/comparison.json is not the demonstration's")
-    assert read(name) == written()[name], "python -m tests.documents"
+    assert read(name) == written(name), "python -m tests.documents"
 
 
 def test_every_key_is_explained() -> None:
