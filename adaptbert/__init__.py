@@ -1,6 +1,6 @@
 """adaptbert: measures which steps of domain adaptation improve BERT on a task, and what each step costs.
 
-The public interface, for notebooks and programs (docs/how-to/python.md); what else lies below may change.
+The public interface, for notebooks and programs (docs/how-to/predict.md); what else lies below may change.
 
     adaptbert.run()                                               # train what is out of date
     adaptbert.read_comparison(), adaptbert.read_differences()     # tables of pandas

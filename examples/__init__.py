@@ -1,4 +1,14 @@
-"""Small studies on the library, one readable file each: docs/how-to/examples.md lists them."""
+"""Small studies on the library, no part of the pipeline: one readable file each, whose beginning says how it is run.
+
+    probes                 what do the layers of a checkpoint hold before fine-tuning, and which did a step change?
+    cross_lingual          do two languages lie together in the layers of a checkpoint?
+    dna_control            does pre-training help where its language cannot?
+    what_is_learned_when   which kinds of words does pre-training learn first?
+    docstrings             no question: it writes the text and labels of the demonstration
+    notebook               run, scores, predictions and vectors from Python, in cells
+
+Figures describe one training of each checkpoint: they have no interval and no verdict.
+"""
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 # # The results of a recipe, in a notebook
 #
 # VS Code and PyCharm run this file cell by cell; `jupytext --to ipynb examples/notebook.py` makes a notebook of it.
-# Start it in the folder of a project. docs/how-to/python.md describes the names.
+# Start it in the folder of a project. docs/how-to/predict.md describes the names.
 
 # %%
 from pathlib import Path

@@ -122,7 +122,7 @@ def shared(sources: Iterable[str]) -> tuple[str, str]:
 
 
 def _not_shared(place: str, problem: str, remedy: str) -> BadParams:
-    return BadParams(Code.MACHINES, place, problem, f"{remedy}, then run again (docs/how-to/cluster.md)")
+    return BadParams(Code.MACHINES, place, problem, f"{remedy}, then run again (docs/how-to/gpu.md)")
 
 
 def lines_in_clone(

@@ -3,7 +3,7 @@
 dvc.yaml, params.yaml -> the outputs of `dvc repro`, a log with every line of every stage, the answers of the report.
 
     python -m flows.recipe --until compare --jobs 2        # here and now, without a server
-    python -m flows.recipe --cluster --jobs 8              # on the machines of a cluster (docs/how-to/cluster.md)
+    python -m flows.recipe --cluster --jobs 8              # on the machines of a cluster (docs/how-to/gpu.md)
     prefect deployment run recipe/local --watch            # on a worker; `--param until=domain_transfer`
 
 DVC owns the graph and knows which stages are up to date. A task runs `dvc repro` of one stage, so running it twice, or
@@ -197,7 +197,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
         until: a stage (`finetune@section-domain-small-1`) or all stages of a name (`finetune`), with what they need.
         jobs: stages in parallel, which share the cores; each that trains has as many CUDA devices as ADAPTBERT_DEVICES
             says, by default all.
-        cluster: whether the machines of a Ray cluster run them (docs/how-to/cluster.md), each with all its cores.
+        cluster: whether the machines of a Ray cluster run them (docs/how-to/gpu.md), each with all its cores.
     """
     process.insist()
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)

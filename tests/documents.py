@@ -1,4 +1,4 @@
-"""What the documents take from elsewhere: the demonstration's table and picture, parameters, errors, benchmarks.
+"""What the documents take from elsewhere: the demonstration's results and picture, parameters, errors, benchmarks.
 
     python -m tests.documents           # write all of it anew
 
@@ -7,7 +7,6 @@ tests/docs/test_docs.py compares with what is there.
 
 import os
 import re
-from functools import cache
 from pathlib import Path
 
 from markupsafe import Markup
@@ -17,6 +16,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, standalone
 from adaptbert.report.figures import scores
 from adaptbert.report.language import same
+from adaptbert.report.markdown import in_markdown
 from adaptbert.report.terms import metric_name
 from adaptbert.report.text_table import summary
 from benchmarks.table import tables
@@ -24,32 +24,37 @@ from tests.parameters_page import page, parameters
 from tests.support.imports import ROOT
 
 READMES = ("README.md", "README.zh-CN.md")
+DEMONSTRATION = "docs/results/demonstration.md"
 PICTURE = "docs/img/arms.svg"
 PARAMETERS = "docs/parameters.md"
 ERRORS = "docs/errors.md"
 BENCHMARKS = "docs/benchmarks.md"
+WRITTEN = (PARAMETERS, ERRORS, BENCHMARKS, *READMES, DEMONSTRATION, PICTURE)
 CAPTION = "Demonstration corpus: docstrings of installed Python packages. A small BERT, on two CPU cores."
 
-_TABLE = re.compile(r"(?<=<!-- table -->\n```text\n).*?(?=```\n<!-- /table -->)", re.DOTALL)
-_CODES = re.compile(r"(?<=<!-- codes -->\n).*?(?=<!-- /codes -->)", re.DOTALL)
-_RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 
-
-@cache
-def written() -> dict[str, str]:
-    """Each of these documents as it should be; run in the project's folder."""
+def written(name: str) -> str:
+    """One of `WRITTEN` as it should be; run in the project's folder."""
+    if name == PARAMETERS:
+        return page(parameters())
+    if name == ERRORS:
+        return filled(name, "codes", f"\n{codes()}\n")
+    if name == BENCHMARKS:
+        return filled(name, "results", f"\n{tables()}\n")
     comparison = Comparison.read(Path("metrics/comparison.json"))
-    table = summary(comparison) + "\n"
-    texts = {name: Path(name).read_text(encoding="utf-8") for name in READMES}
-    for name, text in texts.items():
-        assert len(_TABLE.findall(text)) == 1, f"{name}: no <!-- table -->"
-    return {
-        **{name: _TABLE.sub(lambda _: table, text) for name, text in texts.items()},
-        PICTURE: picture(comparison, CAPTION),
-        PARAMETERS: page(parameters()),
-        ERRORS: _CODES.sub(lambda _: f"\n{codes()}\n", Path(ERRORS).read_text(encoding="utf-8")),
-        BENCHMARKS: _RESULTS.sub(lambda _: f"\n{tables()}\n", Path(BENCHMARKS).read_text(encoding="utf-8")),
-    }
+    if name == PICTURE:
+        return picture(comparison, CAPTION)
+    if name == DEMONSTRATION:
+        return filled(name, "comparisons", f"\n{comparisons(comparison)}\n\n")
+    return filled(name, "table", f"```text\n{summary(comparison)}\n```\n")
+
+
+def filled(name: str, mark: str, text: str) -> str:
+    """A document with this between `<!-- mark -->` and `<!-- /mark -->`."""
+    place = re.compile(rf"(?<=<!-- {mark} -->\n).*?(?=<!-- /{mark} -->)", re.DOTALL)
+    document, count = place.subn(lambda _: text, Path(name).read_text(encoding="utf-8"))
+    assert count == 1, f"{name}: {count} times <!-- {mark} -->"
+    return document
 
 
 def picture(comparison: Comparison, text: str) -> str:
@@ -71,6 +76,12 @@ def picture(comparison: Comparison, text: str) -> str:
     return standalone(figure, "en", framed(panels, above + ROW * rows + below, "arms"))
 
 
+def comparisons(comparison: Comparison) -> str:
+    """The first table of reports/index.md, in English, without its heading and what each verdict rests on."""
+    _, table, *_ = in_markdown(comparison).split("\n## ")
+    return re.sub(r"\*\* \([^|]*\) \|", "** |", table[table.index("|") :].strip())
+
+
 def codes() -> str:
     """A row for every code."""
     rows = [f"| {code.shown} | {code.meaning} | {code.outcome} |" for code in sorted(Code)]
@@ -79,5 +90,5 @@ def codes() -> str:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    for name, text in written().items():
-        Path(name).write_text(text, encoding="utf-8")
+    for name in WRITTEN:
+        Path(name).write_text(written(name), encoding="utf-8")

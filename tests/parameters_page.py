@@ -49,6 +49,8 @@ HEADINGS = {"base": "base, bases.<base>", **{name: f"{name}.<{kind}>" for kind, 
 ARTICLES = {"base": "a base", "corpus": "a corpus", "task": "a task", "arm": "an arm"}
 REQUIRED, NONE = "required", "–"
 NO_USUAL = FromWeights(None, None)
+_ENDLESS = 10_000
+"""Bounds from here on only keep a slip of the keyboard from being taken for a value: no reader needs them."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,8 @@ def _limits(metadata: Iterable[Any]) -> list[str]:
     powers = {2**64: "2^64", 2**32: "2^32"}
     facts = [fact for item in metadata for fact in (getattr(item, "metadata", None) or [item])]
     bounds = [(sign, getattr(fact, name, None)) for fact in facts for name, sign in signs.items()]
-    return [f"{sign} {powers.get(bound, f'{bound:,}')}" for sign, bound in bounds if bound is not None]
+    told = [(sign, bound) for sign, bound in bounds if bound is not None and (bound in powers or bound < _ENDLESS)]
+    return [f"{sign} {powers.get(bound, f'{bound:,}')}" for sign, bound in told]
 
 
 def _name(annotation: Any) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.documents import BENCHMARKS, ERRORS, PARAMETERS, PICTURE, READMES, written
+from tests.documents import DEMONSTRATION, PICTURE, READMES, WRITTEN, written
 from tests.parameters_page import parameters
 from tests.support.imports import ROOT
 from tests.support.markdown import DOCUMENTS, blocks, prose, read, spans
@@ -121,31 +121,61 @@ def test_every_document_can_be_reached() -> None:
     ] == []
 
 
+def test_pages_that_code_names_exist() -> None:
+    found = subprocess.run(
+        ["git", "grep", "-ohE", r"docs/[a-z-]+(/[a-z-]+\.md|/[0-9]{4}|\.md)", "--", ".", ":!*.md", ":!tests/docs"],
+        capture_output=True,
+        text=True,
+    )
+    if found.returncode != 0:
+        pytest.skip("no git repository")
+    assert [name for name in set(found.stdout.split()) if not [*ROOT.glob(f"{name}*")]] == []
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_nothing_of_a_workplace(name: str) -> None:
     assert WORKPLACE.findall(read(name)) == []
 
 
-# ---- the tree of files in the README
+# ---- the tree of files
 
 
-def tree(name: str) -> set[str]:
-    """The files and folders at the top."""
-    heading = "## Files\n" if name == "README.md" else "## 文件\n"
-    items = re.findall(r"^- (.+(?:\n +.*)*)", read(name).split(heading)[1].split("\n## ")[0], re.MULTILINE)
-    names = [re.split(r": |：", " ".join(item.split()))[0] for item in items]
-    return {span.rstrip("/") for each in names for span in re.findall(r"[`\[]([\w./-]+)[`\]]", each)}
+def tree() -> set[str]:
+    """The files and folders at the top, as CONTRIBUTING.md lists them."""
+    listed = read("CONTRIBUTING.md").split("## Files\n")[1].split("\n## ")[0]
+    names = [item.split(": ")[0] for item in re.findall(r"^- (.+)", listed, re.MULTILINE)]
+    return {span.rstrip("/") for each in names for span in re.findall(r"`([\w./-]+)`", each)}
 
 
-@pytest.mark.parametrize("name", READMES)
-def test_the_tree_names_the_files_that_there_are(name: str) -> None:
+def test_the_tree_names_the_files_that_there_are() -> None:
     done = subprocess.run(["git", "ls-files"], capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip("no git repository")
     tracked = {line.split("/")[0] for line in done.stdout.splitlines() if line[0] != "."}
-    top = tree(name)
+    top = tree()
     assert top - tracked == set()
-    assert {path for path in tracked - top if "." not in path} == {"LICENSE"}, "folders and files without a line"
+    without_a_line = {path for path in tracked - top if "." not in path}
+    assert without_a_line == {"LICENSE"}
+
+
+def test_the_files_to_read_first_are_five() -> None:
+    listed = read("CONTRIBUTING.md").split("## Read these five files\n")[1].split("\n## ")[0]
+    names = re.findall(r"^\d\. `([^`]+)`", listed, re.MULTILINE)
+    assert [(ROOT / name).is_file() for name in names] == [True] * 5
+
+
+# ---- how long it is
+
+
+def test_pages_are_short() -> None:
+    """A page that says more is two pages, or says what another one says."""
+    words = {name: len(read(name).split()) for name in DOCUMENTS if not name.endswith(".zh-CN.md")}
+    how_to = {name: count for name, count in words.items() if name.startswith("docs/how-to/")}
+    assert len(how_to) <= 14
+    assert {name: count for name, count in how_to.items() if count > 700} == {}
+    assert words["docs/concepts.md"] <= 1500
+    assert max(len(read(name).splitlines()) for name in READMES) <= 180
+    assert sum(count for name, count in words.items() if name.startswith(("README", "docs/"))) <= 30_000
 
 
 # ---- what is generated
@@ -157,11 +187,11 @@ def own_run() -> bool:
     return done.returncode != 0 or done.stdout != Path("metrics/comparison.json").read_bytes()
 
 
-@pytest.mark.parametrize("name", [*READMES, PICTURE, PARAMETERS, ERRORS, BENCHMARKS])
+@pytest.mark.parametrize("name", WRITTEN)
 def test_fresh(name: str) -> None:
-    if name in (*READMES, PICTURE) and own_run():
+    if name in (*READMES, DEMONSTRATION, PICTURE) and own_run():
         pytest.skip("metrics/comparison.json is not the demonstration's")
-    assert read(name) == written()[name], "python -m tests.documents"
+    assert read(name) == written(name), "python -m tests.documents"
 
 
 def test_every_key_is_explained() -> None:

@@ -18,7 +18,7 @@ from tests.support.markdown import shown
 from tests.support.project import environment, stopped_at_the_end, wait_until
 from tests.support.toy_flow import Toy, entry, init_dvc, pipeline, write_project
 
-PAGE = "docs/how-to/cluster.md"
+PAGE = "docs/how-to/gpu.md"
 
 
 class Far(Toy):

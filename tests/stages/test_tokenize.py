@@ -146,7 +146,7 @@ def test_equal_bytes_in_another_process(validated: Path, outputs: Path, tmp_path
 
 
 def test_a_new_corpus_changes_no_byte_of_the_others(validated: Path, outputs: Path, tmp_path: Path) -> None:
-    """Where `tokenizer.corpora` names the others, as docs/how-to/more-text.md says."""
+    """Where `tokenizer.corpora` names the others, as docs/how-to/arms.md says."""
     shutil.copytree(validated, tmp_path / "validated")
     shutil.copy(validated / "corpora/domain.parquet", tmp_path / "validated/corpora/more.parquet")
     run(tmp_path / "validated", tmp_path / "out")
