@@ -10,7 +10,7 @@ from adaptbert.comparison.baselines import baselines_of
 from adaptbert.comparison.checkpoints import began_from, published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
-from adaptbert.comparison.questions import Arms, advice_of, named_pairs, pairs, role, without_variants
+from adaptbert.comparison.questions import Arms, named_pairs, pairs, without_variants
 from adaptbert.comparison.records import Checkpoint, Comparison, Cost, Ranking, Source, Task
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import Plan
@@ -105,7 +105,6 @@ def _task(
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
-        advice=advice_of(compared, {role(by_arm[arm]) for arm in variants}, named, every),
     )
 
 

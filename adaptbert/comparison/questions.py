@@ -66,14 +66,12 @@ class Advice:
 
     Attributes:
         role: a key of `ROLES`.
-        beside: arms that the new one would be compared with.
-        questions: one for each of these arms, that the new arm would answer.
+        question: that it would answer beside an arm that is in none.
         there: the arm of other tasks or bases that is just this one; None: no arm is.
     """
 
     role: str
-    beside: list[str]
-    questions: list[str]
+    question: str
     there: str | None = None
 
 
@@ -149,24 +147,8 @@ def uncompared(arms: Arms) -> list[str]:
     return [arm for arm in arms if arm not in compared]
 
 
-def advice_of(arms: Arms, variants: Collection[str | None], named: Sequence[Pair], every: Arms) -> list[Advice]:
-    """One piece of advice for the whole task where no arm is in a step, else one for each arm that is in none.
-
-    Args:
-        arms: those that questions about steps compare.
-        variants: roles of arms that are there and fine-tuned otherwise; another arm of the same role is no help.
-        named: pairs that params.yaml names itself; their arms are compared.
-        every: the arms of all tasks and bases.
-    """
-    compared = {name for pair in named for name in (pair.arm, pair.other)}
-    alone = [arm for arm in uncompared(arms) if arm not in compared]
-    groups = [alone] if alone and len(alone) == len(arms) else [[arm] for arm in alone]
-    pieces = [advice(arms, group, every) for group in groups]
-    return [more for more in pieces if more is not None and more.role not in variants]
-
-
-def advice(arms: Arms, beside: Sequence[str], every: Arms | None = None) -> Advice | None:
-    """The arm that would be compared with most of these arms, which are in no question themselves.
+def advice(arms: Arms, beside: str, every: Arms | None = None) -> Advice | None:
+    """The arm that would be compared with this one, which is in no question itself.
 
     None only for arms without a role: without random weights, general pre-training and the checkpoint before a task
     transfer there is always one to add.
@@ -175,12 +157,10 @@ def advice(arms: Arms, beside: Sequence[str], every: Arms | None = None) -> Advi
         every: the arms of all tasks and bases, one of which may be the arm to add.
     """
     there = {trained_on: name for name, trained_on in (every or {}).items()}
-    order, candidates = list(QUESTIONS), []
-    below = [replace(arms[arm], with_task_text=False) for arm in beside]
-    for trained_on in dict.fromkeys([TrainedOn(is_random=True), TrainedOn(), TrainedOn(corpora=(GENERAL,)), *below]):
-        questions = {arm: question(trained_on, arms[arm]) or question(arms[arm], trained_on) for arm in beside}
-        answers = {arm: name for arm, name in questions.items() if name is not None}
-        named = role(trained_on)
-        if answers and trained_on not in arms.values() and named is not None:
-            candidates.append(Advice(named, list(answers), list(answers.values()), there.get(trained_on)))
-    return min(candidates, key=lambda each: (-len(each.beside), min(map(order.index, each.questions))), default=None)
+    order, candidates, own = list(QUESTIONS), [], arms[beside]
+    below = replace(own, with_task_text=False)
+    for trained_on in dict.fromkeys([TrainedOn(is_random=True), TrainedOn(), TrainedOn(corpora=(GENERAL,)), below]):
+        asked, named = question(trained_on, own) or question(own, trained_on), role(trained_on)
+        if asked is not None and trained_on not in arms.values() and named is not None:
+            candidates.append(Advice(named, asked, there.get(trained_on)))
+    return min(candidates, key=lambda each: order.index(each.question), default=None)

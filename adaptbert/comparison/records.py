@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
-from adaptbert.comparison.questions import Advice, role
+from adaptbert.comparison.questions import role
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.task_types import Target, TaskType, Type, spec_of
 from adaptbert.core.record import Number, Record, read_record
@@ -397,7 +397,6 @@ class Task:
         inspection: of the chosen arm, all its replicates; None without its predictions.
         scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
             spread.
-        advice: which further arms would be compared with those that are in no question.
         test_groups: of the test rows, by the user's files or by a text that rows share; rows of one are resampled
             together. None where rows belong to no groups.
         test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the
@@ -420,7 +419,6 @@ class Task:
     chosen: str | None
     inspection: Inspection | None
     scattered: list[str] = field(default_factory=list)
-    advice: list[Advice] = field(default_factory=list)
     test_groups: int | None = None
     test_texts: int | None = None
 

@@ -25,7 +25,7 @@ from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
 from adaptbert.report.language import listed
 from adaptbert.report.metrics_json import DIFFERENCES
-from adaptbert.report.terms import BASELINES, would_show
+from adaptbert.report.terms import BASELINES
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 OF_TASKS = ("labels", "label_counts", "seeds")
@@ -289,9 +289,12 @@ def _alone(recipe: Recipe) -> Iterator[str]:
                 line += f" fine-tuned otherwise; write these values into finetune or overrides.{task}, for all arms"
                 lines.setdefault((task, arm), line)
         for arm in uncompared(arms):
-            more = advice(arms, [arm], every)
-            beside = f" {would_show(more).en}" if more is not None and more.role not in variants else ""
-            line = f"{recipe.at('arms', arm)}: on {task}, no step compares this arm with another.{beside}"
+            more, remedy = advice(arms, arm, every), ""
+            if more is not None and more.role not in variants:
+                there = f"give this task the arm {more.there} of the others"
+                new = f"add the arm {more.role}: {ROLES[more.role]}"
+                remedy = f"; to measure {more.question}, {there if more.there else new}"
+            line = f"{recipe.at('arms', arm)}: on {task}, no question compares this arm with another{remedy}"
             lines.setdefault((task, arm), line)
     yield from lines.values()
 

@@ -228,19 +228,15 @@ def _baseline(task: Task) -> Text | None:
     beside, score = task.beside_baselines[name], task.baselines[name].mean
     if beside.low is None or beside.high is None or beside.low > 0:
         return None
-    values: Mapping[str, object] = {
-        "name": baseline_name(name, task.target),
-        "score": score,
-        "arm": task.chosen,
-        "gap": beside,
-    }
-    if beside.high < 0:
+    values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
+    is_lower, once = beside.high < 0, beside.replicates == 1
+    if is_lower and not once:
         return t("Next: take {name} ({score:points}): it scores higher than `{arm}`, and costs seconds.", **values)
-    return t(
-        "Next: compare with {name} ({score:points}), which costs seconds: `{arm}` scores {gap.mean:change} points "
-        "beside it ({gap.low:change} to {gap.high:change}), so neither is clearly better.",
-        **values,
-    )
+    gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
+    said = t("Next: compare with {name} ({score:points}), which costs seconds:", **values)
+    if once:  # training the arm again may turn it round
+        return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
+    return said + t("`{arm}` scores {gap}, so neither is clearly better.", arm=task.chosen, gap=gap)
 
 
 def model_of(arm: Arm) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.report.answer import not_tested, settles
-from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, same, t
-from adaptbert.report.terms import STANDS, baseline_name, metric_name, would_show
+from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, t
+from adaptbert.report.terms import STANDS, metric_name
 from adaptbert.statistics.intervals import Difference
 
 LEAKS = ("dev_or_test_text", "in_dev", "in_test")
@@ -134,40 +134,6 @@ def runs_of(runs: int, task: Task) -> Text:
 # One task.
 
 
-def best(task: Task) -> Text:
-    """Which arm scores highest on the dev split, and its score on the test split."""
-    arm = task.chosen_arm
-    if arm is None or arm.interval is None:
-        return t("No arm of this task has a result yet.")
-    if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
-        chosen = t("The only arm with a result is `{arm}`", arm=arm.name)
-    elif len(task.best_on_dev) > 1:
-        names = listed([f"`{name}`" for name in task.best_on_dev])
-        chosen = t("{names} score equally on the dev split; `{arm}` is the first of them", names=names, arm=arm.name)
-    else:
-        chosen = t("`{arm}` scores highest on the dev split", arm=arm.name)
-    return t(
-        "{chosen}; on the test split it scores {score:points} ({metric}).",
-        chosen=chosen,
-        score=arm.interval.mean,
-        metric=metric_name(task.metric),
-    )
-
-
-def uncompared(task: Task) -> Text:
-    """The arms that are in no question, with advice."""
-    if not task.arms:
-        return EMPTY
-    sentence = EMPTY if task.answers else t("Nothing was compared.")
-    for advice in task.advice:
-        if task.answers:
-            sentence += t(
-                "{names} is compared with no other arm.", names=listed([f"`{name}`" for name in advice.beside])
-            )
-        sentence += would_show(advice)
-    return sentence
-
-
 def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
     """What the numbers of an answer do not say: why it is not tested, what it could not have shown and what would
     settle it, that fine-tuning differs as well."""
@@ -200,49 +166,6 @@ def _own_values(answer: Answer, task: Task) -> Text:
     sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=blocks)
     spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in task.sides(answer) if arm.run_tflop is not None]
     return sentence + t("One run of it takes: {spent}.", spent=listed(spent)) if len(spent) == 2 else sentence
-
-
-def against_baselines(task: Task, confidence: float) -> Text:
-    """The chosen arm beside the best baseline on the test split: baselines have no dev score, and this one is the
-    strictest for the arm."""
-    arm = task.chosen_arm
-    if arm is None or arm.interval is None or not task.beside_baselines:
-        return EMPTY
-    name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
-    beside = task.beside_baselines[name]
-    said = t(
-        "{lead} on the test split ({name}{fewer}) scores {score:points}:",
-        lead=t("The best baseline") if len(task.baselines) > 1 else t("The only baseline"),
-        name=baseline_name(name, task.target),
-        fewer=_fewer_rows(task),
-        score=task.baselines[name].mean,
-    )
-    if beside.low is None or beside.high is None:
-        return said + t(
-            "{arm} scores {mean:points}; the gap is not testable.", arm=f"`{arm.name}`", mean=arm.interval.mean
-        )
-    gap = t(
-        "{gap.mean:change} ({level:percent} % interval {gap.low:change} to {gap.high:change}{lacks})",
-        gap=beside,
-        level=confidence,
-        lacks=EMPTY if "rows" in (beside.variance or ()) else t(", which leaves out the test rows"),
-    )
-    # Training the arm again may turn round what holds of one replicate.
-    once = beside.replicates <= 1
-    named = t("on these weights, {arm}", arm=f"`{arm.name}`") if once else same(f"`{arm.name}`")
-    if beside.low > 0:
-        return said + t("{arm} scores higher, {gap}.", arm=named, gap=gap)
-    if beside.high >= 0:
-        return said + t("{arm} differs from it by {gap}, so neither is clearly better.", arm=named, gap=gap)
-    said += t("{arm} scores lower, {gap}.", arm=named, gap=gap)
-    return said if once else said + t("At this budget that baseline is the better choice.")
-
-
-def _fewer_rows(task: Task) -> Text:
-    """On how many rows baselines were fitted, where the arms had more."""
-    if task.baseline_rows >= task.labels:
-        return EMPTY
-    return t(", trained on the first {first:,} of the {labels:,} rows", first=task.baseline_rows, labels=task.labels)
 
 
 # Several bases.

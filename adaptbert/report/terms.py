@@ -1,13 +1,12 @@
-"""What things are called, in both languages, and which arm would answer a question; also for messages of `check`."""
+"""What things are called, in both languages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from adaptbert.comparison.questions import ROLES, Advice
 from adaptbert.config.schema.task_types import Target
-from adaptbert.report.language import Text, listed, same, t, within
+from adaptbert.report.language import Text, same, t
 from adaptbert.statistics.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -99,18 +98,3 @@ def metric_name(metric: str) -> Text:
 def baseline_name(name: str, target: Target) -> Text:
     """What a baseline is called in a task with this target."""
     return MAJORITY.get(target, BASELINES[name]) if name == "majority" else BASELINES[name]
-
-
-def would_show(advice: Advice) -> Text:
-    """Which additional arm would be compared with these arms, and the questions that this would answer."""
-    what = listed([t("{step_to_measure}", step_to_measure=within(QUESTIONS[each])) for each in advice.questions])
-    beside = listed(advice.beside)
-    if advice.there is not None:
-        return t(
-            "To measure {what}, give this task the arm `{arm}` of the others, to compare with {beside}.",
-            what=what,
-            arm=advice.there,
-            beside=beside,
-        )
-    written = f"{advice.role}: {ROLES[advice.role]}"
-    return t("To measure {what}, add the arm `{arm}` to compare with {beside}.", what=what, arm=written, beside=beside)

@@ -5,12 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.records import Answer, Arm, Comparison, Cost, Detectable, Needed, Task
 from adaptbert.report import prose
-from adaptbert.statistics.intervals import Interval
 from adaptbert.statistics.power import Design
-from tests.support.judged_answers import answered, difference, retrained
+from tests.support.judged_answers import answered, retrained
 from tests.support.known import known
 from tests.support.snapshots import Said, agrees, both
 
@@ -27,16 +25,6 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "described": {"verdict": "not_tested", "why": "described"},
     **{verdict: {"verdict": verdict} for verdict in ("equivalent", "gain", "loss")},
 }
-BASELINES = {
-    "scores lower": difference(-0.35, 0.05),
-    "scores higher": difference(0.4, 0.05),
-    "is as good, without test rows": replace(difference(0.01, 0.05), variance={"seeds": 1e-4}),
-    "of one replicate scores lower": difference(-0.35, 0.05, replicates=1),
-    "of one replicate scores higher": difference(0.4, 0.05, replicates=1),
-    "of a checkpoint that is trained once is as good": difference(0.01, 0.05, replicates=0),
-    "has too few seeds": difference(-0.75, None, seeds=2),
-}
-"""The chosen arm, minus the only baseline; training the steps again may turn round what holds of one replicate."""
 MASKS: list[dict[str, float]] = [
     {"specials": 3},
     {"rate": 0.171},
@@ -71,32 +59,9 @@ def of_an_answer(task: Task, comparison: Comparison) -> Said:
 
 
 def of_a_task(task: Task) -> Said:
-    for name, gap in BASELINES.items():
-        baselines = {"tfidf_logistic": Interval(0.437, None, None, None, 3)}
-        beside = dict.fromkeys(baselines, gap)
-        only = replace(task, baselines=baselines, beside_baselines=beside, chosen="domain")
-        yield f"Beside a baseline, an arm that {name}", prose.against_baselines(only, 0.95)
-    yield "Beside several baselines", prose.against_baselines(task, 0.95)
-    yield "Beside baselines on fewer rows", prose.against_baselines(replace(task, baseline_rows=120), 0.95)
-    yield "The best arm", prose.best(task)
-    equal = [alike(arm, dev=0.3) for arm in task.arms[:2]]
-    yield "The best arm, of two that are equal", prose.best(replace(task, arms=equal, chosen="scratch"))
-    yield "The best arm, of one", prose.best(replace(task, arms=task.arms[:1], chosen="scratch"))
-    yield "The best arm, of none", prose.best(replace(task, chosen=None))
     rows: list[dict[str, Any]] = [{}, {"test_texts": None}, {"test_groups": 80}]
     for changes in rows:
         yield f"Test rows: {changes}", prose.test_rows(replace(task, **changes))
-    other = Advice("task", ["domain"], ["task_transfer"])
-    there = replace(other, there="news_task", beside=["domain", "news"], questions=["task_transfer", "domain_text"])
-    advised: dict[str, dict[str, Any]] = {
-        "all": {},
-        "all but one": {"advice": [other]},
-        "none, of which another task has the arm": {"advice": [there], "answers": []},
-        "none, of which nothing is known": {"answers": []},
-        "no arm": {"arms": []},
-    }
-    for name, more in advised.items():
-        yield f"Compared arms: {name}", prose.uncompared(replace(task, **more))
     failed = alike(task.arms[0], degenerate=True)
     yield "Regression that failed", prose.degenerate(replace(task, target="number", arms=[failed]))
 
