@@ -162,8 +162,8 @@ def test_arms_that_no_question_compares_are_a_notice() -> None:
     twice = {"bases.other": SMALL}
     assert errors(**alone, **twice) == []
     assert notices(**alone, **twice)[:-1] == [
-        "params.yaml: arms.domain: on section, no step compares this arm with another. To measure domain transfer, add "
-        "the arm `general: {}` to compare with domain."
+        "params.yaml: arms.domain: on section, no question compares this arm with another; to measure domain_transfer, "
+        "add the arm general: {}"
     ]
 
 
@@ -176,7 +176,7 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_a_notice() -> None:
         f"write these values into finetune or overrides.{task}, for all arms"
         for task in ("section", "mention")
     ]
-    assert not [line for line in notices(**otherwise) if "add the arm `scratch:" in line], "it is there"
+    assert not [line for line in notices(**otherwise) if "add the arm scratch" in line], "it is there"
     assert notices(**arms(probe={}), **{"overrides.probe.finetune.epochs": 1}) == []
     assert [line for line in notices(**otherwise, **{"bases.other": SMALL}) if "overrides.scratch" in line] == []
 
