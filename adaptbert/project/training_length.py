@@ -1,4 +1,4 @@
-"""Tasks that are fine-tuned for so few optimizer steps that models will predict one class: told before training."""
+"""Tasks with so few optimizer steps of fine-tuning that models often predict one class: told before training."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from adaptbert.config.plan import FINETUNE
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.sources import Task
 from adaptbert.data.files import Files
-from adaptbert.data.task_description import FILE, TaskDescription
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import UserError
 from adaptbert.project.preflight import ROWS, is_small, without_warnings
 
@@ -62,7 +62,7 @@ def _of(recipe: Recipe, task: str) -> Iterator[str]:
     values, place = recipe.values(FINETUNE, shortest), recipe.place(FINETUNE, shortest, "epochs")
     of_classes, short = "", "have hardly begun to learn"
     if known.classes:
-        of_classes, short = f" for {known.classes} classes", "predict one class"
+        of_classes, short = f" for {known.classes} classes", "often predict one class"
     or_labels = ", or raise labels" if values.labels and values.labels < known.rows else ""
     yield (
         f"{place}: {task}: {max(1, round(fewest))} steps{of_classes}: models this short {short}; raise epochs to "
@@ -72,10 +72,11 @@ def _of(recipe: Recipe, task: str) -> Iterator[str]:
 
 def _validated(task: str) -> Known | None:
     folder = VALIDATED / task
-    if not (folder / FILE).is_file():
+    try:
+        described = TaskDescription.read(folder)
+        return Known(described.rows["train"], len(described.labels))
+    except (OSError, ValueError, KeyError):  # not validated yet, or by an older version
         return None
-    described = TaskDescription.read(folder)
-    return Known(described.rows["train"], len(described.labels))
 
 
 def _previewed(task: Task) -> Known | None:

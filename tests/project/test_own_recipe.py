@@ -50,7 +50,7 @@ def test_it_is_planned_and_checked_as_it_stands(own: Path, project: Path, base: 
     ]
     done = run("check")
     notice, last = done.output.splitlines()
-    few = "notice: params.yaml: finetune.epochs: mood: 6 steps for 2 classes: models this short predict one class"
+    few = "notice: params.yaml: finetune.epochs: mood: 6 steps for 2 classes: models this short often predict one class"
     assert (done.exit_code, notice.partition(";")[0], done.stderr) == (0, few, "")
     assert last.startswith("params.yaml: ")
 

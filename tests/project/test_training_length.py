@@ -21,8 +21,8 @@ def of_mood() -> list[str]:
 
 
 SHORT = (
-    "params.yaml: overrides.mood.finetune.epochs: mood: 38 steps for 12 classes: models this short predict one class; "
-    "raise epochs to 10, or raise labels"
+    "params.yaml: overrides.mood.finetune.epochs: mood: 38 steps for 12 classes: models this short often predict one "
+    "class; raise epochs to 10, or raise labels"
 )
 
 
@@ -35,9 +35,9 @@ def test_both_commands_tell(own: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (400, {"epochs": 3}, "38 steps for 12 classes: models this short predict one class; raise epochs to 10"),
+        (400, {"epochs": 3}, "38 steps for 12 classes: models this short often predict one class; raise epochs to 10"),
         (400, {"epochs": 10}, None),
-        (400, {"epochs": 10, "labels": 100}, "31 steps for 12 classes: models this short predict one class; raise epo"),
+        (400, {"epochs": 10, "labels": 100}, "31 steps for 12 classes: models this short often predict one class"),
         (400, {"epochs": 3, "labels": 9_000}, "38 steps for 12 classes"),
         (400, {"epochs": 1.5, "global_batch_size": 16, "micro_batch_size": 16}, "38 steps for 12 classes"),
         (30_000, {"epochs": 1}, None),
