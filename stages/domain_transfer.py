@@ -1,13 +1,13 @@
 """Domain transfer (DAPT): general checkpoint + text of a corpus (+ a share of general text) -> domain checkpoint.
 
 Going on with masked-language modelling on in-domain text (Gururangan et al. 2020). On the general corpus it is the
-control: as much further training, without the domain.
+control: as much further training, without the domain. Where there is no general text, `replay` is the text itself, and
+nothing is replayed.
 """
 
 from pathlib import Path
 from typing import Unpack
 
-from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.mlm import DomainTransfer
 from adaptbert.mlm.arguments import StepArguments
 from adaptbert.runtime.stage import Stage
@@ -20,7 +20,7 @@ def domain_transfer(
     from adaptbert.mlm.step import take_step
     from adaptbert.model.checkpoint import Checkpoint
 
-    texts, share = list(dict.fromkeys([GENERAL, corpus])), params.replay_fraction
+    texts, share = list(dict.fromkeys([replay.name, corpus])), params.replay_fraction
     take_step("domain_transfer", Checkpoint.load(init), params, texts, int(replicate), (replay, share), **common)
 
 

@@ -1,5 +1,6 @@
 """General pre-training: random weights or a public checkpoint + general text -> checkpoint of a base, and `scratch`.
 
+Without general text the weights are passed on as they are; `text` is then a file in the place of the folder.
 `scratch` is the same architecture and tokenizer without weights, for an arm that skips pre-training.
 """
 
@@ -18,8 +19,9 @@ def pretrain(
     """Train the general checkpoint of a base, or use a public checkpoint without training."""
     from adaptbert.mlm.step import opened_base, take_step
 
+    texts = [] if common["text"].is_file() else [GENERAL]
     with opened_base(weights, tokenizer, scratch) as init:  # written together with the checkpoint that begins from it
-        take_step("pretrain", init, params, [GENERAL], **common)
+        take_step("pretrain", init, params, texts, **common)
 
 
 STAGE = Stage(pretrain)

@@ -12,19 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Tokenize
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.worker_pool import workers
-from adaptbert.text.token_writer import is_heldout, write
+from adaptbert.text.token_writer import is_heldout, unknown_notices, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 
 
 def tokenize(
-    params: Tokenize, *, base: str, validated: Path, tokenizer: Path, out: Path, metrics: Path, run: Run
+    params: Tokenize, *, base: str, weights: Base, validated: Path, tokenizer: Path, out: Path, metrics: Path, run: Run
 ) -> None:
     """Tokenise every corpus and every task's text once, for all steps."""
     # adaptbert.runtime.worker_pool uses processes; threads within each would compete for the same cores.
@@ -45,6 +46,8 @@ def tokenize(
         for folder in sorted(path for path in (validated / "tasks").iterdir() if path.is_dir()):
             store(part / "tasks" / folder.name, texts(folder / "train.parquet"))
             store(part / "heldout" / folder.name, texts(folder / "dev.parquet"))
+        for notice in unknown_notices({name: counts["unknown_rate"] for name, counts in facts.items()}, weights):
+            print(f"  notice: {notice}")
 
     write_json(metrics, facts)
     for name, counts in facts.items():

@@ -35,15 +35,18 @@ def plan(
     """
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
-    from adaptbert.project import editing
+    from adaptbert.project import dvc_files, editing, training_length
     from adaptbert.runtime.stage import checked
 
     with user_errors():
+        dvc_files.check_folder()
         recipe = checked()
         planned = plan_file.plan(recipe)
         editing.write(PLAN, plan_file.text(planned).encode())
         for line in _trainings(recipe, planned):
             print(line)
+        for notice in training_length.notices(recipe):
+            print(f"notice: {notice}")
         checkpoints = sum(1 for below in planned.parents().values() if below is not None)
         print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells; `dvc status` lists what will run")
         if price is not None:
@@ -100,10 +103,11 @@ def check() -> None:
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
     from adaptbert.config import load, plan_file
-    from adaptbert.project import dvc_files, own_data, preflight, rules
+    from adaptbert.project import dvc_files, own_data, preflight, rules, training_length
     from adaptbert.runtime.stage import checked
 
     with user_errors():
+        dvc_files.check_folder()
         for line in dvc_files.mend():
             print(line)
         recipe = checked()
@@ -111,12 +115,15 @@ def check() -> None:
         missing = own_data.check(recipe)
         seen = preflight.check(recipe, {path for path, _ in missing})
         of_the_plan = [" ".join(str(error).split()) for error in stale]
-        for notice in [*rules.notices(recipe), *of_the_plan, *seen.notices]:
+        for notice in [*rules.notices(recipe), *training_length.notices(recipe), *of_the_plan, *seen.notices]:
             print(f"notice: {notice}")
-        for key in seen.unopened:
-            print(f"not checked, because it would take long: {key}")
+        if seen.unopened:
+            skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"
+            print(f"incomplete: {skipped}; `dvc repro validate` reads all rows of all files, before any training")
         raise_all([*(error for _, error in missing), *seen.errors])
     files = "the rows that were read of the files that it names are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"
+    if seen.unopened:
+        files = "the check of the files that it names is incomplete, see above"
     print(f"{recipe.file}: {len(load.flatten(recipe.written))} values, all valid; {files}")

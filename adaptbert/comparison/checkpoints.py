@@ -24,7 +24,8 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
         random = _random(scratch, measured, _on_all_text(metrics, f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
         public = measured.init if measured is not None and measured.init != f"{SCRATCH}/{base}" else None
         found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, TrainedOn(is_random=True), [random])
-        replicate = _trained(pretrain, 0, measured, _on_all_text(metrics, base), random)
+        below = replace(random, after={}) if public else random  # a public checkpoint did not begin with these weights
+        replicate = _trained(pretrain, 0, measured, _on_all_text(metrics, base), below)
         found[f"{PRETRAIN}/{base}"] = Checkpoint(
             pretrain, PRETRAIN, base, None, public or scratch, TrainedOn(), [replicate], public is not None
         )

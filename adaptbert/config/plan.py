@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.bases import TRANSFERS
+from adaptbert.config.schema.bases import FOLDERS, TRANSFERS
 from adaptbert.config.schema.section import Section
 from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
@@ -27,6 +27,9 @@ TRAINED = (PRETRAIN, *TRANSFERS, FINETUNE)
 
 PLAN = Path("plan.json")
 WRITE = "run `adaptbert plan`, which writes it from params.yaml, then the same command again"
+
+UNCHANGED = f"{FOLDERS}README.md"
+"""A file that never changes: DVC cannot leave a path out, so it watches this one in the place of what is not there."""
 
 Values = dict[str, Any]
 """Values in force, for DVC to compare."""
@@ -47,7 +50,11 @@ class Entry(Section):
     test: str = ""
     base: str = ""
     init: str = ""
-    """What DVC watches of the weights of a base: the folder of a checkpoint, or a file that never changes."""
+    """What DVC watches of the weights of a base: the folder of a checkpoint, or `UNCHANGED`."""
+    text: str = ""
+    """What DVC watches of the text of the stages of a base, which may have none: a folder, or `UNCHANGED`."""
+    heldout: str = ""
+    """The same of the held-out text of `pretrain`."""
     dictionary: str = ""
     """Of the words of a base, which DVC watches."""
     replicate: int = 0
@@ -56,6 +63,9 @@ class Entry(Section):
     """What it starts from or measures: a folder below models/."""
     corpus: str = ""
     task: str = ""
+    beside: str = ""
+    """The text that a step is measured on beside its own, and that domain transfer replays: `general`; where there is
+    no such corpus, its own."""
     arm: str = ""
     values: Values = {}
     """Those that do not stand in a section of the stage's name: of other sections, and `overrides` by name."""

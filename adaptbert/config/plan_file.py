@@ -11,13 +11,15 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config import plan as planning
 from adaptbert.config.code_digest import ROOT, code_digest
-from adaptbert.config.plan import FINETUNE, MEASURE, PRETRAIN, SCRATCH, Entry, Plan
+from adaptbert.config.plan import FINETUNE, MEASURE, PRETRAIN, SCRATCH, UNCHANGED, Entry, Plan
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.bases import FOLDERS, RANDOM, TRANSFERS, TrainedOn
+from adaptbert.config.schema.bases import FOLDERS, GENERAL, RANDOM, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Section
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
 
+CORPORA, TOKENIZED = "data/validated/corpora", "data/tokenized"
+"""Outputs of dvc.yaml that a project may lack."""
 _MOST_SHOWN = 3
 
 
@@ -65,13 +67,18 @@ class _Expansion:
         for base, weights in recipe.bases.items():
             names, of_base = {"base": base}, {"base": _dumped(weights)}
             folder = f"{FOLDERS}{base}"
-            init = folder if weights.checkpoint == folder else f"{FOLDERS}README.md"
+            init = folder if weights.checkpoint == folder else UNCHANGED
             vocabulary, documents = recipe.values("tokenizer", names), recipe.values("tokenize", names)
-            tables["tokenizer"][base] = Entry(base=base, init=init, values=of_base | {"tokenizer": _dumped(vocabulary)})
+            text, values = CORPORA if recipe.corpora else UNCHANGED, of_base | {"tokenizer": _dumped(vocabulary)}
+            tables["tokenizer"][base] = Entry(base=base, init=init, text=text, values=values)
             watched, values = documents.words.dictionary, {"tokenize": _dumped(documents)}
             tables["tokenize"][base] = Entry(base=base, dictionary=watched, values=values)
             values = of_base | self._measured_with(base) | self._overrides(PRETRAIN, names)
-            tables[PRETRAIN][base] = Entry(base=base, init=init, values=values)
+            text, heldout = (
+                f"{TOKENIZED}/{base}/{kind}/{GENERAL}" if recipe.has_general_text else UNCHANGED
+                for kind in ("corpora", "heldout")
+            )
+            tables[PRETRAIN][base] = Entry(base=base, init=init, text=text, heldout=heldout, values=values)
         tables |= {FINETUNE: self._cells()} | self.transfers
         return Plan.model_validate(tables | {MEASURE: self._measured()})
 
@@ -111,6 +118,9 @@ class _Expansion:
     def _entry(self, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
         values = {} if stage == FINETUNE else self._measured_with(names["base"])
         values |= self._overrides(stage, names)
+        if stage in TRANSFERS:
+            own = names.get("task") or names["corpus"]
+            names["beside"] = GENERAL if self.recipe.has_general_text else own
         return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
 
     def _measured_with(self, base: str) -> dict[str, Any]:

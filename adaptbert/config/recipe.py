@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, USUAL, Arm, Arms, Base, BaseValue
+from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, Arm, Arms, Base, BaseValue, usual_arms
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, Pretrain, TaskTransfer
@@ -76,12 +76,15 @@ class Document(_Steps):
     """What all weights begin with: one of `base` and `bases`. A text is the name or the folder of a checkpoint."""
     bases: dict[Name, BaseValue] | None = None
     """Several by name, which are compared."""
-    corpora: dict[Name, Corpus]
+    corpora: Annotated[dict[Name, Corpus], BeforeValidator(_mapping)] = {}
+    """Unlabelled text. `general` is that of general pre-training and of its control, and is mixed into domain transfer;
+    none is obligatory."""
     tasks: dict[Name, Task]
     arms: Arms | None = None
     """Which steps precede fine-tuning: a mapping by name, or a list of known names and of such mappings: `[general,
     {news: {domain_transfer: news}}]`. Known are `scratch`, `general`, `general_long`, `domain`, `task`, `domain_task`,
-    `scratch_task` and `general_long_task`. Left out: the second to the sixth, of which three need a corpus `domain`."""
+    `scratch_task` and `general_long_task`. Left out: those of the second to the sixth that the corpora `general` and
+    `domain` allow."""
     validation: Annotated[Limits, BeforeValidator(_mapping), Field(alias="validate")] = Limits()
     compare: Annotated[Compare, BeforeValidator(_mapping)] = Compare()
     overrides: Annotated[dict[str, Annotated[_Steps, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
@@ -119,11 +122,16 @@ class Recipe:
             self.bases = {_name_of(document.base): document.base}
         self.corpora, self.tasks = document.corpora, document.tasks
         self.compare, self.limits = document.compare, document.validation
-        usual = USUAL if DOMAIN in self.corpora else ("general", "task")
-        self.arms: dict[str, Arm] = document.arms or {name: Arm.model_validate(ARMS[name]) for name in usual}
+        self.arms: dict[str, Arm] = document.arms or {
+            name: Arm.model_validate(ARMS[name]) for name in usual_arms(self.corpora)
+        }
         for section, sources in (("corpora", self.corpora), ("tasks", self.tasks)):
             for name, source in sources.items():
                 source._key = f"{section}.{name}"
+
+    @property
+    def has_general_text(self) -> bool:
+        return GENERAL in self.corpora
 
     def names(self) -> dict[str, Mapping[str, Any]]:
         """Kind -> what has such a name."""
@@ -171,9 +179,17 @@ class Recipe:
         for _, values in layers:
             merged = _merged(merged, values)
         filled = cls.filled(merged, random=self.bases[base].is_random)
-        if cls is Vocabulary and filled.get("corpora") is None:
-            filled["corpora"] = [name for name in (GENERAL, DOMAIN) if name in self.corpora]
-        return load.parse(cls, filled, "", self.file)
+        return load.parse(cls, filled | self._by_the_corpora(cls, filled), "", self.file)
+
+    def _by_the_corpora(self, cls: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
+        """Defaults that follow from which corpora there are."""
+        if cls is Vocabulary and values.get("corpora") is None:
+            return {"corpora": [name for name in (GENERAL, DOMAIN) if name in self.corpora]}
+        if self.has_general_text:
+            return {}
+        if cls is Pretrain and all(values.get(key) is None for key in BUDGET):
+            return {"tokens": 0}
+        return {"replay_fraction": 0.0} if cls is DomainTransfer and "replay_fraction" not in values else {}
 
     def _located(self, failure: UserError, section: str, layers: Sequence[Layer], base: str) -> UserError:
         """At the layer that has the value; if values disagree, at the one with which they begin to."""

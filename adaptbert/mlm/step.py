@@ -33,7 +33,7 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import ranks
-from adaptbert.training.arguments import TrainingArguments
+from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 from adaptbert.training.resume import Work
@@ -98,6 +98,8 @@ class Step:
         Raises:
             BadData
         """
+        if not self.corpus.texts:
+            return
         self.init.check_tokenizer(self.corpus.fingerprint, self.corpus.texts[0]["name"])
         longest, positions = int(self.corpus.lengths.max()), self.init.longest
         for limit, name in ((self.params.block_size, "block_size"), (positions, "max_positions")):
@@ -157,13 +159,15 @@ def take_step(
     Args:
         texts: names of the held-out sets that it is measured on while it is trained.
         replay: another text, and its share of the tokens.
-        common: seed of the first replicate, folder of the text, folder of the held-out sets; `metrics` is written last.
+        common: seed of the first replicate, folder of the text (a file where there is none, and nothing is trained),
+            folder of the held-out sets; `metrics` is written last.
     """
     out, metrics, work, run = common["out"], common["metrics"], common["work"], common["run"]
-    seed, corpus = seed_of_replicate(common["seed"], replicate), TokenizedCorpus.load(common["text"])
-    if replay is not None and replay[0] != common["text"]:
+    seed, text = seed_of_replicate(common["seed"], replicate), common["text"]
+    corpus = TokenizedCorpus.empty() if text.is_file() else TokenizedCorpus.load(text)
+    if replay is not None and replay[0] != text:
         corpus = corpus.mixed_with(TokenizedCorpus.load(replay[0]), replay[1], seed)
-    heldout = [common["heldout"] / text for text in texts]
+    heldout = [common["heldout"] / name for name in texts]
     step = Step(name, init, corpus, params, common["measure"], seed, heldout)
     trained = train(step, f"{name}/{out.name}", work, run)
 
@@ -181,7 +185,8 @@ def take_step(
     run.log_artifact(out / CARD)
     run.log_artifact(metrics)
     pairs = ((name, measured.before[name].bits_per_char, now.bits_per_char) for name, now in measured.after.items())
-    print("  bits per character: " + ", ".join(f"{name} {before:.3f} -> {after:.3f}" for name, before, after in pairs))
+    if shown := ", ".join(f"{name} {before:.3f} -> {after:.3f}" for name, before, after in pairs):
+        print(f"  bits per character: {shown}")
 
 
 def train(step: Step, name: str, work: Work, run: Run) -> Trained:
@@ -202,10 +207,10 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
         attention_probs_dropout_prob=params.dropout,
     )
     longest = min(params.block_size, init.longest)
-    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, step.seed)
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
     body_steps = optimizer_steps(params, corpus.tokens)
     steps = params.head_warmup_steps + body_steps
+    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, step.seed) if steps else None
     heldout = HeldOut(step.heldout, step.measure, init.tokenizer, params.block_size)
     pairs = None if objective == "none" else HeldOutPairs(heldout, objective, longest)
 
@@ -213,8 +218,9 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
     run.go_on(work.run)
     # What a base from elsewhere was measured to be is of other texts of the same names.
     before = heldout.measure(model, precision, {} if step.name == "pretrain" else init.measured)
+    is_known = init.card is not None and bool(init.card.measured)
     began_untrained = init.has_weights and (
-        init.has_random_head or (init.card is None and is_random(model, drawn, before, init.tokenizer.size))
+        init.has_random_head or (not is_known and is_random(model, drawn, before, init.tokenizer.size))
     )
     run.log_metrics(named(before), step=0)
     if began_untrained:
@@ -232,7 +238,7 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
     arguments = TrainingArguments(steps, accumulate, params.clip_norm, precision, step.seed, loss_name, parts)
     measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
     module = MaskedLM(model, params, body_steps, params.head_warmup_steps)
-    fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())
+    fitted = fit(module, batches, arguments, run, measure_at, work.savepoints()) if batches else Fitted([], {}, 0)
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
 
     counts, tokens = fitted.counts, steps * params.global_batch_tokens
@@ -287,7 +293,8 @@ def is_random(model: Any, drawn: Iterable[str], measured: Measures, vocabulary: 
         drawn: names of the weights that the checkpoint lacks.
         vocabulary: number of tokens of the decoder.
     """
-    is_near_chance = min(metrics["mlm_loss"] for metrics in measured.values()) > NEAR_CHANCE * math.log(vocabulary)
+    lowest = min((metrics["mlm_loss"] for metrics in measured.values()), default=0.0)  # nothing measured: not known
+    is_near_chance = lowest > NEAR_CHANCE * math.log(vocabulary)
     head = family_of(model.config).pretrained["masked-LM head"]
     return is_near_chance or any(name.startswith(head) for name in drawn)
 

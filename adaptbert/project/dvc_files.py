@@ -23,7 +23,7 @@ from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import has_ended
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, BadParams
 from adaptbert.project import editing
 from adaptbert.runtime.locks import ROOT, Busy
 
@@ -46,6 +46,17 @@ def dvc(command: str, *arguments: str) -> str:
         remedy = "mend that, and run the same command again"
         raise BadData(Code.DVC, f"dvc {command}", " ".join(done.stderr.split()), remedy)
     return done.stdout
+
+
+def check_folder() -> None:
+    """Refuse a folder that is not that of a project.
+
+    Raises:
+        BadParams: DVC has no repository here.
+    """
+    if not STATE.parent.is_dir():
+        problem = f"no folder {STATE.parent}: not the folder of a project"
+        raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, "change to the clone (cd), and run again")
 
 
 def mend() -> list[str]:

@@ -66,7 +66,7 @@ def check(recipe: Recipe, missing: Set[str] = frozenset(), *, task: Task | None 
     end, seen = time.monotonic() + SECONDS, Seen()
     sources = [*recipe.corpora.values(), *recipe.tasks.values()] if task is None else [task]
     words = {recipe.values("tokenize", {"base": base}).words for base in recipe.bases} if task is None else ()
-    with _without_warnings():
+    with without_warnings():
         for source in [each for each in sources if missing.isdisjoint(map(str, _paths(each).values()))]:
             if time.monotonic() > end:
                 seen.unopened.append(source.key)
@@ -86,7 +86,7 @@ def _paths(source: Source) -> dict[str, Path]:
     return {split: Path(getattr(source, split)) for split in SPLITS}
 
 
-def _is_small(paths: Iterable[Path]) -> bool:
+def is_small(paths: Iterable[Path]) -> bool:
     """Whether files, or all files of folders, are few and can be read whole."""
     share, files = 0.0, 0
     for path in paths:
@@ -104,7 +104,7 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     own = _paths(source)
     if isinstance(source, Task) and source.split is not None:  # a split that is cut off lies where train does
         own = {split: path for split, path in own.items() if split not in source.split.shares()}
-    head = None if _is_small(own.values()) else ROWS
+    head = None if is_small(own.values()) else ROWS
     raw = folder / "raw" / source.key.rpartition(".")[2]  # messages call the set so
     raw.mkdir(parents=True)
     unreadable = _unreadable(source, own, raw, head)
@@ -168,7 +168,7 @@ def _note_for_training(recipe: Recipe, task: Task, labels: list[str], rows: int,
 
 
 @contextmanager
-def _without_warnings() -> Iterator[None]:
+def without_warnings() -> Iterator[None]:
     """Hide warnings of the readers; the stages print them."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)

@@ -30,6 +30,7 @@ from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.device import chosen as precision_of
 from adaptbert.model.flops import training_flop
 from adaptbert.project.dvc_files import dvc
+from adaptbert.project.training_length import VALIDATED
 from adaptbert.report.language import amount
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.mlflow import Run
@@ -44,7 +45,7 @@ WARM_UP = 5
 """Steps that do not count, because kernels are compiled and memory is taken in them."""
 SAMPLED = 50
 """About so many micro-batches of a training are read, evenly over it, to count what is masked."""
-TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated/tasks")
+TOKENIZED = Path("data/tokenized")
 
 
 class Price(NamedTuple):
@@ -114,17 +115,16 @@ class _Bench:
         self.tokenized = TOKENIZED / base
         self.due: dict[tuple[str, Path], list[Entry]] = {}
         """Checkpoints by step and text: all of a step on one text have one price."""
-        for stage in (PRETRAIN, *TRANSFERS):
+        for stage in (PRETRAIN, *TRANSFERS) if recipe.has_general_text else TRANSFERS:
             for entry in self._pending(plan, stage):
                 self.due.setdefault((stage, self._text(entry)), []).append(entry)
         self.due_cells: dict[tuple[str, str], list[Entry]] = {}
         """Cells of a task have one price; those of an arm with values of its own another."""
         for cell in self._pending(plan, FINETUNE):
             self.due_cells.setdefault((cell.task, cell.arm if cell.has_own_values else ""), []).append(cell)
-        needed = [
-            *(self.tokenized / kind / GENERAL for kind in ("heldout", "corpora")),
-            *(text for _, text in self.due),
-        ]
+        needed = [*(text for _, text in self.due), *(self._heldout(text) for _, text in self.due)]
+        if recipe.has_general_text:
+            needed.append(self.tokenized / "corpora" / GENERAL)
         if not all((folder / "corpus.json").is_file() for folder in needed):
             problem, remedy = "the text of this base is not tokenised, or not all of it", f"dvc repro tokenize@{base}"
             raise BadData(Code.NO_TOKENIZED_TEXT, self.tokenized, problem, f"run `{remedy}` first")
@@ -176,6 +176,9 @@ class _Bench:
         """The tokenised text that a checkpoint is trained on, without replay."""
         return self.tokenized / ("tasks" if entry.task else "corpora") / (entry.task or entry.corpus or GENERAL)
 
+    def _heldout(self, text: Path) -> Path:
+        return self.tokenized / "heldout" / text.name
+
     def _checkpoint(self) -> Checkpoint:
         """That after general pre-training if it is up to date, else what `pretrain` begins with."""
         folder = Path("models") / PRETRAIN / self.base
@@ -198,7 +201,7 @@ class _Bench:
     def _planned(self, stage: str, text: Path, values: Any) -> tuple[int, float, float]:
         """Tokens of the whole budget, those of a packed row, and the share of all that is masked."""
         corpus = TokenizedCorpus.load(text)
-        if stage == DOMAIN_TRANSFER and text.name != GENERAL:
+        if stage == DOMAIN_TRANSFER and text.name != GENERAL and values.replay_fraction:
             replay = TokenizedCorpus.load(self.tokenized / "corpora" / GENERAL)
             corpus = corpus.mixed_with(replay, values.replay_fraction, self.recipe.seed)
         longest = min(values.block_size, self.checkpoint.longest)
@@ -212,7 +215,7 @@ class _Bench:
 
     def _speed(self, text: Path, values: Any) -> float:
         """TFLOP that a device does in a minute of masked-language modelling."""
-        measure, heldout = self.recipe.values("measure", {"base": self.base}), [self.tokenized / "heldout" / GENERAL]
+        measure, heldout = self.recipe.values("measure", {"base": self.base}), [self._heldout(text)]
         speed = _Speedometer()
         for steps in (WARM_UP, self.steps):
             budget = {"tokens": None, "passes": None, "steps": steps}

@@ -1,6 +1,7 @@
 """Rules between the sections of params.yaml: what `adaptbert check` and every stage refuse, and what they warn of."""
 
 import json
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from shlex import quote
 
@@ -16,9 +17,11 @@ from adaptbert.comparison.questions import (
     uncompared,
     without_variants,
 )
-from adaptbert.config.recipe import KINDS, Recipe, errors
+from adaptbert.config.plan import FINETUNE, PRETRAIN
+from adaptbert.config.recipe import KINDS, SECTIONS, Recipe, errors
 from adaptbert.config.schema.bases import FOLDERS, GENERAL, TRANSFERS, TrainedOn
 from adaptbert.config.schema.comparison import ORDER
+from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME, comparable
 from adaptbert.data.source_config import contradictions
@@ -52,10 +55,18 @@ def _sources(recipe: Recipe) -> Iterator[UserError]:
             yield error.at(recipe.at(source.key))
 
 
+def _no_corpus_twice(recipe: Recipe) -> Iterator[UserError]:
+    """The same text under two names: what a step learns from the one and not from the other would be nothing."""
+    first: dict[tuple[str, str], str] = {}
+    for name, corpus in recipe.corpora.items():
+        column = (corpus.columns or {}).get("text", "text")
+        other = first.setdefault((os.path.normpath(corpus.path), column), name)
+        if other != name:
+            problem, remedy = f"{corpus.path} is also the corpus {other}", "name another file, or remove one of the two"
+            yield BadParams(Code.CONTRADICTION, recipe.at("corpora", name, "path"), problem, remedy)
+
+
 def _something_to_compare(recipe: Recipe) -> Iterator[UserError]:
-    if GENERAL not in recipe.corpora:
-        remedy = "name the text that pretrain is trained on so"
-        yield BadParams(Code.UNKNOWN_KEY, recipe.at("corpora"), f"no corpus '{GENERAL}'", remedy)
     if not recipe.tasks:
         remedy = "add a labelled set: `adaptbert add-task --train FILE`"
         yield BadParams(Code.UNKNOWN_KEY, recipe.at("tasks"), "no task, so nothing to compare", remedy)
@@ -77,6 +88,35 @@ def _sections(recipe: Recipe) -> Iterator[UserError]:
     for section in (name for name, is_needed in needed.items() if is_needed and name not in recipe.written):
         remedy = f"add `{section}: {{}}`, or values that differ from the defaults"
         yield BadParams(Code.UNKNOWN_KEY, recipe.at(section), "is missing", remedy)
+
+
+def _general_text(recipe: Recipe) -> Iterator[UserError]:
+    """Without a corpus `general` nothing is pre-trained on it and nothing replayed."""
+    if recipe.has_general_text:
+        return
+    add, none = f"add text as `corpora.{GENERAL}`", f"there is no corpus '{GENERAL}'"
+    for base, weights in recipe.bases.items():
+        names, arms = {"base": base}, [cell["arm"] for cell in recipe.cells() if cell["base"] == base]
+        trained = [arm for arm in arms if not recipe.arms[arm].trained_on.is_random]
+        if weights.is_random and trained:
+            problem = f"no corpus '{GENERAL}' to train the random weights of {base} on, as arm {trained[0]} needs"
+            remedy = f"{add}, or take a base with weights, e.g. `base: google-bert/bert-base-uncased`"
+            yield BadParams(Code.UNKNOWN_KEY, recipe.at("corpora"), problem, remedy)
+            continue
+        if weights.is_random and not recipe.values("tokenizer", names).corpora:
+            place = recipe.place("tokenizer", names, "corpora")
+            problem = f"no corpus for the vocabulary of {base}, which has random weights"
+            yield BadParams(Code.UNKNOWN_KEY, place, problem, "name corpora in it, or take a base with weights")
+        for key in (*BUDGET, "head_warmup_steps"):
+            if value := getattr(recipe.values("pretrain", names), key):
+                elsewhere = ", or write it into the step that is trained first" if key == "head_warmup_steps" else ""
+                problem, remedy = f"{key} is {value:,}, and {none} to train on", f"{add}, or remove this{elsewhere}"
+                yield BadParams(Code.CONTRADICTION, recipe.place("pretrain", names, key), problem, remedy)
+    for names in recipe.entries("domain_transfer"):
+        if share := recipe.values("domain_transfer", names).replay_fraction:
+            place = recipe.place("domain_transfer", names, "replay_fraction")
+            problem, remedy = f"replay_fraction is {share:g}, and {none} to replay", f"{add}, or remove this"
+            yield BadParams(Code.CONTRADICTION, place, problem, remedy)
 
 
 # ---- names
@@ -228,8 +268,9 @@ def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
 
 
 Rules = Sequence[Callable[[Recipe], Iterator[UserError] | list[UserError]]]
-BY_THEMSELVES: Rules = (errors, _sources, _something_to_compare, _sections)
+BY_THEMSELVES: Rules = (errors, _sources, _no_corpus_twice, _something_to_compare, _sections)
 BETWEEN: Rules = (
+    _general_text,
     _names,
     _arms_name_what_exists,
     _vocabularies_name_corpora,
@@ -255,7 +296,23 @@ def notices(recipe: Recipe) -> list[str]:
     Args:
         recipe: one that `check` lets pass.
     """
-    return [*_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+    return [*_rates(recipe), *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+
+
+def _rates(recipe: Recipe) -> Iterator[str]:
+    """Learning rates as of random weights, on a base with weights, which forgets at such a rate."""
+    public = [name for name, weights in recipe.bases.items() if not weights.is_random]
+    lines = dict[str, None]()
+    for section in (PRETRAIN, *TRANSFERS, FINETUNE):
+        random, trained = (SECTIONS[section][0].filled({}, random=each)["learning_rate"] for each in (True, False))
+        for names in recipe.entries(section):
+            values = recipe.values(section, names)
+            is_trained = section != PRETRAIN or any(getattr(values, key) for key in BUDGET)
+            if names["base"] in public and is_trained and values.learning_rate >= random:
+                place = recipe.place(section, names, "learning_rate")
+                high, forgets = f"{values.learning_rate:g} is for random weights", f"{names['base']} would forget"
+                lines[f"{place}: {high}, and {forgets} what it has learned; left out: {trained:g}"] = None
+    yield from lines
 
 
 def _few_seeds(recipe: Recipe) -> Iterator[str]:

@@ -64,6 +64,11 @@ class TokenizedCorpus:
         part = _Part(folder)
         return cls([part], np.arange(len(part.characters)))
 
+    @classmethod
+    def empty(cls) -> "TokenizedCorpus":
+        """Of no text, where nothing is trained: it has no tokenizer, and no document can be read."""
+        return cls([], np.arange(0))
+
     @property
     def fingerprint(self) -> str:
         """Of the tokenizer of the ids."""
@@ -82,7 +87,7 @@ class TokenizedCorpus:
     @cached_property
     def lengths(self) -> Int64:
         """Tokens of each document, (documents,)."""
-        return np.concatenate([np.diff(part.offsets) for part in self._parts])[self._chosen]
+        return np.concatenate([np.arange(0), *(np.diff(part.offsets) for part in self._parts)])[self._chosen]
 
     @cached_property
     def characters(self) -> Int64:

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.bases import Base
 from adaptbert.core.files import atomic_write, write_json
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter, joined
@@ -39,8 +40,9 @@ TOKENIZER_WORDS = Segmenter()
 BATCH_TEXTS = 1_000
 BATCH_CHARACTERS = 100_000
 """A batch ends at whichever comes first: texts may be posts or whole articles, and a token needs hundreds of bytes."""
-MOST_UNKNOWN = 0.2
-"""Of the subword tokens of a text; with more [UNK] its vocabulary is one of other text."""
+FEW_UNKNOWN, MOST_UNKNOWN = 0.01, 0.2
+"""Shares of [UNK] among the subword tokens of a text: so few do not matter; with more, the vocabulary is one of other
+text."""
 
 
 def is_heldout(text_id: str, fraction: float) -> bool:
@@ -68,7 +70,7 @@ def write(
         The content of corpus.json.
 
     Raises:
-        BadData: no text has a token, or the vocabulary does not fit the text.
+        BadData: no text has a token.
     """
     cutter, digest, counts = Cutter.of(tokenizer, max_length, segmenter), sha256(), Counter[str]()
 
@@ -107,17 +109,43 @@ def write(
 
 
 def _unknown_rate(counts: Mapping[str, int], place: str) -> float:
-    """Share of the subword tokens that are [UNK]; raises BadData where it is too large, or nothing has a token."""
+    """Share of the subword tokens that are [UNK]; raises BadData where nothing has a token."""
     subwords = counts["tokens"] - 2 * counts["documents"]
     if subwords == 0:
         state = f"0 of {counts['texts']} texts have a token" if counts["texts"] else "no text"
         remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
         raise BadData(Code.NOTHING_LEFT, place, state, remedy)
-    if (rate := counts["unknown"] / subwords) > MOST_UNKNOWN:
-        problem = f"unk rate {rate:.1%} > {MOST_UNKNOWN * 100:.0f} %: vocabulary does not fit this text"
-        remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
-        raise BadData(Code.TOKENIZER, place, problem, remedy)
-    return rate
+    return counts["unknown"] / subwords
+
+
+def unknown_notices(rates: Mapping[str, float], base: Base) -> list[str]:
+    """A line for each text of which the vocabulary does not know so much that it may matter.
+
+    Args:
+        rates: folder of a tokenised text -> its share of [UNK]; a corpus and its held-out share are one text.
+        base: whose vocabulary it is.
+
+    Raises:
+        BadData: the vocabulary does not fit a text; of all such texts together.
+    """
+    by_text: dict[str, float] = {}
+    for folder, rate in rates.items():
+        text = Path(folder).name
+        by_text[text] = max(rate, by_text.get(text, 0))
+    lines, errors = [], []
+    for text, rate in by_text.items():
+        if base.is_random:
+            remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
+        else:
+            words = "{corpora: [CORPUS], num_new_tokens: 2000, min_frequency: 5}"
+            remedy = f"add words of such text, `tokenizer.extend: {words}`, or take a checkpoint for this language"
+        if rate > MOST_UNKNOWN:
+            problem = f"{rate:.1%} of its tokens are unknown, more than {MOST_UNKNOWN:.0%}: no vocabulary for this text"
+            errors.append(BadData(Code.TOKENIZER, text, problem, remedy))
+        elif rate > FEW_UNKNOWN:
+            lines.append(f"{text}: {rate:.1%} of its tokens are unknown; if they matter, {remedy}")
+    raise_all(errors)
+    return lines
 
 
 def _batches(rows: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

@@ -59,8 +59,6 @@ def fit(
         Interrupted: a signal came; the state was saved.
         RankLost: the process of another device ended.
     """
-    if plan.steps == 0:
-        return Fitted([], {}, 0)
     in_eval_mode = [name for name, child in module.named_modules() if not child.training]
     if in_eval_mode:
         raise AssertionError(f"{in_eval_mode[0]} is in eval mode: its dropout would be off")

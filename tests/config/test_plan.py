@@ -79,6 +79,27 @@ def test_dvc_watches_the_folder_that_has_the_name_of_its_base(checkpoint: str, w
     assert tables.tokenizer["small"].init == tables.pretrain["small"].init == watched
 
 
+def test_what_a_project_without_general_text_watches() -> None:
+    """Its own text alone; and in the place of a text that it lacks, a file that never changes."""
+    unchanged = "models/init/README.md"
+    domain, none = (
+        expanded(corpora={name: DEMO["corpora"][name] for name in corpora}, arms=None) for corpora in (["domain"], [])
+    )
+    assert {key: entry.beside for key, entry in domain.domain_transfer.items()} == {"domain-small-1": "domain"}
+    assert {entry.beside for key, entry in domain.task_transfer.items() if key.startswith("section")} == {"section"}
+    assert (none.collect, none.domain_transfer, [*none.task_transfer]) == (
+        {},
+        {},
+        ["section-small-1", "mention-small-1"],
+    )
+    for tables, corpora in ((domain, "data/validated/corpora"), (none, unchanged)):
+        assert tables.tokenizer["small"].text == corpora
+        assert (tables.pretrain["small"].text, tables.pretrain["small"].heldout) == (unchanged, unchanged)
+    with_general = expanded()
+    assert with_general.pretrain["small"].text == "data/tokenized/small/corpora/general"
+    assert {entry.beside for entry in with_general.task_transfer.values()} == {"general"}
+
+
 def test_one_replicate_more_adds_and_changes_nothing() -> None:
     two, three = (expanded(replicates).model_dump() for replicates in (2, 3))
     for stage in CHANGED:

@@ -9,7 +9,7 @@ import pytest
 from adaptbert.config import load
 from adaptbert.config.recipe import Recipe
 from adaptbert.errors import UserError
-from tests.support.rules import DEMO, changed, errors, found, recipe, refusals
+from tests.support.rules import DEMO, REMOVED, changed, errors, found, recipe, refusals
 
 NAMES = {"base": "small", "corpus": "domain", "task": "section", "arm": "domain"}
 
@@ -86,6 +86,17 @@ def test_the_usual_budgets() -> None:
     assert public.values("task_transfer", NAMES).passes == 50
 
 
+def test_without_general_text_nothing_is_pre_trained_or_replayed() -> None:
+    """Whatever the weights, unless params.yaml says so, which is refused (tests/project/test_rules.py)."""
+    for base in (DEMO["bases"]["small"], "hfl/rbt3"):
+        changes = {"corpora.general": REMOVED, "bases": {"small": base}, "pretrain": {}}
+        own = recipe(**changes)
+        assert own.values("pretrain", NAMES).tokens == own.values("domain_transfer", NAMES).replay_fraction == 0
+        assert own.values("tokenizer", NAMES).corpora == ["domain"]
+        assert recipe(**changes | {"pretrain": {"steps": 9}}).values("pretrain", NAMES).steps == 9
+    assert recipe().values("domain_transfer", NAMES).replay_fraction == 0.05
+
+
 def test_one_base_has_the_name_of_its_folder() -> None:
     without = {key: DEMO[key] for key in DEMO if key != "bases"}
     for base, name in (("hfl/rbt3", "base"), ("models/init/bert", "bert"), (DEMO["bases"]["small"], "base")):
@@ -98,9 +109,15 @@ def test_seeds_are_a_number_or_a_list() -> None:
 
 
 def test_arms_that_are_left_out_are_all_that_the_text_allows() -> None:
-    assert list(recipe(arms=None).arms) == ["general", "general_long", "domain", "task", "domain_task"]
-    alone = {**DEMO, "arms": None, "corpora": {"general": DEMO["corpora"]["general"]}}
-    assert list(Recipe(alone).arms) == ["general", "task"]
+    of_domain = ["domain", "task", "domain_task"]
+    for corpora, expected in (
+        (("general", "domain"), ["general", "general_long", *of_domain]),
+        (("domain",), ["general", *of_domain]),
+        (("general",), ["general", "task"]),
+        ((), ["general", "task"]),
+    ):
+        own = Recipe({**DEMO, "arms": None, "corpora": {name: DEMO["corpora"][name] for name in corpora}})
+        assert list(own.arms) == expected
 
 
 def test_a_list_of_arms_has_known_names_and_own_ones() -> None:

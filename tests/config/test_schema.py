@@ -141,8 +141,12 @@ def test_all_errors_are_reported_together() -> None:
     """Those of the names hide none of the values; those between sections follow when all values are right."""
     wrong = {"compare.replicates": "many", "pretrain.dropot": 1, "finetune.epochs": "few"}
     assert {place for _, place in found(**wrong)} == {*wrong}
-    without = {"corpora.general": REMOVED, "finetune.epochs": "few", "overrides.x": {}, "tokenizer.corpora": ["x"]}
-    assert [place for _, place in found(**without)] == ["finetune.epochs", "overrides.x", "corpora"]
+    twice = {"corpora.more": DEMO["corpora"]["domain"], "overrides.x": {}, "tokenizer.corpora": ["x"]}
+    assert [place for _, place in found(**twice, **{"finetune.epochs": "few"})] == [
+        "finetune.epochs",
+        "overrides.x",
+        "corpora.more.path",
+    ]
     between = {"tokenizer.corpora": ["x"], "tokenize.max_length": 5000, "compare.order": ["x"]}
     assert {place for _, place in found(**between)} == {*between}
 

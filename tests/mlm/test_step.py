@@ -192,6 +192,30 @@ def test_a_public_checkpoint_is_taken_as_it_is(steps: Steps, public: Path, base:
     assert read_json(steps.folder(SCRATCH) / "config.json")["num_hidden_layers"] == 2
 
 
+NOTHING = "README.md"
+"""A file in the place of general text (adaptbert.config.plan)."""
+
+
+@pytest.mark.parametrize("base", [SMALL, LOCAL], ids=["random", "public"])
+def test_without_general_text_a_base_is_passed_on(steps: Steps, public: Path, base: Base) -> None:
+    """Nothing is measured on the way; the steps after it are, on their own text, and train as from any checkpoint."""
+    (steps.root / "data" / NOTHING).touch()
+    steps.pretrain(base, text=NOTHING, tokens=0)
+    metrics = steps.metrics(PRETRAIN)
+    assert (metrics["tokens"], metrics["before"], metrics["after"], metrics["curve"]) == (0, {}, {}, [])
+    card = Checkpoint.load(steps.folder(PRETRAIN)).card
+    assert card is not None
+    assert (card.texts, card.measured) == ([], {})
+    if base is LOCAL:
+        assert equal(weights_of(public), weights_of(steps.folder(PRETRAIN)))
+    steps.domain_transfer(beside="domain", replay=0)
+    steps.task_transfer(beside="section")
+    domain, task = steps.metrics(DOMAIN), steps.metrics(TASK)
+    assert (set(domain["after"]), set(task["after"])) == ({"domain"}, {"section"})
+    assert domain["after"]["domain"]["mlm_loss"] < domain["before"]["domain"]["mlm_loss"]
+    assert domain["random_head"] is True, "that its weights are random, nobody could tell before there was a text"
+
+
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_pooler_is_passed_on_to_fine_tuning(steps: Steps, count: int) -> None:
     """As BertModel saves itself it has one, which masked-language modelling does not use."""

@@ -129,7 +129,8 @@ def test_only_checked_names_of_the_plan_stand_in_a_command() -> None:
     """A shell reads commands: DVC may fill in names, which `adaptbert plan` has checked, and no path of the user's."""
     commands = [values.get("do", values)["cmd"] for values in written().values()]
     filled = {each for command in commands for each in re.findall(r"\$\{(.*?)\}", command)}
-    assert filled == {"key", *(f"item.{name}" for name in ("base", "replicate", "corpus", "task", "arm", "from"))}
+    names = ("base", "replicate", "corpus", "task", "arm", "from", "text", "beside")
+    assert filled == {"key", *(f"item.{name}" for name in names)}
     assert [values["foreach"] for values in written().values() if "foreach" in values] == [
         f"${{plan.{name}}}" for name, values in written().items() if "foreach" in values
     ]

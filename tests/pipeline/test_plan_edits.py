@@ -21,6 +21,7 @@ import pytest
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import TRANSFERS
 from tests.support.project import ROOT, Project, environment, write_params
 from tests.support.small_graph import write_graph
 
@@ -64,6 +65,8 @@ for other in rest.pop("overrides", {}).values():
 contents = [content(Path(filled(path))) for path in body["deps"]]
 if name == "tokenizer":  # a vocabulary knows no names of corpora
     contents = [sorted(each.values()) if isinstance(each, dict) else each for each in contents]
+if name == "tokenizer" and "checkpoint" in rest["base"]:  # it brings its own
+    rest, contents = rest["base"], []
 made = digest(name, values, rest, entry.get("replicate"), contents) if name != "plan" else name
 outs = [filled(out if isinstance(out, str) else next(iter(out)))
         for kind in ("outs", "metrics", "plots") for out in body.get(kind, [])]
@@ -113,6 +116,8 @@ def plan_graph(folder: Path, document: Mapping[str, Any]) -> PlanGraph:
         write_graph(json.dumps(graph))
     shutil.copy(ROOT / ".dvcignore", folder)
     (folder / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
+    for step in TRANSFERS:  # in git, so that `compare` finds them where no arm has the step
+        (folder / "metrics" / step).mkdir(parents=True)
     project = PlanGraph(folder, environment(folder.parent))
     project.write(document)
     return project
@@ -123,7 +128,7 @@ def sources(document: Mapping[str, Any]) -> set[str]:
     return {
         document["tokenize"]["words"]["dictionary"],
         "models/init/README.md",
-        *(corpus["path"] for corpus in document["corpora"].values()),
+        *(corpus["path"] for corpus in document.get("corpora", {}).values()),
         *(task[split] for task in document["tasks"].values() for split in SPLITS),
     }
 
@@ -266,6 +271,20 @@ def test_an_edit_runs_what_it_names(project: PlanGraph, name: str) -> None:
     edit(document)
     project.write(document)
     assert project.repro() == stages(document, *patterns) | AFTER
+
+
+@pytest.mark.slow
+def test_text_that_comes_later(tmp_path: Path) -> None:
+    """Without any corpus all stages run; what domain text brings is added, and nothing is trained again."""
+    document = small() | {"bases": {"small": "hfl/rbt3"}, "arms": ["general", "task"]}
+    del document["corpora"]
+    project = plan_graph(tmp_path / "graph", document)
+    assert project.repro() == stages(document, "*")
+    document |= {"corpora": {"domain": {"path": "domain.txt"}}, "arms": ["general", "task", "domain"]}
+    project.write(document)
+    before_training = stages(document, "collect@domain", "validate", "tokenizer@*", "tokenize@*")
+    of_domain = stages(document, "domain_transfer@*", "finetune@*-domain-*")
+    assert project.repro() == before_training | of_domain | stages(document, "measure@*") | AFTER
 
 
 @pytest.mark.slow

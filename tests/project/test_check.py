@@ -3,8 +3,11 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
+from adaptbert.project import training_length
 from adaptbert.project.rules import notices
 from tests.support.checked_files import write_document
 from tests.support.commands import DEMO, run
@@ -21,7 +24,8 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert (done.exit_code, done.stdout.count(notice)) == (0, 1)
     assert "run `adaptbert plan`" in done.stdout
     done = run("plan")
-    assert (done.exit_code, [" ".join(line.split()) for line in done.output.splitlines()]) == (
+    lines = [" ".join(line.split()) for line in done.output.splitlines() if not line.startswith("notice: ")]
+    assert (done.exit_code, lines) == (
         0,
         [
             "pretrain general small 1 x 600,000 tokens",
@@ -53,9 +57,10 @@ def test_check_prints_the_notices(project: Path) -> None:
     run("plan")
     done = run("check")
     *printed, last = done.output.splitlines()
-    expected = [f"notice: {each}" for each in notices(recipes.read())]
-    assert (done.exit_code, printed, len(printed)) == (0, expected, 2)
-    assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[-1]
+    recipe = recipes.read()
+    expected = [f"notice: {each}" for each in (*notices(recipe), *training_length.notices(recipe))]
+    assert (done.exit_code, printed, len(printed)) == (0, expected, 4)
+    assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[1]
     assert last.endswith("the rows that were read of the files that it names are valid")
 
 
@@ -71,3 +76,19 @@ def test_each_base_may_have_a_dictionary_of_its_own(project: Path) -> None:
         "error: AB-050 params.yaml: overrides.third.tokenize.words.dictionary: none.txt: no such file",
         "AB-044 bad.txt:1: 2 parts, of which the second is a frequency if there is one",
     ]
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+@pytest.mark.parametrize("with_params", [False, True])
+def test_a_folder_that_is_no_project(
+    command: str, with_params: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message, whatever lies there, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    if with_params:
+        Path("params.yaml").write_text(DEMO, encoding="utf-8")
+    before = [*tmp_path.iterdir()]
+    done = run(command)
+    problem = f"error: AB-114 {tmp_path}: no folder .dvc: not the folder of a project\n"
+    assert (done.exit_code, done.stdout, [*tmp_path.iterdir()]) == (78, "", before)
+    assert done.stderr == f"{problem}  change to the clone (cd), and run again\n"

@@ -195,6 +195,19 @@ def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not (tmp_path / "models").exists()
 
 
+def test_without_general_text(tmp_path: Path) -> None:
+    """The base is passed on, which has no price."""
+    values = document() | {"bases": {"small": "models/init/small"}, "arms": ["general", "domain", "domain_task"]}
+    del values["corpora"]["general"]
+    del values["pretrain"]["tokens"]
+    tokenized_project(tmp_path, values)
+    for kind in ("corpora", "heldout"):
+        shutil.rmtree(tmp_path / "data/tokenized/small" / kind / "general")
+    tiny.public(tmp_path / "models/init/small")
+    due = {*priced()}
+    assert due == {("domain_transfer", "domain"), *((step, task) for step in SECTIONS[2:] for task in TASKS)}
+
+
 @pytest.mark.parametrize("text", ["domain", "general"])
 def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path, start: Checkpoint) -> None:
     """Special tokens are not masked: 15 % of the other tokens are."""

@@ -21,6 +21,8 @@ FILES = {"train": "train.jsonl", "dev": "dev.jsonl", "test": "test.jsonl"}
 ANSWERS = {**FILES, "type": "question-answering", "no_answer": True}
 BOTH = {"domain_transfer": ["general", "domain"]}
 PROBE = {"arms": {"general": {}, "probe": {}}}
+DOMAIN_ALONE: dict[str, Any] = {"corpora.general": REMOVED, "arms": None, "pretrain": {}}
+NO_CORPUS = DOMAIN_ALONE | {"corpora": None}
 TWICE = "overrides.probe.finetune"
 
 
@@ -51,6 +53,13 @@ def arms(**more: dict[str, Any]) -> dict[str, Any]:
             id="questions of one's own",
         ),
         pytest.param(arms(news=BOTH) | {"compare.order": ["domain_text/news"]}, id="the question of an own arm"),
+        pytest.param({"corpora.titles": {**CORPUS, "columns": {"text": "title"}}}, id="two columns of a file"),
+        pytest.param(DOMAIN_ALONE | {"bases.small": "hfl/rbt3"}, id="no general text"),
+        pytest.param(NO_CORPUS | {"bases.small": "hfl/rbt3"}, id="no corpus"),
+        pytest.param(
+            DOMAIN_ALONE | {"arms": ["scratch", {"raw": {"pretrain": "none", "domain_transfer": "domain"}}]},
+            id="random weights that nothing trains in general",
+        ),
     ],
 )
 def test_allowed(changes: dict[str, Any]) -> None:
@@ -62,7 +71,28 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
     # ---- what there is
     ({"tasks": {}}, 99, "tasks", "no task, so nothing to compare\n  add a labelled set: `adaptbert add-task --train"),
     ({"arms": {"general": {"bases": ["other"]}}}, 111, "arms", "no task has an arm from any base"),
-    ({"corpora.general": REMOVED, "arms": ["domain"]}, 99, "corpora", "no corpus 'general'"),
+    ({"corpora.more": CORPUS}, 111, "corpora.more.path", "data/demo/domain.jsonl is also the corpus domain\n  name an"),
+    ({"corpora.general.path": "./data/demo/domain.jsonl"}, 111, "corpora.domain.path", "is also the corpus general"),
+    # ---- what needs general text, where there is none
+    (
+        {"corpora.general": REMOVED, "arms": ["scratch", "domain"]},
+        99, "corpora", "weights of small on, as arm domain needs\n  add text as `corpora.general`, or take a base with",
+    ),
+    (NO_CORPUS, 99, "corpora", "no corpus 'general' to train the random weights of small on, as arm general needs"),
+    (NO_CORPUS | {"arms": ["scratch"]}, 99, "tokenizer.corpora", "no corpus for the vocabulary of small"),
+    (DOMAIN_ALONE | {"arms": ["scratch"], "pretrain": {"tokens": 9}}, 111, "pretrain.tokens", "no corpus 'general' to"),
+    (
+        DOMAIN_ALONE | {"bases.small": "hfl/rbt3", "overrides.small.pretrain.head_warmup_steps": 300},
+        111, "overrides.small.pretrain.head_warmup_steps", "or write it into the step that is trained first",
+    ),
+    (
+        DOMAIN_ALONE | {"bases.small": "hfl/rbt3", "domain_transfer.replay_fraction": 0.1},
+        111, "domain_transfer.replay_fraction", "replay_fraction is 0.1, and there is no corpus 'general' to",
+    ),
+    (
+        DOMAIN_ALONE | {"bases.small": "hfl/rbt3", "arms": ["general", "general_long"]},
+        99, "arms.general_long.domain_transfer", "'general' is not in corpora\n  known: domain",
+    ),
     # ---- names
     (arms(differences=BOTH), 112, "arms.differences", "is a section of metrics/metrics.json"),
     (arms(majority=BOTH), 112, "arms.majority", "is a baseline"),
@@ -70,7 +100,7 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
     ({"bases.domain": SMALL, "arms": ["general"]}, 112, "corpora.domain", "is also a name in bases"),
     (arms(small=BOTH), 112, "arms.small", "is also a name in bases"),
     (arms(section=BOTH), 112, "arms.section", "is also a name in tasks"),
-    ({"corpora.section": CORPUS}, 112, "tasks.section", "is also a name in corpora"),
+    ({"corpora.section": {"path": "other.txt"}}, 112, "tasks.section", "is also a name in corpora"),
     (arms(far={"domain_transfer": "domian"}), 99, "arms.far.domain_transfer", "(did you mean 'domain'?)\n  known: gen"),
     (arms(far={**BOTH, "tasks": ["sectoin"]}), 99, "arms.far.tasks", "'sectoin' is not in tasks"),
     (arms(far={**BOTH, "bases": ["smal"]}), 99, "arms.far.bases", "'smal' is not in bases"),
@@ -179,6 +209,22 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_a_notice() -> None:
     assert not [line for line in notices(**otherwise) if "add the arm scratch" in line], "it is there"
     assert notices(**arms(probe={}), **{"overrides.probe.finetune.epochs": 1}) == []
     assert [line for line in notices(**otherwise, **{"bases.other": SMALL}) if "overrides.scratch" in line] == []
+
+
+def test_learning_rates_of_random_weights_on_a_base_with_weights_are_a_notice() -> None:
+    """Of every step that is trained, where they stand; general pre-training has no budget here."""
+    high = {"pretrain": {"learning_rate": 1e-3}, "domain_transfer": {}, "task_transfer.learning_rate": 2e-4}
+    own = {"bases.public": "hfl/rbt3", "overrides.mention.finetune.learning_rate": 4e-4}
+    public = {"pretrain.tokens": 0, "bases.small": "hfl/rbt3"}
+    assert [line.removeprefix("params.yaml: ") for line in notices(**own, **high, **public) if "rate" in line] == [
+        f"{place}: {rate} is for random weights, and {base} would forget what it has learned; left out: {usual}"
+        for place, rate, usual in (
+            ("task_transfer.learning_rate", "0.0002", "0.0001"),
+            ("overrides.mention.finetune.learning_rate", "0.0004", "3e-05"),
+        )
+        for base in ("small", "public")
+    ]
+    assert not [line for line in notices(**high, **{"pretrain.tokens": 9}) if "rate" in line], "random weights"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Extension, Segmentation, Tokenize, Vocabulary
 from adaptbert.core.files import read_json
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, UserError
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import is_heldout
 from adaptbert.text.tokenizer import Tokenizer
@@ -24,6 +24,7 @@ from stages.tokenize import tokenize
 from stages.tokenizer import tokenizer
 from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 TRAIN = {"corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True, "min_frequency": 1}
 RANDOM = Base(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
@@ -59,11 +60,11 @@ def make_tokenizer(validated: Path, root: Path, values: Mapping[str, Any], weigh
     return Tokenizer.load(root / "tokenizer")
 
 
-def run(validated: Path, root: Path, params: Tokenize = CUT, **train: Any) -> dict[str, Any]:
+def run(validated: Path, root: Path, params: Tokenize = CUT, weights: Base = RANDOM, **train: Any) -> dict[str, Any]:
     """Run both stages; returns the metrics of `tokenize`."""
-    make_tokenizer(validated, root, TRAIN | train)
+    make_tokenizer(validated, root, TRAIN | train, weights)
     tokenize(
-        params, base="small", validated=validated, tokenizer=root / "tokenizer", run=tiny.no_record(),
+        params, base="small", weights=weights, validated=validated, tokenizer=root / "tokenizer", run=tiny.no_record(),
         out=root / "tokenized", metrics=root / "metrics/tokenize.json",
     )  # fmt: skip
     return read_json(root / "metrics/tokenize.json")
@@ -172,16 +173,40 @@ def test_the_tokenizer_of_a_checkpoint_as_it_is_and_extended(validated: Path, tm
     assert metrics["tokens_per_character_after"] == pytest.approx(tokens / sum(map(len, texts)))
 
 
-def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Path) -> None:
-    """The third set of four has another script; the first two are not left behind."""
+@pytest.mark.parametrize(
+    ("weights", "remedy"), [(RANDOM, "put it into a corpus"), (FOLDER, "`tokenizer.extend: {corpora: ")]
+)
+def test_nothing_is_left_where_texts_do_not_fit(validated: Path, tmp_path: Path, weights: Base, remedy: str) -> None:
+    """Two sets have another script; both are reported, each once, and the others are not left behind."""
     folder = tmp_path / "validated"
     shutil.copytree(validated, folder)
-    strange = [{"id": str(number), "text": "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ", "label": "code"} for number in range(9)]
+    strange = [{"id": str(number), "text": "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ", "label": "code"} for number in range(200)]
     pq.write_table(pa.Table.from_pylist(strange), folder / "tasks/section/train.parquet")
-    with pytest.raises(BadData, match=r"AB-129 tasks/section: unk rate 100.0% > 20 %: .*\n.*put it into a corpus"):
-        run(folder, tmp_path / "out")
+    pq.write_table(pa.Table.from_pylist(strange), folder / "corpora/posts.parquet")
+    tiny.tokenizer().save(tmp_path / "out/models/init/small")
+    with pytest.raises(UserError) as refused:
+        run(folder, tmp_path / "out", weights=weights)
+    lines = messages_in(str(refused.value))
+    assert [line.partition(",")[0] for line in lines] == [
+        f"AB-129 {text}: 100.0% of its tokens are unknown" for text in ("posts", "section")
+    ]
+    assert all(remedy in line for line in lines)
     assert not (tmp_path / "out/tokenized").exists()
     assert not list((tmp_path / "out").rglob("*.part"))
+
+
+def test_some_unknown_tokens_are_a_notice(validated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One a text, and none of a text of which the vocabulary knows nearly all."""
+    shutil.copytree(validated, tmp_path / "validated")
+    rows = [
+        {"id": f"odd-{number}", "text": f"{text} ⴰⵎⴰⵣⵉⵖ"} for number, text in enumerate(tiny.sentences("domain", 90))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "validated/corpora/odd.parquet")
+    run(tmp_path / "validated", tmp_path / "out")
+    notices = [line.split() for line in capsys.readouterr().out.splitlines() if "notice: " in line]
+    assert "odd:" in [words[1] for words in notices]
+    assert len({words[1] for words in notices}) == len(notices)
+    assert "section:" not in [words[1] for words in notices]
 
 
 def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:

@@ -53,32 +53,39 @@ class Steps:
     def metrics(self, checkpoint: str) -> dict[str, Any]:
         return read_json(self.root / f"metrics/{checkpoint}.json")
 
-    def pretrain(self, base: Base = SMALL, seed: int = 1, **changes: Any) -> None:
+    def pretrain(self, base: Base = SMALL, seed: int = 1, text: str = "corpora/general", **changes: Any) -> None:
         with chdir(self.root):  # params.yaml names models/init/small
             pretrain(
                 Pretrain(**tiny_params.step_values(**changes)),
                 weights=base,
                 tokenizer=self.root / "data/tokenizer",
                 scratch=self.folder(SCRATCH),
-                **self._common(PRETRAIN, "corpora/general", seed),
+                **self._common(PRETRAIN, text, seed),
             )
 
     def domain_transfer(
-        self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, replicate: str = "1", **changes: Any
+        self,
+        corpus: str = "domain",
+        replay: float = 0.1,
+        seed: int = 1,
+        replicate: str = "1",
+        beside: str = "general",
+        **changes: Any,
     ) -> None:
         domain_transfer(
             DomainTransfer(**tiny_params.step_values(**changes), replay_fraction=replay),
             corpus=corpus,
             replicate=replicate,
             init=self.folder(PRETRAIN),
-            replay=self.root / "data/corpora/general",
+            replay=self.root / "data/corpora" / beside,
             **self._common(f"domain_transfer/{corpus}-small-1", f"corpora/{corpus}", seed),
         )
 
-    def task_transfer(self, **changes: Any) -> None:
+    def task_transfer(self, beside: str = "general", **changes: Any) -> None:
         params = TaskTransfer(**tiny_params.step_values(**changes))
         common = self._common(TASK, "tasks/section", 1)
-        task_transfer(params, task="section", replicate="1", init=self.folder(DOMAIN), **common)
+        heldout = self.root / "data/heldout" / beside
+        task_transfer(params, task="section", replicate="1", init=self.folder(DOMAIN), beside=heldout, **common)
 
     def _common(self, checkpoint: str, text: str, seed: int) -> StepArguments:
         return {

@@ -1,7 +1,7 @@
 """Bases, arms: what all weights begin with, and which steps precede fine-tuning."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -87,8 +87,8 @@ def _named(value: object) -> object:
 BaseValue = Annotated[Base, BeforeValidator(_named)]
 
 GENERAL, DOMAIN = "general", "domain"
-"""The corpus of general pre-training, which is also that of the control of domain transfer; the usual name of the
-other."""
+"""The corpus of general pre-training, of the control of domain transfer, and of what domain transfer replays; the usual
+name of the other. A project may have neither."""
 TRANSFERS = DOMAIN_TRANSFER, TASK_TRANSFER = ("domain_transfer", "task_transfer")
 """The steps that an arm can have, in their order: a key of `Arm`, a stage and a table of the plan each."""
 RANDOM = "none"
@@ -184,8 +184,13 @@ ARMS: Mapping[str, dict[str, Any]] = {
     "general_long_task": {"domain_transfer": GENERAL, "task_transfer": "own"},
 }
 """Arms that a list can name."""
-USUAL = ("general", "general_long", "domain", "task", "domain_task")
-"""All that the corpora allow, with the control on general text; without a corpus `domain` the others."""
+
+
+def usual_arms(corpora: Collection[str]) -> list[str]:
+    """All that the corpora allow; `general_long` where there is domain text that it is the control of."""
+    of_domain = ["domain"] if DOMAIN in corpora else []
+    control = ["general_long"] if of_domain and GENERAL in corpora else []
+    return ["general", *control, *of_domain, "task", *(f"{arm}_task" for arm in of_domain)]
 
 
 def _spelled_out(value: object) -> object:

@@ -119,7 +119,8 @@ class MlmStep(Training):
 
 
 class Pretrain(MlmStep):
-    """General pre-training; a checkpoint is taken as it is unless a budget is written."""
+    """General pre-training; a checkpoint is taken as it is unless a budget is written. Without a corpus `general` all
+    weights are."""
 
     usual_budget: ClassVar[FromWeights] = FromWeights(None, {"tokens": 0})
 
@@ -135,7 +136,7 @@ class DomainTransfer(MlmStep):
     learning_rate: Annotated[Rate, FromWeights(1e-3, 5e-5)]
     measurements: Points = 5
     replay_fraction: Fraction = 0.05
-    """Share of general text among the tokens, against forgetting."""
+    """Share of general text among the tokens, against forgetting; left out without a corpus `general`: 0."""
 
 
 class TaskTransfer(MlmStep):

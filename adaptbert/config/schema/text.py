@@ -26,8 +26,8 @@ class Vocabulary(Section):
     own."""
 
     corpora: list[str] | None = None
-    """Whose text is read; left out: `general` and `domain`, so that another corpus trains nothing again. For random
-    weights."""
+    """Whose text is read; left out: `general` and `domain`, where they exist, so that another corpus trains nothing
+    again. For random weights."""
     vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)] = 12_000
     """Number of tokens of the vocabulary. For random weights. BERT has 30,522 (Devlin et al. 2019); fewer suffice for
     small models."""

@@ -1,0 +1,79 @@
+"""`adaptbert plan` and `check` tell before training which tasks get too few optimizer steps for their classes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.config import recipe as recipes
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.project.training_length import notices
+from tests.support.checked_files import lines, mood, words, write
+from tests.support.commands import run
+
+
+def labelled(name: str, rows: int, classes: int = 12, seed: int = 0) -> str:
+    return lines(name, *({"text": words(seed + n), "label": f"c{n % classes}"} for n in range(rows)))
+
+
+def of_mood() -> list[str]:
+    return [line for line in notices(recipes.read()) if " mood: " in line]
+
+
+SHORT = (
+    "params.yaml: overrides.mood.finetune.epochs: mood: 38 steps for 12 classes: models this short often predict one "
+    "class; raise epochs to 10, or raise labels"
+)
+
+
+def test_both_commands_tell(own: Path) -> None:
+    write(None, {"epochs": 3, "labels": 400}, mood=mood(train=labelled("train.jsonl", 900)))
+    for command in ("plan", "check"):
+        assert f"notice: {SHORT}\n" in run(command).stdout
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        (400, {"epochs": 3}, "38 steps for 12 classes: models this short often predict one class; raise epochs to 10"),
+        (400, {"epochs": 10}, None),
+        (400, {"epochs": 10, "labels": 100}, "31 steps for 12 classes: models this short often predict one class"),
+        (400, {"epochs": 3, "labels": 9_000}, "38 steps for 12 classes"),
+        (400, {"epochs": 1.5, "global_batch_size": 16, "micro_batch_size": 16}, "38 steps for 12 classes"),
+        (30_000, {"epochs": 1}, None),
+        (30_000, {"epochs": 1, "labels": 320}, "10 steps for 12 classes"),
+        (900, {"epochs": 4, "labels": 800}, "100 steps for 12 classes"),
+    ],
+)
+def test_steps_follow_from_rows_labels_epochs_and_batches(
+    own: Path, rows: int, options: dict[str, Any], said: str | None
+) -> None:
+    """Of a large file the first rows tell the classes, and nothing how many rows there are."""
+    write(None, {"labels": 0} | options, mood=mood(train=labelled("train.jsonl", rows)))
+    assert [line.partition("epochs: mood: ")[2][: len(said or "")] for line in of_mood()] == [said] * (said is not None)
+
+
+def test_few_classes_need_few_steps_but_not_none(own: Path) -> None:
+    write(None, {"labels": 0, "epochs": 8}, mood=mood(train=labelled("train.jsonl", 240, classes=2)))
+    assert of_mood() == []
+    write(None, {"labels": 0, "epochs": 6}, mood=mood(train=labelled("train.jsonl", 240, classes=2)))
+    assert "mood: 45 steps for 2 classes: " in of_mood()[0]
+
+
+def test_what_has_no_classes_and_what_is_cut(own: Path) -> None:
+    rated = {
+        split: lines(f"{split}.jsonl", *({"text": words(n), "value": n} for n in range(90))) for split in ("train",)
+    }
+    cut = {"train": rated["train"], "dev": rated["train"], "test": rated["train"], "split": {"dev": 0.25, "test": 0.25}}
+    write(None, {"labels": 0, "epochs": 8}, mood={"type": "regression", **cut})
+    assert "mood: 11 steps: models this short have hardly begun to learn; raise epochs to 36" in of_mood()[0]
+
+
+def test_validated_rows_win_and_what_cannot_be_read_is_left_to_check(own: Path) -> None:
+    write(None, {"labels": 0, "epochs": 3}, mood=mood(train=labelled("train.jsonl", 400)))
+    folder = Path("data/validated/tasks/mood")
+    folder.mkdir(parents=True)
+    TaskDescription(type="text-classification", labels=["a", "b"], rows={"train": 9_000}).write(folder)
+    assert of_mood() == []
+    write(None, {"labels": 0, "epochs": 3}, posts=mood(train="data/own/nowhere.jsonl"))
+    assert [line for line in notices(recipes.read()) if " posts: " in line] == []
