@@ -39,16 +39,14 @@ def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[di
     if not ids:
         yield {}
         return
-    number = os.environ.get(DEVICES, "")
-    is_number = re.fullmatch("[1-9][0-9]{0,3}", number)  # the stage itself refuses what is none
-    share = min(int(number), len(ids)) if is_number else len(ids)
-    waits = f"waits for {share} free devices of {', '.join(ids)}: other stages have them"
+    needed = share(ids)
+    waits = f"waits for {needed} free devices of {', '.join(ids)}: other stages have them"
     with ExitStack() as locks:
         while True:
             files = (cache_folder() / "devices" / device.replace("/", "_") for device in ids)
             free = (device for device, file in zip(ids, files, strict=True) if locked(file, locks))
-            mine = list(islice(free, share))
-            if len(mine) == share:
+            mine = list(islice(free, needed))
+            if len(mine) == needed:
                 break
             locks.close()  # whoever keeps a part while it waits for the rest may wait for ever
             if waits:
@@ -57,6 +55,13 @@ def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[di
             process.check()
             time.sleep(SECONDS_BETWEEN_TRIES)
         yield {VISIBLE: ",".join(mine)}
+
+
+def share(ids: Sequence[str]) -> int:
+    """How many of these devices a stage has."""
+    number = os.environ.get(DEVICES, "")
+    is_number = re.fullmatch("[1-9][0-9]{0,3}", number)  # the stage itself refuses what is none
+    return min(int(number), len(ids)) if is_number else len(ids)
 
 
 def cuda_ids() -> tuple[str, ...]:

@@ -12,10 +12,8 @@ in a wrong order, cannot give a wrong result. This file names no edge, and no st
 
 import argparse
 import json
-import logging
 import os
 import sys
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -37,11 +35,14 @@ from pydantic import Field
 from adaptbert.codes import Code
 from adaptbert.core.processes import cores
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
+from adaptbert.project.dvc_files import Due
 from adaptbert.runtime.origin import commit, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
-from flows import process
-from flows.devices import cuda_ids, taken
+from flows import log, process
+from flows.devices import cuda_ids, share, taken
+from flows.log import StageLog
 from flows.machines import Machines
+from flows.pace import Pace, trainings
 from flows.process import DVC, MayPass, StageFailed, environment, heard, output
 
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
@@ -114,20 +115,14 @@ class Graph:
         return {stage: before for stage, before in self.upstream.items() if stage in reached}
 
 
-def out_of_date(stages: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The part of `stages` that has changed or needs one that has: asked once, not by a `dvc repro` of each.
+def due_of(stages: Mapping[str, list[str]]) -> Due:
+    """What would run of these: asked once, not by a `dvc repro` of each.
 
     Where DVC cannot tell, mostly because another DVC process is at work, all of them: their own `dvc repro` says more,
     and waits.
     """
     status = process.run(sys.executable, "-m", "dvc", "status", "--json")
-    if status.returncode:
-        return dict(stages)
-    stale = set(json.loads(status.stdout))
-    for stage in TopologicalSorter(stages).static_order():
-        if not stale.isdisjoint(stages[stage]):
-            stale.add(stage)
-    return {stage: [up for up in before if up in stale] for stage, before in stages.items() if stage in stale}
+    return Due.of(stages, stages if status.returncode else json.loads(status.stdout))
 
 
 class Resources:
@@ -138,6 +133,7 @@ class Resources:
         devices: those of this machine, where a stage trains here.
         threads: of each stage. As many as cores for each of several processes would mostly wait for each other.
         failed: set when a stage failed; waiting stages then do not start.
+        pace: what has ended, and the time left.
     """
 
     def __init__(self, graph: Graph, stages: Mapping[str, list[str]], jobs: int, cluster: bool) -> None:
@@ -146,6 +142,8 @@ class Resources:
         away = stages.keys() & graph.restorable if cluster else set()
         self.devices = cuda_ids() if graph.on_gpu & (stages.keys() - away) else ()
         self.threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // (1 if away else jobs)))
+        side_by_side = len(self.devices) // share(self.devices) if self.devices else jobs
+        self.pace = Pace(stages, trainings(stages.keys() & graph.on_gpu), min(jobs, side_by_side))
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -164,23 +162,28 @@ async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> b
 )
 def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
     """One stage, alone: its upstream stages are up to date when this is called."""
-    say, graph = get_run_logger().info, resources.graph
+    logger, graph = get_run_logger(), resources.graph
     trains = stage in graph.on_gpu
     machines = resources.machines if stage in graph.restorable else None
-    with taken(resources.devices if trains and machines is None else (), say) as visible:
+    with taken(resources.devices if trains and machines is None else (), logger.info) as visible:
         if resources.failed.is_set():
             return Cancelled(message="not started, because another stage failed")
+        lines = StageLog(stage, logger)
+        resources.pace.begin(stage)
         try:
             if machines is not None:
-                machines.bring_up_to_date(stage, graph.upstream[stage], resources.threads, trains, say)
+                machines.bring_up_to_date(stage, graph.upstream[stage], resources.threads, trains, lines.say)
             else:
                 env = environment() | visible | {"OMP_NUM_THREADS": resources.threads}
-                heard(stage, output([*DVC, "repro", "--single-item", stage], env), say)
+                heard(stage, output([*DVC, "repro", "--single-item", stage], env), lines.say)
         except MayPass:  # tried again
             raise
         except StageFailed:
             resources.failed.set()
+            lines.failed()
             raise
+        seconds = resources.pace.end(stage, lines.has_run)
+        lines.ended(seconds, str(resources.pace))
     return None
 
 
@@ -200,15 +203,16 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
         cluster: whether the machines of a Ray cluster run them (docs/how-to/gpu.md), each with all its cores.
     """
     process.insist()
-    logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
+    process.check()
+    log.quieten()
     plan_and_check()
     graph = Graph.read()
     upstream = graph.needed(until)
-    stale = out_of_date(upstream)
+    due = due_of(upstream)
     process.check()
-    get_run_logger().info(f"{len(upstream) - len(stale)} of {len(upstream)} stages are up to date")
-    if stale:
-        run_stages(stale, Resources(graph, stale, jobs, cluster), jobs)
+    get_run_logger().info(str(due))
+    if due.stages:
+        run_stages(due.stages, Resources(graph, due.stages, jobs, cluster), jobs)
     if "compare" in upstream and ANSWERS.is_file():
         path = REPORT.resolve()
         text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
@@ -219,12 +223,12 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
 def plan_and_check() -> None:
     """`adaptbert plan`, and `adaptbert check`, which refuses a bad params.yaml before any stage starts; in one process,
     because both read all code, and not in this one, because they import what stages import."""
-    both = "from adaptbert.cli import app; app(['plan'], standalone_mode=False); app(['check'])"
+    both = "from adaptbert.commands.params import check, write_plan; write_plan(); check()"
     done = process.run(sys.executable, "-c", both)
     for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
         get_run_logger().info(line)
     if done.returncode:
-        raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
+        raise StageFailed(f"params.yaml was refused\n{done.stderr.strip()}", done.returncode)
     process.check()
 
 
@@ -232,14 +236,15 @@ def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) 
     """Submit each stage when its upstream stages are up to date; after a failure, none."""
     order = TopologicalSorter(upstream)
     order.prepare()
-    ready: deque[str] = deque()
+    ready: list[str] = []
     running: dict[PrefectFuture[Any], str] = {}
     try:
         while order.is_active():
             ready.extend(order.get_ready())
             process.check()
             while ready and len(running) < jobs:
-                stage = ready.popleft()
+                ready.sort(key=resources.pace.is_known)
+                stage = ready.pop(0)
                 running[bring_up_to_date.submit(stage, resources)] = stage
             future = next(as_completed(list(running)))
             stage = running.pop(future)
@@ -248,13 +253,6 @@ def run_stages(upstream: dict[str, list[str]], resources: Resources, jobs: int) 
     finally:
         resources.failed.set()  # what waits for a device does not start; what runs may end, and its results are kept
         wait(list(running))
-
-
-def without_traceback(record: logging.LogRecord) -> bool:
-    """Log user errors and failed stages without a traceback: their message has the reason."""
-    if record.exc_info and isinstance(record.exc_info[1], StageFailed | UserError):
-        record.exc_info = None
-    return True
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -266,9 +264,13 @@ def main(argv: list[str] | None = None) -> None:
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
     process.take_signals()
+    log.shorten()
     try:
+        process.await_server()
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
-    except (StageFailed, UserError) as error:
+    except StageFailed as error:
+        _end(error.reason, error.exit_code)
+    except UserError as error:
         _end(str(error), error.exit_code)
     except ParameterTypeError as error:
         _end(str(error), BAD_PARAMS)
@@ -281,8 +283,7 @@ def main(argv: list[str] | None = None) -> None:
 def _end(reason: str, code: int) -> NoReturn:
     """One line for the user: after a signal, what failed did so because of it, but for data, parameters and files."""
     if process.received() and code not in (BAD_DATA, BAD_PARAMS, IO_ERROR):
-        print(process.INTERRUPTED, file=sys.stderr)
-        sys.exit(TEMPORARY)
+        process.leave()
     print(redacted(f"error: {reason}"), file=sys.stderr)
     sys.exit(code)
 

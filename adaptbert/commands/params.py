@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adaptbert.commands.errors import user_errors
-from adaptbert.errors import raise_all
+from adaptbert.errors import UserError, raise_all
 
 if TYPE_CHECKING:
     from adaptbert.config.plan import Plan
@@ -30,9 +30,30 @@ def plan(
     """Write plan.json and say what would be trained.
 
     The file names every stage that DVC makes of the corpora, bases, arms, replicates and tasks of params.yaml, and
-    holds a digest of the code of each. `make recipe` and the flow run this command first; run it yourself before a
-    plain `dvc repro`. Commit both files.
+    holds a digest of the code of each; the last line counts the stages that DVC would run. `make recipe` and the flow
+    run this command first; run it yourself before a plain `dvc repro`. Commit both files.
     """
+    from adaptbert.project import dvc_files
+
+    recipe, planned = write_plan()
+    with user_errors():
+        if dvc_files.GRAPH.is_file():
+            print(_due())
+        if price is not None:
+            _print_prices(recipe, planned, price)
+
+
+def _due() -> str:
+    from adaptbert.project import dvc_files
+
+    try:
+        return str(dvc_files.due())
+    except UserError as error:  # the plan is written
+        return f"notice: {error}"
+
+
+def write_plan() -> "tuple[Recipe, Plan]":
+    """Write plan.json and say what it names."""
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
     from adaptbert.project import dvc_files, editing, training_length
@@ -43,21 +64,21 @@ def plan(
         recipe = checked()
         planned = plan_file.plan(recipe)
         editing.write(PLAN, plan_file.text(planned).encode())
-        for line in _trainings(recipe, planned):
-            print(line)
-        for notice in training_length.notices(recipe):
-            print(f"notice: {notice}")
-        checkpoints = sum(1 for below in planned.parents().values() if below is not None)
-        print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells; `dvc status` lists what will run")
-        if price is not None:
-            _print_prices(recipe, planned, price)
+        notices = training_length.notices(recipe)
+    for line in _trainings(recipe, planned):
+        print(line)
+    for notice in notices:
+        print(f"notice: {notice}")
+    checkpoints = sum(1 for below in planned.parents().values() if below is not None)
+    print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells")
+    return recipe, planned
 
 
 def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:
     """A line for each step, text and base: how often, and how long each time."""
     from adaptbert.config.plan import FINETUNE, TRAINED
+    from adaptbert.config.recipe import budget
     from adaptbert.config.schema.bases import GENERAL
-    from adaptbert.config.schema.mlm import BUDGET
 
     trainings = Counter[tuple[str, str, str, str]]()
     for stage in TRAINED:
@@ -66,8 +87,8 @@ def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:
             if stage == FINETUNE:
                 length = f"{len(values.seeds)} seeds of {values.epochs:g} epochs"
             else:
-                size, unit = next((size, unit) for unit in BUDGET if (size := getattr(values, unit)) is not None)
-                if not size:  # a checkpoint that is taken as it is
+                size, unit = budget(values)
+                if not size:
                     continue
                 length = f"{size:,} {unit}"
             trainings[stage, entry.task or entry.corpus or GENERAL, entry.base, length] += 1

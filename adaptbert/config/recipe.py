@@ -21,7 +21,7 @@ from adaptbert.config import load
 from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, Arm, Arms, Base, BaseValue, usual_arms
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
-from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, Pretrain, TaskTransfer
+from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, MlmStep, Pretrain, TaskTransfer
 from adaptbert.config.schema.section import Contradiction, Name, Section, Seed, is_name
 from adaptbert.config.schema.sources import Corpus, Limits, Task
 from adaptbert.config.schema.text import Measure, Tokenize, Vocabulary
@@ -249,6 +249,11 @@ def read(path: Path = PARAMS) -> Recipe:
         BadParams: it cannot be read, or a section is wrong by itself.
     """
     return Recipe(load.read(path), path)
+
+
+def budget(step: MlmStep) -> tuple[int, str]:
+    """Of a step of masked-language modelling: a number, and its unit; 0 of a checkpoint that is taken as it is."""
+    return next((size, unit) for unit in BUDGET if (size := getattr(step, unit)) is not None)
 
 
 def errors(recipe: Recipe) -> list[UserError]:

@@ -1,5 +1,5 @@
-"""Commands of DVC, and the partial files that a killed one leaves, repaired before the next `dvc repro` fails on them
-or runs stages again.
+"""Commands of DVC, what it would run, and the partial files that a killed one leaves, repaired before the next
+`dvc repro` fails on them or runs stages again.
 
 dvc.lock             cut short: replaced by that of git's last commit, or removed; DVC restores the missing stages from
                      its run cache instead of running them
@@ -15,11 +15,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from graphlib import TopologicalSorter
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import has_ended
@@ -27,7 +30,9 @@ from adaptbert.errors import BadData, BadParams
 from adaptbert.project import editing
 from adaptbert.runtime.locks import ROOT, Busy
 
-LOCK = Path("dvc.lock")
+ALWAYS_THE_SAME = "plan"
+"""A stage of dvc.yaml."""
+GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 STATE = Path(".dvc/tmp")
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
@@ -41,10 +46,9 @@ def dvc(command: str, *arguments: str) -> str:
     """
     done = subprocess.run([sys.executable, "-m", "dvc", command, *arguments], capture_output=True, text=True)
     if "Unable to acquire lock" in done.stderr:
-        raise Busy(Code.LOCKED, f"dvc {command}", "another DVC process is at work here", "wait for it, and run again")
+        raise _busy(command)
     if done.returncode:
-        remedy = "mend that, and run the same command again"
-        raise BadData(Code.DVC, f"dvc {command}", " ".join(done.stderr.split()), remedy)
+        raise _refused(command, done.stderr)
     return done.stdout
 
 
@@ -57,6 +61,76 @@ def check_folder() -> None:
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, "change to the clone (cd), and run again")
+
+
+def _busy(command: str) -> Busy:
+    return Busy(Code.LOCKED, f"dvc {command}", "another DVC process is at work here", "wait for it, and run again")
+
+
+def _refused(command: str, words: str) -> BadData:
+    return BadData(Code.DVC, f"dvc {command}", " ".join(words.split()), "mend that, and run the same command again")
+
+
+class Due(NamedTuple):
+    """What DVC would run.
+
+    Attributes:
+        stages: these, in an order in which they can run -> those of them that each needs.
+        all: the number of stages that were asked for.
+    """
+
+    stages: dict[str, list[str]]
+    all: int
+
+    @classmethod
+    def of(cls, upstream: Mapping[str, Sequence[str]], changed: Iterable[str]) -> "Due":
+        """Of these stages what has changed, and what needs one of those; not what needs the stage `plan` alone, which
+        always writes the same.
+
+        Args:
+            upstream: stage -> those that it needs.
+            changed: what `dvc status` names.
+        """
+        due = set(changed)
+        order = [*TopologicalSorter(upstream).static_order()]
+        for stage in order:
+            if any(up in due and up != ALWAYS_THE_SAME for up in upstream[stage]):
+                due.add(stage)
+        stages = {stage: [up for up in upstream[stage] if up in due] for stage in order if stage in due}
+        return cls(stages, len(upstream))
+
+    def __str__(self) -> str:
+        if not self.stages:
+            return "all up to date"
+        kinds = Counter(stage.partition("@")[0] for stage in self.stages)
+        counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        return f"will run: {len(self.stages)} of {self.all} stages: {counted}"
+
+
+def due() -> Due:
+    """Of this project, as its data, dvc.yaml and plan.json are now.
+
+    Raises:
+        Busy: another DVC is at work here.
+        BadData: DVC cannot tell; in its own words.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+
+    try:
+        with Repo(config={"core": {"no_scm": True}}) as repo:  # git plays no part in it, and may be missing
+            edges = repo.index.graph
+            upstream = {
+                stage.addressing: [up.addressing for up in edges.successors(stage) if up.cmd]
+                for stage in edges
+                if stage.cmd  # others are records of a user's files
+            }
+            return Due.of(upstream, repo.status())
+    except LockError:
+        raise _busy("status") from None
+    except DvcException as error:
+        raise _refused("status", ": ".join(str(each) for each in (error, error.__cause__) if each)) from None
 
 
 def mend() -> list[str]:

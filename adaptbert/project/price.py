@@ -5,7 +5,6 @@ training, and of some steps of fine-tuning, whose small batches run at another s
 these steps, in a folder that is removed at the end; no test row is read.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from rich import box
 from rich.table import Table
 
 from adaptbert.codes import Code
-from adaptbert.config.plan import FINETUNE, PRETRAIN, SCRATCH, TRAINED, Entry, Plan
+from adaptbert.config.plan import FINETUNE, PRETRAIN, SCRATCH, Entry, Plan
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL, TRANSFERS
 from adaptbert.config.schema.finetuning import Finetune
@@ -29,7 +28,7 @@ from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.device import chosen as precision_of
 from adaptbert.model.flops import training_flop
-from adaptbert.project.dvc_files import dvc
+from adaptbert.project.dvc_files import due
 from adaptbert.project.training_length import VALIDATED
 from adaptbert.report.language import amount
 from adaptbert.runtime.locks import ROOT
@@ -73,7 +72,7 @@ def prices(recipe: Recipe, plan: Plan, steps: int) -> list[Price]:
         BadData: a text is not tokenised yet, a task not validated, or DVC cannot say what is due.
     """
     make_folder(ROOT)
-    pending = _pending(plan)
+    pending = {stage.replace("@", "/") for stage in due().stages}
     with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
         benches = [_Bench(recipe, plan, pending, base, steps, Path(folder)) for base in recipe.bases]
         # All have checked their inputs.
@@ -247,18 +246,6 @@ class _Bench:
         counts = trained.fitted.counts
         minutes = ranks.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
         return flop_of(request.params, trained.model.config, counts) / 1e12 / minutes
-
-
-def _pending(plan: Plan) -> Set[str]:
-    """Checkpoints and cells, `<stage>/<key>`, that DVC would train: changed, without metrics, or upon one of these."""
-    changed, pending = json.loads(dvc("status", "--json")), set[str]()
-    for stage in TRAINED:
-        for key, entry in plan.table(stage).items():
-            # `pretrain` writes the random weights of a base, too.
-            below = entry.checkpoint.replace(f"{SCRATCH}/", f"{PRETRAIN}/")
-            if f"{stage}@{key}" in changed or below in pending or not Path(f"metrics/{stage}/{key}.json").is_file():
-                pending.add(f"{stage}/{key}")
-    return pending
 
 
 def _runs(values: Finetune, labels: int) -> tuple[int, float]:

@@ -2,7 +2,7 @@
 
 Outside training they raise at once, and unfinished files are removed. During training the handler only sets a flag,
 because it may run in the middle of a backward pass: the training loop checks the flag between two optimizer steps,
-where it can save its state. A second signal ends the process at once.
+where it can save its state. While it measures, they raise at once. A second signal ends the process at once.
 """
 
 import atexit
@@ -45,7 +45,7 @@ def raise_at_once() -> None:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """In this block a signal is only noted; see `received` and `insist`."""
+    """In this block a signal is only noted, see `received` and `insist`; at its end it raises."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     insist()
     try:
@@ -54,6 +54,21 @@ def deferred() -> Iterator[None]:
         if in_main_thread():
             for number, handler in before.items():
                 signal.signal(number, handler)
+    if _received:
+        _raise_where_allowed()
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """In this part of a `deferred` block a signal raises wherever it is, one that was noted before it as well: for what
+    takes long and changes nothing that a savepoint holds."""
+    _take(_raise)
+    try:
+        if _received:
+            _raise_where_allowed()
+        yield
+    finally:
+        insist()
 
 
 @contextmanager

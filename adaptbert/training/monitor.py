@@ -230,7 +230,9 @@ class Monitor:
         self._past.since_logged = []
 
     def _measure(self, module: pl.LightningModule) -> None:
-        past, measures = self._past, self._measure_at[self.step](self.step)
+        past = self._past
+        with signals.at_once():  # it may take longer than to train once more what was not saved
+            measures = self._measure_at[self.step](self.step)
         self._run.log_metrics(measures, self.step)
         here = {"step": self.step, "tokens": past.counts["tokens"]}
         past.curve.append({**here, **measures, **self._means(past.since_measured)})

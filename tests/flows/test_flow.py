@@ -3,9 +3,10 @@
 import os
 import re
 import signal
+import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from urllib.error import HTTPError
 
 import psutil
@@ -53,7 +54,10 @@ def test_from_a_deployment_to_what_is_out_of_date(toy: Toy) -> None:
     toy.order(left=(5.0, 0), right=(5.1, 0))  # both begin meanwhile, also on a slow machine
     pretended = toy.with_devices(2, ADAPTBERT_DEVICES="1")
     with toy.edited("params.yaml", "replicates: 2", "replicates: 3"):
-        assert "1 of 4 stages are up to date" in pretended.flow("--jobs", "4")
+        said = pretended.flow("--jobs", "4")
+        assert "will run: 3 of 4 stages: 1 left, 1 right, 1 compare\n" in said
+        assert re.findall(r"\d\d:\d\d:\d\d  (\w+): done \(\d+ s; (\d of 3)", said)[-1] == ("compare", "3 of 3")
+        assert not re.search("Running stage|begin left|dvc push|Finished in state|> exec", said)
         assert '"general-small-3"' in plan.read_text(), "a name that is new in params.yaml needs no other command"
     plan.write_text(before)
     assert {stage for stage in STAGES if toy.began(stage)} == {"left", "right", "compare"}
@@ -140,62 +144,104 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
 
 # Signals to a flow that somebody started in a terminal: what runs ends, nothing new starts.
 
-AGAIN = "the same command goes on from here"
+STOPPED = "stopped; the same command goes on from here"
+
+
+def judge(printed: str) -> None:
+    """One line of it, and nothing of what failed because of the signal."""
+    assert printed.endswith(f"\n{STOPPED}\n") or printed == f"{STOPPED}\n", printed
+    assert printed.count("stopped") == 1, printed
+    assert not re.search("Traceback|ERROR|WARNING|[Ff]ailed|Crash|connection", printed), printed
+
+
+@contextmanager
+def started(toy: Toy, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The flow in the background, with a new log."""
+    toy.log_file("flows.recipe", *arguments).unlink(missing_ok=True)
+    with stopped_at_the_end(toy.start("flows.recipe", *arguments)) as flow:
+        yield flow
+
+
+def of_terminal(flow: "subprocess.Popen[bytes]") -> None:
+    """Ctrl-C, which reaches the flow, the server that it brought, DVC and the stage."""
+    os.killpg(flow.pid, signal.SIGINT)
+
+
+def of_kill(flow: "subprocess.Popen[bytes]") -> None:
+    """To this process and to no other."""
+    flow.terminate()
 
 
 @pytest.mark.slow
-def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy) -> None:
-    """The signal reaches the flow, the server that it brought, DVC and the stage, which saves its state.
-
-    The same command goes on; without CUDA, stages that train share the cores.
-    """
+def test_a_terminals_ctrl_c_ends_all_in_a_line(toy: Toy) -> None:
+    """The stage saves its state, and the same command goes on; without CUDA, stages that train share the cores."""
     toy.order(left=(60, 0))
     alone = toy.without_server().with_devices(0)
-    with stopped_at_the_end(alone.start("flows.recipe")) as flow:
+    with started(alone) as flow:
         wait_until(lambda: toy.began("left"), 150)
         pid = int(toy.mark("left", "pid"))
-        os.killpg(flow.pid, signal.SIGINT)
+        of_terminal(flow)
         assert flow.wait(60) == 75
-    printed = alone.log_file("flows.recipe").read_text()
-    assert AGAIN in printed
-    assert "Traceback" not in printed, printed
+    judge(alone.log_file("flows.recipe").read_text())
     assert not alive(pid)
     toy.order(left=(4, 0), right=(4, 0))
-    alone.flow("--jobs", "2")
+    alone.flow("--jobs", "2", timeout=300)
     assert toy.are_side_by_side("left", "right")
     assert toy.mark("left", "threads") == str(max(1, cores() // 2))
 
 
-def test_a_signal_before_the_first_stage_starts_none(toy: Toy) -> None:
-    """With a server that lives on, while the flow makes the plan; Prefect has a handler of its own for this signal."""
+@pytest.mark.parametrize("sent", [of_terminal, pytest.param(of_kill, marks=pytest.mark.slow)])
+def test_a_signal_before_the_first_stage_starts_none(
+    toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]
+) -> None:
+    """With a server that lives on, while the flow makes the plan; Prefect has a handler of its own for SIGTERM."""
     toy.order(start=(60, 0))
-    log = toy.log_file("flows.recipe")
-    log.unlink(missing_ok=True)
-    with stopped_at_the_end(toy.start("flows.recipe")) as flow:
-        wait_until(lambda: has_child(flow.pid, "adaptbert.cli"), 60)
-        flow.terminate()
+    with started(toy) as flow:
+        wait_until(lambda: has_child(flow.pid, "write_plan"), 60)
+        sent(flow)
         assert flow.wait(60) == 75
-    assert AGAIN in log.read_text()
-    assert "Traceback" not in log.read_text()
+    judge(toy.log_file("flows.recipe").read_text())
     assert not toy.began("start")
+
+
+@pytest.mark.parametrize("sent", [of_terminal, pytest.param(of_kill, marks=pytest.mark.slow)])
+def test_a_signal_while_the_server_starts(toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]) -> None:
+    """Prefect waits for it for two minutes."""
+    alone = toy.without_server()
+    with started(alone) as flow:
+        wait_until(lambda: has_child(flow.pid, "uvicorn"), 60)
+        others = psutil.Process(flow.pid).children(recursive=True)
+        sent(flow)
+        assert flow.wait(30) == 75
+    judge(alone.log_file("flows.recipe").read_text())
+    wait_until(lambda: not any(process.is_running() for process in others), 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [of_terminal, of_kill])
+def test_a_signal_while_a_stage_starts(toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]) -> None:
+    """DVC takes a second to begin with it."""
+    toy.order(start=(60, 0))
+    with started(toy) as flow:
+        wait_until(lambda: has_child(flow.pid, "--single-item"), 60)
+        sent(flow)
+        assert flow.wait(60) == 75
+    judge(toy.log_file("flows.recipe").read_text())
+    assert not (toy.marks / "start.end").exists()
 
 
 @pytest.mark.slow
 def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy) -> None:
-    """As `kill` does, which sends the signal to this process and to no other."""
     toy.order(left=(60, 0))
     alone = toy.without_server()
-    log = alone.log_file("flows.recipe")
-    log.unlink(missing_ok=True)
-    with stopped_at_the_end(alone.start("flows.recipe")) as flow:
+    with started(alone) as flow:
         wait_until(lambda: toy.began("left"), 150)
         others = psutil.Process(flow.pid).children(recursive=True)
         assert any("uvicorn" in " ".join(process.cmdline()) for process in others)
-        flow.terminate()
+        of_kill(flow)
         assert flow.wait(60) == 75
     wait_until(lambda: not any(process.is_running() for process in others), 30)
-    assert AGAIN in log.read_text()
-    assert "Traceback" not in log.read_text()
+    judge(alone.log_file("flows.recipe").read_text())
     assert not (toy.marks / "left.end").exists()
 
 

@@ -14,7 +14,7 @@ from prefect.exceptions import ParameterTypeError
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
-from flows import devices, process, recipe
+from flows import devices, log, process, recipe
 from flows.devices import taken
 from flows.process import CommandFailed, MayPass, StageFailed, heard, output
 from flows.recipe import Graph
@@ -90,7 +90,7 @@ def test_whoever_lacks_a_device_keeps_none_while_it_waits(tmp_path: Path, monkey
         assert waiting.result(timeout=10) == {"CUDA_VISIBLE_DEVICES": "0,1"}
     assert said == ["waits for 2 free devices of 0, 1: other stages have them"]
     monkeypatch.setattr(process, "received", lambda: True)
-    with taken(["1"]), pytest.raises(StageFailed, match="interrupted; the same command goes on from here"):
+    with taken(["1"]), pytest.raises(StageFailed, match=process.STOPPED):
         take()
 
 
@@ -104,11 +104,11 @@ NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are
     [
         (LEFT, False, 65, "error: left: exited with 65"),
         (LEFT, True, 65, "error: left: exited with 65"),
-        (StageFailed("left: exited with -15", -15), True, 75, process.INTERRUPTED),
+        (StageFailed("left: exited with -15", -15), True, 75, process.STOPPED),
         (NO_GRAPH, False, 78, "error: AB-198 dvc.yaml: it names no stage, or is missing\n  restore it"),
         (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
         (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
-        (ConnectError("refused"), True, 75, process.INTERRUPTED),
+        (ConnectError("refused"), True, 75, process.STOPPED),
         (RuntimeError("Failed to reach API at x"), False, 75, NO_SERVER.format("Failed to reach API at x")),
         (ConnectError("to http://me:secret@host"), False, 75, NO_SERVER.format("to http://***@host")),
     ],
@@ -124,8 +124,12 @@ def test_how_the_flow_ends(
     """One message and a documented code."""
     monkeypatch.setattr(recipe, "recipe", mock.Mock(side_effect=error))
     monkeypatch.setattr(recipe, "hide_in_tracebacks", lambda: None)
-    monkeypatch.setattr(process, "take_signals", lambda: None)
+    for name in ("take_signals", "await_server"):
+        monkeypatch.setattr(process, name, lambda: None)
+    monkeypatch.setattr(log, "shorten", lambda: None)
     monkeypatch.setattr(process, "received", lambda: is_after_a_signal)
+    monkeypatch.setattr("os._exit", sys.exit)
+    monkeypatch.setattr("psutil.Process", mock.MagicMock())
     with pytest.raises(SystemExit) as ended:
         recipe.main([])
     assert (ended.value.code, capsys.readouterr().err) == (code, f"{line}\n")
@@ -157,7 +161,6 @@ def test_a_dvc_yaml_that_cannot_be_read(
     assert message in str(error.value)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pygtrie, which DVC uses
 def test_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What may run elsewhere, what other machines need, and what leads to a stage."""
     monkeypatch.chdir(tmp_path)

@@ -35,7 +35,7 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
             "task_transfer mention small 6 x 75,000 tokens",
             "finetune section small 14 x 3 seeds of 4 epochs",
             "finetune mention small 14 x 3 seeds of 4 epochs",
-            "plan.json: 19 checkpoints and 28 cells; `dvc status` lists what will run",
+            "plan.json: 19 checkpoints and 28 cells",
         ],
     )
     assert "AB-210" not in run("check").stdout

@@ -1,4 +1,5 @@
-"""What a killed DVC leaves is put right: a dvc.lock cut at any point of a write, marks and copies."""
+"""What DVC would run; and what a killed one leaves is put right: a dvc.lock cut at any point of a write, marks and
+copies."""
 
 import fcntl
 import json
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.errors import BadData
 from adaptbert.project import dvc_files
+from adaptbert.runtime.locks import Busy
 from tests.support.small_graph import dvc, write_graph
 
 GRAPH = """
@@ -168,3 +171,48 @@ def test_where_dvc_never_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     check()
     assert list(tmp_path.iterdir()) == []
+
+
+# --- what it would run
+
+PLANNED = """
+stages:
+  plan: {cmd: echo same > planned, deps: [code.txt], outs: [planned]}
+  collect: {cmd: cp in.txt raw.txt, deps: [planned, in.txt], outs: [raw.txt]}
+  train:
+    foreach: {a: {from: raw.txt}, b: {from: a.out}}
+    do: {cmd: "cat planned ${item.from} > ${key}.out", deps: [planned, "${item.from}"], outs: ["${key}.out"]}
+"""
+
+
+def test_what_dvc_would_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what is trained: dvc.lock and the outputs that are there. Git is not asked."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    write_graph(PLANNED)
+    everything = "will run: 4 of 4 stages: 1 plan, 1 collect, 2 train"
+    assert str(dvc_files.due()) == everything, "data that is not there yet"
+    for name in ("code.txt", "in.txt"):
+        Path(name).write_text(name)
+    assert str(dvc_files.due()) == everything
+    assert dvc("repro").returncode == 0
+    Path(".dvc/config").write_text("[core]\n    analytics = false\n")
+    assert str(dvc_files.due()) == "all up to date"
+    Path("code.txt").write_text("edited")
+    assert str(dvc_files.due()) == "will run: 1 of 4 stages: 1 plan", "it always writes the same"
+    Path("b.out").unlink()
+    assert str(dvc_files.due()) == "will run: 2 of 4 stages: 1 plan, 1 train"
+    Path("in.txt").write_text("edited")
+    assert str(dvc_files.due()) == everything
+    assert dvc_files.due().stages["train@b"] == ["plan", "train@a"]
+
+
+def test_what_it_would_run_is_not_known(project: Path) -> None:
+    """`adaptbert plan` has written plan.json and says why."""
+    with Path(".dvc/tmp/lock").open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(Busy, match="AB-159 dvc status: another DVC process is at work here"):
+            dvc_files.due()
+    Path("dvc.yaml").write_text("stages: [\n")
+    with pytest.raises(BadData, match="AB-198 dvc status: "):
+        dvc_files.due()

@@ -43,10 +43,11 @@ GRAPH = "vars: [plan.json]\nstages:" + "".join(
     do:
       cmd: echo {{}} > metrics/{stage}/${{key}}.json
       params: [{stage}]
+      deps: {"[]" if stage == "pretrain" else '["metrics/${item.from}.json"]'}
       outs: ["metrics/{stage}/${{key}}.json"]"""
     for stage in SECTIONS
 )
-"""The stages alone: which checkpoint a checkpoint or cell starts from stands in plan.json."""
+"""A checkpoint is its metrics here."""
 
 
 def document() -> dict[str, Any]:

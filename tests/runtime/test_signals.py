@@ -44,6 +44,19 @@ def deferred():
             if signals.received():
                 raise signals.Interrupted(f"{signals.received()} after a whole step")
 
+def last_step():
+    with signals.deferred():
+        print("ready", flush=True)
+        time.sleep(0.5)
+        Path("whole").touch()
+    time.sleep(60)
+
+def measured():
+    with signals.deferred():
+        with signals.at_once():
+            print("ready", flush=True)
+            time.sleep(60)
+
 def held():
     with signals.held():
         print("ready", flush=True)
@@ -87,6 +100,8 @@ def start(how: str, folder: Path) -> subprocess.Popen[str]:
     [
         *(("at_once", number, "stopped by {}", []) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)),
         *(("deferred", number, "{} after a whole step", []) for number in (signal.SIGTERM, signal.SIGHUP)),
+        pytest.param("last_step", signal.SIGTERM, "stopped by {}", ["whole"], id="after the last step"),
+        pytest.param("measured", signal.SIGINT, "stopped by {}", [], id="while it measures: at once"),
         pytest.param("held", signal.SIGINT, "stopped by {}", ["whole"], id="in a held block: at its end"),
         # Python prints what is raised there and goes on: the stage of a killed DVC went on for minutes.
         pytest.param("destructor", signal.SIGTERM, "stopped by {}", [], id="in a destructor: after it"),

@@ -43,6 +43,7 @@ def attempt(
     precision: str = "32-true",
     kill_at: int | None = None,
     signal_at: int | None = None,
+    signal_while_measuring: int | None = None,
 ) -> Attempt:
     module, source = masked_lm(STEPS, 0.3), masked_batches(corpus, 150)
     begun: list[int] = []
@@ -58,6 +59,9 @@ def attempt(
 
     def measure(step: int) -> Mapping[str, float]:
         torch.rand(step)
+        if step == signal_while_measuring:
+            os.kill(os.getpid(), signal.SIGTERM)
+            pytest.fail("it went on")
         return {"domain/loss": float(next(module.parameters()).detach().double().sum())}
 
     plan = TrainingArguments(STEPS, accumulate, 1.0, precision, 0, "train/mlm_loss")
@@ -121,6 +125,21 @@ def test_a_signal_ends_the_step_saves_and_the_next_process_goes_on(
     assert saved.name.startswith("00000003-"), "the step in which it came was finished"
     monkeypatch.setattr("adaptbert.runtime.signals._received", [])
     second = attempt(corpus, Savepoints(tmp_path), accumulate=3)
+    assert torch.equal(second.weights, whole.weights)
+    assert second.fitted == whole.fitted
+
+
+@pytest.mark.parametrize("at", [4, STEPS])
+def test_a_signal_ends_what_is_measured_and_its_step_is_trained_again(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """To measure may take minutes."""
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
+    whole = attempt(corpus, None)
+    assert attempt(corpus, Savepoints(tmp_path), signal_while_measuring=at).fitted is None
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
+    second = attempt(corpus, Savepoints(tmp_path))
+    assert second.begun == list(range(at - 1, STEPS))
     assert torch.equal(second.weights, whole.weights)
     assert second.fitted == whole.fitted
 

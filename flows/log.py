@@ -1,0 +1,133 @@
+"""What is said of the stages of a flow: a line when one has ended, and how far it is while it trains.
+
+    17:50:40  task_transfer@mention-small-1: step 51/74  loss 5.025  8,899 tokens/s  0:04 left
+    17:50:46  task_transfer@mention-small-1: bits per character: general 1.978 -> 1.987 (11 s; 12 of 56)
+
+The page of a task in Prefect has all lines of its stage, a terminal or a file only these, and all those of one that
+failed.
+"""
+
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from adaptbert.config.plan import FINETUNE, MEASURE, TRAINED
+from adaptbert.errors import UserError
+from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
+from adaptbert.report.terms import metric_name
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics
+from flows.process import StageFailed
+
+RUNS = re.compile(r"Running stage '")
+OF_DVC = re.compile(
+    rf"{RUNS.pattern}|> |(Updating|Generating) lock file|Use `dvc push`|To track the changes|\tgit add|"
+    r"Stage '.*' (didn't change|is cached)|Data and pipelines are up to date"
+)
+"""What it says of each stage, and what follows from the line that a flow says itself."""
+SHOWN = re.compile(r"\s*(step +[\d,]+/|resumed|warning|\S+ runs on )", re.IGNORECASE)
+"""Lines of a stage that a terminal shows while it runs."""
+OF_PREFECT = ("Finished in state", "Encountered exception during execution", "Stopping temporary server")
+"""It says how a flow ends in its own words, and `flows.recipe` in ours."""
+
+
+class StageLog:
+    """Hears the lines of a stage.
+
+    Args:
+        logger: of its task.
+
+    Attributes:
+        has_run: whether DVC has run it; else its outputs were there, or in DVC's cache.
+    """
+
+    def __init__(self, stage: str, logger: "logging.Logger | logging.LoggerAdapter[logging.Logger]") -> None:
+        self._stage, self._logger = stage, logger
+        self._held: list[str] = []
+        self.has_run = False
+
+    def say(self, line: str) -> None:
+        """A line of the stage, or of the DVC that runs it."""
+        self.has_run = self.has_run or RUNS.match(line) is not None
+        if OF_DVC.match(line):
+            return
+        is_shown = SHOWN.match(line) is not None
+        if not is_shown:
+            self._held.append(line)
+        self._logger.info(line, extra={"is_shown": is_shown})
+
+    def failed(self) -> None:
+        """It has failed: where the log was shortened, the other lines follow."""
+        for line in self._held if _is_short() else ():
+            self._logger.info(line, extra={"send_to_api": False})
+
+    def ended(self, seconds: float, place: str) -> None:
+        """It has ended.
+
+        Args:
+            place: in the run: `12 of 56`.
+        """
+        what = result(self._stage) or "done"
+        if not self.has_run:
+            what = f"nothing to do, {what}" if what != "done" else "nothing to do"
+        self._logger.info(f"{what} ({seconds:.0f} s; {place})")
+
+
+def result(stage: str) -> str:
+    """The measures or the score of a stage; empty for one that has none."""
+    name, _, key = stage.partition("@")
+    path = Path("metrics", name, f"{key}.json")
+    if name not in (*TRAINED, MEASURE) or not path.is_file():
+        return ""
+    if name == FINETUNE:
+        cell = CellMetrics.read(path)
+        scores = [100 * seed.test[cell.metric] for seed in cell.seeds]
+        seeds = " ".join(f"{score:.1f}" for score in scores)
+        return f"{metric_name(cell.metric).en} {sum(scores) / len(scores):.1f} (seeds {seeds})"
+    if name == MEASURE:
+        return _bits({}, CheckpointMeasures.read(path).texts)
+    step = StepMetrics.read(path)
+    return _bits(step.before, step.after)
+
+
+def _bits(before: Mapping[str, HeldOutMeasures], after: Mapping[str, HeldOutMeasures]) -> str:
+    began = {name: f"{measures.bits_per_char:.3f} -> " for name, measures in before.items()}
+    texts = (f"{name} {began.get(name, '')}{measures.bits_per_char:.3f}" for name, measures in after.items())
+    return f"bits per character: {', '.join(texts)}"
+
+
+def quieten() -> None:
+    """Leave out of Prefect's log what says nothing, and of user errors the traceback: their message has the reason."""
+    for kind in ("flow_runs", "task_runs"):
+        logging.getLogger(f"prefect.{kind}").addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    if record.exc_info and isinstance(record.exc_info[1], StageFailed | UserError):
+        record.exc_info = None
+    return not record.getMessage().startswith(OF_PREFECT[0])
+
+
+def shorten() -> None:
+    """For a person who waits for this process: the lines of Prefect's log that this page shows, and their time."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_is_for_a_terminal)
+        handler.setFormatter(_Line("%(asctime)s  %(message)s", "%H:%M:%S"))
+
+
+def _is_short() -> bool:
+    return any(_is_for_a_terminal in handler.filters for handler in logging.getLogger().handlers)
+
+
+def _is_for_a_terminal(record: logging.LogRecord) -> bool:
+    return getattr(record, "is_shown", True) and not record.getMessage().startswith(OF_PREFECT)
+
+
+class _Line(logging.Formatter):
+    """Begins with the stage, in the log of a task."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = record.message.partition("\nSee https://")[0]  # of the temporary server
+        if stage := getattr(record, "task_run_name", ""):
+            record.message = f"{stage}: {record.message.strip()}"
+        return super().formatMessage(record)

@@ -1,0 +1,110 @@
+"""What is said of a stage: all its lines to Prefect, to a terminal its progress and a line at its end."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from prefect.logging.loggers import PrefectLogAdapter
+
+from adaptbert.core.files import write_json
+from flows import log
+from flows.log import StageLog, result
+from flows.process import StageFailed
+
+STAGE = "measure@small"
+BEGIN = ["Running stage 'measure@small':", "> exec python -m stages.measure --checkpoint '{key}'"]
+END = ["Updating lock file 'dvc.lock'", "Use `dvc push` to send your updates to remote storage."]
+HELD = ["precision auto: bf16-mixed", "ERROR: failed to reproduce 'measure@small'"]
+SHOWN = ["  step     39/586  loss 6.664  7,893 tokens/s  1:10 left", "  resumed after step 20", "  warning: a spike"]
+
+
+class Lines(logging.Handler):
+    """Keeps what it is given; that of Prefect's server leaves out what is not for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture
+def logger(monkeypatch: pytest.MonkeyPatch) -> PrefectLogAdapter:
+    """Of the task, as Prefect makes it."""
+    logger = logging.getLogger("prefect.task_runs")
+    for name, value in {"filters": [], "handlers": [], "level": logging.INFO, "propagate": True}.items():
+        monkeypatch.setattr(logger, name, value)
+    monkeypatch.setattr(logging.getLogger("prefect.flow_runs"), "filters", [])
+    monkeypatch.setattr(logging.getLogger("prefect"), "propagate", True)
+    log.quieten()
+    return PrefectLogAdapter(logger, {"task_run_name": STAGE})
+
+
+@pytest.fixture
+def server(logger: PrefectLogAdapter) -> list[str]:
+    handler = Lines()
+    handler.addFilter(lambda record: getattr(record, "send_to_api", True))
+    logger.logger.addHandler(handler)
+    return handler.lines
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Its lines without the time."""
+    handler = Lines()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
+    log.shorten()
+    handler.format = lambda record: logging.Handler.format(handler, record)[10:]  # type: ignore[method-assign]
+    return handler.lines
+
+
+@pytest.fixture
+def stage(logger: PrefectLogAdapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StageLog:
+    monkeypatch.chdir(tmp_path)
+    return StageLog(STAGE, logger)
+
+
+def of_terminal(lines: list[str]) -> list[str]:
+    return [f"{STAGE}: {line.strip()}" for line in lines]
+
+
+def test_a_stage_that_runs(stage: StageLog, server: list[str], terminal: list[str]) -> None:
+    """Nothing of DVC; a line at the end, with its measures."""
+    text = {"bits_per_char": 1.5, "mlm_loss": 2.0, "masked_accuracy": 0.5}
+    write_json(Path("metrics/measure/small.json"), {"checkpoint": "pretrain/small", "texts": {"general": text}})
+    for line in [*BEGIN, HELD[0], *SHOWN, *END]:
+        stage.say(line)
+    stage.ended(51.4, "12 of 56, about 9 minutes left")
+    last = "bits per character: general 1.500 (51 s; 12 of 56, about 9 minutes left)"
+    assert server == [HELD[0], *SHOWN, last]
+    assert terminal == of_terminal([*SHOWN, last])
+
+
+def test_one_whose_outputs_dvc_has(stage: StageLog, server: list[str], terminal: list[str]) -> None:
+    for line in ["Stage 'measure@small' is cached - skipping run, checking out outputs", *END]:
+        stage.say(line)
+    assert not stage.has_run
+    stage.ended(1.6, "1 of 2")
+    assert server == ["nothing to do (2 s; 1 of 2)"]
+    assert terminal == of_terminal(server)
+
+
+def test_one_that_fails_shows_all_its_lines(
+    stage: StageLog, logger: PrefectLogAdapter, server: list[str], terminal: list[str]
+) -> None:
+    """Each once; how Prefect says it is left out, and so is the traceback."""
+    for line in [*BEGIN, HELD[0], SHOWN[0], HELD[1]]:
+        stage.say(line)
+    stage.failed()
+    try:
+        raise StageFailed("measure@small: exited with 65", 65, HELD[1])
+    except StageFailed:
+        logger.exception("Task run failed")
+    logger.error("Finished in state Failed('...')")
+    assert server == [HELD[0], SHOWN[0], HELD[1], "Task run failed"]
+    assert terminal == of_terminal([SHOWN[0], *HELD, "Task run failed"])
+
+
+def test_a_stage_without_measures(stage: StageLog) -> None:
+    assert [result(name) for name in ("validate", "collect@domain", "finetune@gone", STAGE)] == [""] * 4

@@ -1,0 +1,98 @@
+"""How many stages have ended, and the time left: from those of their kind, or not at all."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from flows import pace
+from flows.pace import Pace, Training, about, trainings
+
+CELLS = {f"cell@{number}": Training(("cell",), 2) for number in range(4)}
+STEP = {"step": Training(("step",), 1)}
+GRAPH = {"read": [], "step": ["read"], **{cell: ["step"] for cell in CELLS}, "compare": [*CELLS]}
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    clock = SimpleNamespace(now=0.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(pace, "time", clock)
+    return clock
+
+
+def run(shown: Pace, clock: SimpleNamespace, seconds: float, *stages: str, has_run: bool = True) -> list[str]:
+    """Side by side; what is said as each ends."""
+    for stage in stages:
+        shown.begin(stage)
+    clock.now += seconds
+    said = []
+    for stage in stages:
+        assert shown.end(stage, has_run) == seconds
+        said.append(str(shown))
+    return said
+
+
+def test_the_time_left_is_that_of_the_rest_by_those_that_ended(clock: SimpleNamespace) -> None:
+    """Nothing is said before each kind of training has one that ended; then the rest of the graph is played."""
+    shown = Pace(GRAPH, STEP | CELLS, jobs=2)
+    assert run(shown, clock, 9, "read") == ["1 of 7"]
+    assert run(shown, clock, 60, "step") == ["2 of 7"]
+    both = run(shown, clock, 120, "cell@0", "cell@1")
+    assert both == ["3 of 7, about 2 minutes left", "4 of 7, about 2 minutes left"]
+    shown.begin("cell@2")
+    clock.now += 30
+    assert shown.seconds_left() == 120, "of the other one, in the second place"
+    clock.now += 200
+    assert shown.seconds_left() == 120, "one that takes longer than expected is about to end"
+    shown.end("cell@2")
+    assert str(shown) == "5 of 7, about 3 minutes left", "the mean of 120, 120 and 230 s"
+    run(shown, clock, 1, "cell@3")
+    assert str(shown) == "6 of 7", "what does not train takes seconds"
+    assert run(shown, clock, 1, "compare") == ["7 of 7"]
+
+
+def test_jobs_and_sizes_count(clock: SimpleNamespace) -> None:
+    graph = {name: [] for name in "abcd"}
+    sizes = {name: Training(("one",), size) for name, size in zip("abcd", (1, 1, 2, 3), strict=True)}
+    for jobs, seconds in ((1, 600), (2, 400), (16, 300)):
+        shown = Pace(graph, sizes, jobs)
+        run(shown, clock, 100, "a")
+        assert shown.seconds_left() == seconds
+
+
+def test_what_dvc_had_says_nothing_of_a_training(clock: SimpleNamespace) -> None:
+    shown = Pace(GRAPH, STEP | CELLS, jobs=2)
+    run(shown, clock, 2, "read", "step", "cell@0", has_run=False)
+    assert shown.seconds_left() is None
+
+
+def test_a_kind_of_which_none_has_begun_goes_first() -> None:
+    shown = Pace(GRAPH, STEP | CELLS, jobs=2)
+    shown.begin("step")
+    assert sorted(["step", "cell@1", "read"], key=shown.is_known) == ["cell@1", "step", "read"]
+
+
+def test_kinds_and_sizes_are_those_of_the_plan() -> None:
+    """Of the demonstration: a task is a kind of its own, tokens of different texts are not."""
+    stages = ["domain_transfer@general-small-1", "domain_transfer@domain-small-2", "finetune@section-domain-small-1"]
+    assert trainings([*stages, "measure@small", "other@x"]) == {
+        stages[0]: Training(("domain_transfer", "small", "tokens", ""), 600_000),
+        stages[1]: Training(("domain_transfer", "small", "tokens", ""), 600_000),
+        stages[2]: Training(("finetune", "small", "section"), 12),
+        "measure@small": Training(("measure", "small"), 1),
+        "other@x": Training(("other",), 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (20, "less than a minute"),
+        (61, "about 1 minute"),
+        (95, "about 2 minutes"),
+        (3600, "about 60 minutes"),
+        (9000, "about 2.5 hours"),
+    ],
+)
+def test_words(seconds: float, words: str) -> None:
+    assert about(seconds) == words
