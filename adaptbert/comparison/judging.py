@@ -122,20 +122,21 @@ def judged(
     by_task = judge(differences, min_gain, confidence)
 
     def judged_one(answer: Answer, task: Task, judgements: Mapping[str, Judgement]) -> Answer:
-        if answer.difference is None or not answer.difference.testable:
+        difference = answer.difference
+        if difference is None or not difference.testable:
             own = judgements.get(answer.name)
-            return answer if own is None else replace(answer, verdict=own.verdict, p_adjusted=own.p)
+            return answer if own is None else replace(answer, verdict=own.verdict)
         study = results[task.task, task.base]
         # What the first question of a task may err by, and the others when that is decided.
         level = {None: 1 - confidence, 0: share}.get(answer.place, share / max(1, len(judgements) - 1))
         question = study.study.question(answer.arm, answer.other, level)
-        answer = replace(answer, detectable=_detectable(answer.difference, question))
-        if answer.name not in judgements:
+        answer = replace(answer, detectable=_detectable(difference, question))
+        if answer.why:
             return answer
         own, needed = judgements[answer.name], None
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
-            effect = max(min_gain, abs(answer.difference.mean))
+            effect = max(min_gain, abs(difference.mean))
             needed = _needed(question, task, effect, one_more.tflop, study.tflop_of_run)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
