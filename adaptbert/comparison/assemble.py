@@ -93,6 +93,7 @@ def _task(
         task_type=described.task_type,
         target=described.target,
         metric=results.metric,
+        steps=min((each.steps for each in results.trained.values()), default=0),
         labels=labels,
         rows=described.rows,
         test_groups=rows.groups if rows.are_grouped else None,

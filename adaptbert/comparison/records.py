@@ -389,6 +389,7 @@ class Task:
     Attributes:
         name: in tables and on the page: the task; with its base, `section/small`, where there are several.
         task, base: their names in params.yaml.
+        steps: optimizer steps of fine-tuning once, the fewest of all arms; 0 without a result.
         labels: training rows used by each seed and, except for very large sets, by the baselines.
         baselines: name -> its score, with an interval.
         beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row.
@@ -409,6 +410,7 @@ class Task:
     task_type: TaskType
     target: Target
     metric: str
+    steps: int
     labels: int
     rows: dict[str, int]
     arms: list[Arm]

@@ -14,14 +14,15 @@ from adaptbert.statistics.verdicts import Verdict
 
 def heading(comparison: Comparison) -> Text:
     """What is said of the first question of each task."""
-    firsts = {task.name: task.first for task in comparison.tasks}
+    unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
+    firsts = {task.name: task.first for task in comparison.tasks if task.name not in unlearned}
     said: dict[str, dict[tuple[Verdict, bool], list[str]]] = {}
     for name, answer in firsts.items():
         if answer is not None:
             said.setdefault(answer.question, {}).setdefault((answer.verdict, answer.at_least), []).append(name)
-    if not said:
+    if not said and not unlearned:
         return t("Nothing was compared")
-    parts = []
+    parts = [t("The models learned nothing on {tasks}", tasks=listed(unlearned))] if unlearned else []
     for question, by_verdict in said.items():
         of = [
             t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=listed(tasks))
@@ -95,7 +96,7 @@ def _worth(answer: Answer, min_gain: float) -> Text:
 
 def parts(task: Task) -> Text:
     """What the steps of the recipe bring, and how much of that as much general text brings as well."""
-    if _nothing_learned(task):
+    if nothing_learned(task):
         return EMPTY
     by_name = {each.name: each for each in task.answers if each.difference is not None}
     said, first = EMPTY, task.first
@@ -185,10 +186,11 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     arm = task.chosen_arm
     if arm is None:
         return t("Next: `make recipe`, because no arm has a result.")
-    if _nothing_learned(task):
+    if nothing_learned(task):
         return t(
-            "Next: the models learned nothing. Raise `finetune.epochs` or `finetune.labels`, then the tokens of the "
-            "steps."
+            "Next: in {steps:,} steps the models learned nothing. Raise `finetune.epochs` or `finetune.labels`, then "
+            "the tokens of the steps before.",
+            steps=task.steps,
         )
     first = task.first
     if first is not None and first.why == "missing":
@@ -214,7 +216,7 @@ def _without(arm: Arm) -> Text:
     return t("Next: use the arm without it: `{model}`.", model=model_of(arm))
 
 
-def _nothing_learned(task: Task) -> bool:
+def nothing_learned(task: Task) -> bool:
     """Whether no arm does better than the most trivial baseline, tested or not."""
     least, scores = trivial(task.baselines), [arm.interval.mean for arm in task.arms if arm.interval is not None]
     return least is not None and all(score <= least for score in scores)
