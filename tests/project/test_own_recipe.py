@@ -2,8 +2,8 @@
 runs with it, from a small base in models/init."""
 
 import csv
-import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,16 @@ ARMS = ("general", "general_long", "domain", "task", "domain_task")
 
 def own_files(folder: Path) -> None:
     """Those that the file names, with few rows."""
-    for name, column, kind in (("news", "text", "general"), ("posts", "content", "domain")):
-        rows = [json.dumps({column: text}) for text in tiny.sentences(kind, 200)]
-        with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as packed:
-            packed.write("\n".join(rows) + "\n")
-    for seed, (split, count) in enumerate((("train", 60), ("dev", 24), ("test", 24)), 1):
-        with (folder / f"mood.{split}.csv").open("w", encoding="utf-8", newline="") as file:
-            labelled = tiny_tasks.labelled("domain", "single_sentence", count, seed)
-            csv.writer(file).writerows([("content", "emotion"), *((row["text"], row["label"]) for row in labelled)])
+    news = [json.dumps({"text": text}) for text in tiny.sentences("general", 200)]
+    (folder / "news.jsonl").write_text("\n".join(news) + "\n", encoding="utf-8")
+    rows = tiny_tasks.labelled("domain", "single_sentence", 120, 1)
+    tables: dict[str, list[tuple[Any, ...]]] = {
+        "posts": [("content",), *((text,) for text in tiny.sentences("domain", 200))],
+        "mood": [("content", "emotion"), *((row["text"], row["label"]) for row in rows)],
+    }
+    for name, table in tables.items():
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(table)
 
 
 @pytest.mark.parametrize("base", [BASE, "models/init/bert"])
@@ -41,17 +43,17 @@ def test_it_is_planned_and_checked_as_it_stands(own: Path, project: Path, base: 
         tiny.public(project / base)
     (project / "params.yaml").write_text(OWN.replace(BASE, base), encoding="utf-8")
     planned = run("plan")
-    summary = "plan.json: 13 checkpoints and 13 cells"
+    summary = "plan.json: 9 checkpoints and 9 cells"
     assert (planned.exit_code, planned.output.splitlines()[-1]) == (0, summary)
     name = "base" if base == BASE else "bert"
     assert [*read(project / "plan.json").finetune] == [
         f"mood-general-{name}",
-        *(f"mood-{arm}-{name}-{replicate}" for arm in ARMS[1:] for replicate in (1, 2, 3)),
+        *(f"mood-{arm}-{name}-{replicate}" for arm in ARMS[1:] for replicate in (1, 2)),
     ]
     done = run("check")
     notice, last = done.output.splitlines()
-    few = "notice: params.yaml: finetune.epochs: mood: 6 steps for 2 classes: models this short often predict one class"
-    assert (done.exit_code, notice.partition(";")[0], done.stderr) == (0, few, "")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert re.match(r"notice: params.yaml: finetune.epochs: mood: \d+ steps for 2 classes: models this short", notice)
     assert last.startswith("params.yaml: ")
 
 
