@@ -201,8 +201,8 @@ def _limits(metadata: Iterable[Any]) -> list[str]:
     powers = {2**64: "2^64", 2**32: "2^32"}
     facts = [fact for item in metadata for fact in (getattr(item, "metadata", None) or [item])]
     bounds = [(sign, getattr(fact, name, None)) for fact in facts for name, sign in signs.items()]
-    told = [(sign, bound) for sign, bound in bounds if bound is not None and (bound in powers or bound < _ENDLESS)]
-    return [f"{sign} {powers.get(bound, f'{bound:,}')}" for sign, bound in told]
+    within = [(sign, bound) for sign, bound in bounds if bound is not None and (bound in powers or bound < _ENDLESS)]
+    return [f"{sign} {powers.get(bound, f'{bound:,}')}" for sign, bound in within]
 
 
 def _name(annotation: Any) -> str:

@@ -15,8 +15,6 @@ Verdict = Literal["gain", "loss", "equivalent", "undecided", "not_tested"]
     undecided    none of these
     not_tested   nobody asked, or it was not repeated: nothing is said
 """
-PROCEDURE = "Bretz"
-"""Whose method adjusts p-values, for tables and sentences."""
 
 
 @dataclass(frozen=True)

@@ -122,14 +122,14 @@ def test_every_document_can_be_reached() -> None:
 
 
 def test_pages_that_code_names_exist() -> None:
-    found = subprocess.run(
+    grep = subprocess.run(
         ["git", "grep", "-ohE", r"docs/[a-z-]+(/[a-z-]+\.md|/[0-9]{4}|\.md)", "--", ".", ":!*.md", ":!tests/docs"],
         capture_output=True,
         text=True,
     )
-    if found.returncode != 0:
+    if grep.returncode != 0:
         pytest.skip("no git repository")
-    assert [name for name in set(found.stdout.split()) if not [*ROOT.glob(f"{name}*")]] == []
+    assert [name for name in set(grep.stdout.split()) if not [*ROOT.glob(f"{name}*")]] == []
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
