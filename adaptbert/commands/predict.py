@@ -43,7 +43,10 @@ def predict(
         Path, typer.Option("-o", "--output", help="A file .jsonl, .csv or .parquet; - for JSON lines to stdout.")
     ] = Path("-"),
     columns: Annotated[
-        list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of an input in the file, by default that of the task; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="OURS=YOURS", help="Column of an input in the file, by default that of the task; repeatable."
+        ),
     ] = None,
     kind: Annotated[str | None, typer.Option("--format", help="Format of INPUT, if its name does not show it.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
