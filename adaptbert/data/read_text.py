@@ -1,6 +1,7 @@
 """Reads numbered lines of a text file, plain or gzip, in any encoding, in constant memory.
 
-Python's text streams end lines and decode: only LF, CR and CRLF end a line; U+2028, U+0085, VT and FF are part of it. A
+Python's text streams end lines and decode: only LF, CR and CRLF end a line; U+2028, U+0085, VT and FF are part of it.
+Where every line ends with CR CR LF, as after two conversions, that is one end, and no line is blank because of it. A
 line that cannot be decoded or is too long has a problem; a file that is not text is an error.
 """
 
@@ -79,7 +80,7 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
                 yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} characters"))
                 continue
             nuls += line.count("\0")
-            line = line.removesuffix("\n").replace("\0", "")
+            line = line.removesuffix("\n").removesuffix("\r\r").replace("\0", "")
             problem = _undecodable(line, text.encoding, hint)
             yield Line(number, line if problem is None else _UNDECODED.sub("\ufffd", line), problem)
     if nuls:
@@ -181,7 +182,7 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
     """The text, and the bytes of its beginning.
 
     Args:
-        newline: of `io.TextIOWrapper`; None: each line ends with a line feed.
+        newline: of `io.TextIOWrapper`; None: each line ends with a line feed, or where all do, with CR CR LF.
 
     Raises:
         BadData: it is not text, or not in its encoding; also of what is read in the block.
@@ -192,8 +193,11 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
         with opened as stream:
             first = stream.peek(BLOCK)
             _check(file, first, name)
+            characters = first.decode(name, "replace")
+            if newline is None and 0 < characters.count("\r\r\n") == characters.count("\n"):
+                newline = "\n"
             text = TextIOWrapper(stream, name, "surrogateescape", newline)
-            if first.decode(name, "replace").startswith("\ufeff"):
+            if characters.startswith("\ufeff"):
                 file.warnings["byte-order marks removed"] += 1
                 text.read(1)
             try:

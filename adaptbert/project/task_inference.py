@@ -297,22 +297,32 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
     if any(not isinstance(tag, str) for value in values for tag in value):
         problem = f"column '{column}' holds numbers in place of tags"
         raise file.unclear(problem, "write the names of the tags, such as B-PER, into the file")
-    counts = Counter(tag for row in rows for tag in row)
+    foreign = tag_schemes.respelled({tag for row in rows for tag in row})
+    read = [[foreign.get(tag, tag) for tag in row] for row in rows]
+    counts = Counter(tag for row in read for tag in row)
     prefixed = [tag for tag in counts if tag[1:2] == "-" and tag[0] in "BIESLUM" and len(tag) > 2]
     others = [tag for tag in counts if tag not in prefixed and tag != tag_schemes.OUTSIDE]
-    scheme = tag_schemes.looks_like(rows)
-    if scheme == "io" and all(tag_schemes.fits(row, "iob1") for row in rows):
+    scheme = tag_schemes.looks_like(read)
+    if scheme == "io" and all(tag_schemes.fits(row, "iob1") for row in read):
         scheme = "iob1"  # reads these rows alike, and also those in which two spans touch
+    if said is None and foreign and (prefixed or others):
+        theirs, ours = list(foreign.items())[-1]
+        problem = f"column '{column}' has tags such as {theirs}, perhaps for {ours}: spans, or tags?"
+        raise file.unclear(problem, f"choose: --tag-scheme {scheme}, or --tag-scheme none")
     if said is None and others and (prefixed or tag_schemes.OUTSIDE in counts):
         problem = f"column '{column}' has tags such as {others[0]} beside {(prefixed or ['O'])[0]}: spans, or tags?"
-        raise file.unclear(problem, f"choose: --tag-scheme {scheme}, or --tag-scheme none")
+        is_fitting = 2 * sum(tag_schemes.fits(row, scheme) for row in read) > len(read)
+        spans = f"--tag-scheme {scheme}" if is_fitting else "another column, --columns tags=COLUMN"
+        raise file.unclear(problem, f"choose: {spans}, or --tag-scheme none")
     if said == "none" or (said is None and not prefixed):
-        return {"type": "token-classification", "tag_scheme": "none"}, _counts(counts, "tags")
+        plain = Counter(tag for row in rows for tag in row)
+        return {"type": "token-classification", "tag_scheme": "none"}, _counts(plain, "tags")
     scheme = cast(tag_schemes.Scheme, said or scheme)
-    fitting = [row for row in rows if tag_schemes.fits(row, scheme)]
-    kinds = Counter(kind for row in rows for kind in _kinds(row, scheme))
+    fitting = [row for row in read if tag_schemes.fits(row, scheme)]
+    kinds = Counter(kind for row in read for kind in _kinds(row, scheme))
     shown = f"{_counts(kinds, 'types of spans')}; {len(fitting):,} of {len(rows):,} rows are written as {scheme}"
-    return {"type": "token-classification", "tag_scheme": scheme}, shown
+    renamed = {"map_labels": foreign} if foreign else {}
+    return {"type": "token-classification", "tag_scheme": scheme, **renamed}, shown
 
 
 def _kinds(tags: Sequence[str], scheme: tag_schemes.Scheme) -> list[str]:

@@ -230,6 +230,29 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.tsv", "New York\tB-LOC\r\nis\tO\r\n\r\nbig O\r\n\r\n#\tO", SPANS, {"format": "conll"},
         [{"tokens": ["New York", "is"], "tags": ["B-LOC", "O"]}, {"tokens": ["#"], "tags": ["O"]}], [(4, 44)],
     ),
+    **{  # every sentence begins with a comment, also where it has as many columns as a token
+        f"comments above the sentences of CoNLL: {comment}": (
+            "a.conll", f"{comment}\nEU _ B-ORG\n\n{comment}\n# _ O\n", SPANS, {},
+            [{"tokens": ["EU"], "tags": ["B-ORG"]}, {"tokens": ["#"], "tags": ["O"]}], [],
+        )
+        for comment in ("# id 1\tdomain=en", "# sent_id = 1")
+    },
+    "comments with as many columns as a token": (
+        "a.conll", "".join(f"# id {n}\nEU _ B-ORG\n\n" for n in range(3)), SPANS, {},
+        [{"tokens": ["EU"], "tags": ["B-ORG"]}] * 3, [],
+    ),
+    "CoNLL-U": (
+        "a.conll", "# newdoc\n# text = Don't #\n1-2\tDon't\t_\t_\n1\tDo\tAUX\t_\n2\tn't\tPART\t_\n2.1\tgo\tVERB\t_\n"
+        "\n# text = # 1\n1\t#\tSYM\t_\n", TAGS, {"columns": {"tags": "3"}},
+        [{"tokens": ["Do", "n't"], "tags": ["AUX", "PART"]}, {"tokens": ["#"], "tags": ["SYM"]}], [],
+    ),
+    "CoNLL in lines that end with CR CR LF": (
+        "a.conll", "EU B-ORG\r\r\nis O\r\r\n\r\r\nso O\r\r\n", SPANS, {},
+        [{"tokens": ["EU", "is"], "tags": ["B-ORG", "O"]}, {"tokens": ["so"], "tags": ["O"]}], [],
+    ),
+    "CSV in lines that end with CR CR LF": (
+        "a.csv", 'text\r\r\n"a\r\r\nb"\r\r\n', CORPUS, {}, texts("a\nb"), [],
+    ),
     "SQuAD": (
         "a.json", SQUAD, ANSWER, {"format": "squad"},
         [
@@ -415,6 +438,10 @@ CORPUS_ERRORS = [
 SET_ERRORS: list[tuple[str, Any, Layout, dict[str, Any], int, str]] = [
     ("a.conll", "a\nb\n\n", SPANS, {}, 44, "a.conll:1: one column found"),
     ("a.conll", "a O\n", SPANS, {"columns": {"tags": "5"}}, 56, "'5' missing; found 1, 2, document, tokens, tags"),
+    (
+        "a.conll", "EU B-ORG\n\nis O\n\nbig O\n\n\n\n" * 5, SPANS, {}, 44,
+        "a.conll:1: a blank line after every line\n  write one only where a sentence ends",
+    ),
     ("a.conll", "-DOCSTART- O\n\n\n", SPANS, {}, 17, "0 sentences"),
     *(
         ("a.json", content, ANSWER, {"format": "squad"}, code, words)

@@ -92,6 +92,12 @@ SCORE = {"columns": {"value": "score"}}
         (tagged("NOUN", "VERB", "DET"), {}, {**TAGS, "tag_scheme": "none"}),
         (tagged("PER", "O", "O"), {"tag_scheme": "io"}, {**TAGS, "tag_scheme": "io"}),
         (tagged("B-PER", "I-PER", "O"), {"tag_scheme": "none"}, {**TAGS, "tag_scheme": "none"}),
+        (
+            tagged("B_PER", "I_PER", "0"),
+            {"tag_scheme": "bio"},
+            {**TAGS, "tag_scheme": "bio", "map_labels": {"0": "O", "B_PER": "B-PER", "I_PER": "I-PER"}},
+        ),
+        (tagged("B", "I", "O"), {"tag_scheme": "none"}, {**TAGS, "tag_scheme": "none"}),
         (SEVERAL, {"columns": {"label": "kind"}}, {**CLASS, "columns": {"label": "kind"}}),
         (SEVERAL, {"columns": {"value": "kind"}}, {**NUMBER, "columns": {"value": "kind"}}),
         (
@@ -161,6 +167,15 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
         "such as PER beside O: spans, or tags?",
         "choose: --tag-scheme io, or --tag-scheme n",
     ),
+    *(
+        (tagged(*tags), {}, f"such as {shown}: spans, or tags?", "choose: --tag-scheme bio, or --tag-scheme none")
+        for *tags, shown in (
+            ("B", "O", "I", "I, perhaps for I-SPAN"),
+            ("B_X", "O", "I_X", "I_X, perhaps for I-X"),
+            ("B-X", "I-X", "0", "0, perhaps for O"),
+        )
+    ),
+    (tagged("(X*", "*)", "O"), {}, "such as (X* beside O", "choose: another column, --columns tags=COLUMN, or --tag-"),
     (
         tagged(1, 0, 0),
         {},
