@@ -5,13 +5,11 @@ bio    IOB2: B-x begins an entity, I-x continues it (Tjong Kim Sang and Veenstra
 iob1   I-x everywhere; B-x only directly after an entity of the same type (Ramshaw and Marcus 1995).
 iobes  B-x begins, I-x continues, E-x ends, S-x is a single token; letters of BILOU (L, U) and BMES (M) are accepted.
 
-Some files write the same otherwise (B_x, x-B, b-x, a bare B, 0 for O); `respelled` says how such tags are written here.
-
 Pure: lists of strings in, lists out. A span is (first token, last token + 1, type).
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 Scheme = Literal["io", "bio", "iob1", "iobes"]
@@ -22,20 +20,6 @@ SCHEMES: tuple[Scheme, ...] = ("bio", "io", "iob1", "iobes")
 """The most likely first: rows that fit several schemes are assigned to the first of these."""
 
 _PREFIXED = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
-_TYPE = re.compile(r"[^\W_][^()*=]*", re.DOTALL)
-"""A bare type: no comment, and no tag that writes spans in brackets."""
-_SPELLINGS = [
-    re.compile(pattern, re.DOTALL)
-    for pattern in (
-        r"(?P<sign>[BIESLUM])[_:/|.](?P<type>.+)",
-        r"(?P<type>.+)[-_:/|.](?P<sign>[BIESLUM])",
-        r"(?P<sign>[bieslum])[-_:/|.](?P<type>.+)",
-        r"(?P<sign>[BIESLUM])(?P<type>)",
-    )
-]
-_NO_SPAN = {"0", "o"}
-_UNNAMED = "SPAN"
-"""The type of signs without one."""
 PREFIXES: Mapping[Scheme, str] = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
 _SAME = {"L": "E", "U": "S", "M": "I"}
 """Letters of BILOU and BMES, as iobes writes them."""
@@ -85,39 +69,12 @@ def fits(tags: Sequence[str], scheme: Scheme) -> bool:
     return True
 
 
-def is_mendable(tags: Sequence[str], scheme: Scheme) -> bool:
-    """Whether `legal` finds a row."""
-    try:
-        legal(tags, scheme)
-    except ValueError:
-        return False
-    return True
-
-
 def renamed(tag: str, names: Mapping[str, str]) -> str:
     """A tag with its type renamed; the prefix stays. A tag without a prefix is a type."""
     match = _PREFIXED.fullmatch(tag)
     if match is None:
         return names.get(tag, tag)
     return f"{match[1]}-{names.get(match[2], match[2])}"
-
-
-def respelled(tags: Collection[str]) -> dict[str, str]:
-    """Tag -> how it is written here, where a file writes O or the signs in another spelling; empty where it does not.
-
-    Args:
-        tags: all that occur in a file.
-    """
-    others = sorted({tag for tag in tags if tag != OUTSIDE and not _PREFIXED.fullmatch(tag)})
-    are_numbers = any(tag.isdecimal() and tag not in _NO_SPAN for tag in others)
-    ours = {} if are_numbers else {tag: OUTSIDE for tag in others if tag in _NO_SPAN}
-    for spelling in _SPELLINGS:
-        found = {tag: match for tag in others if tag not in ours and (match := spelling.fullmatch(tag))}
-        begins = any(match["sign"] in "Bb" for match in found.values())
-        if begins and 2 * len(found) > len(others) - len(ours):
-            signed = {tag: f"{match['sign'].upper()}-{match['type'] or _UNNAMED}" for tag, match in found.items()}
-            return {**ours, **signed}
-    return ours
 
 
 def looks_like(rows: Iterable[Sequence[str]]) -> Scheme:
@@ -168,7 +125,7 @@ def _parsed(tag: str, scheme: Scheme) -> tuple[str, str]:
     if tag == OUTSIDE:
         return "", ""
     match = _PREFIXED.fullmatch(tag)
-    if match is None and scheme == "io" and _TYPE.fullmatch(tag):
+    if match is None and scheme == "io" and tag:
         return "I", tag
     prefix = "" if match is None else match[1]
     if scheme == "iobes":

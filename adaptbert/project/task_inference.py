@@ -16,6 +16,7 @@ from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
+from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.errors import BadData, BadParams, nearest
 from adaptbert.project.preview import BY_HAND, FIRST_ROWS, OPTIONAL, Preview, Said, preview
 
@@ -297,7 +298,7 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
     if any(not isinstance(tag, str) for value in values for tag in value):
         problem = f"column '{column}' holds numbers in place of tags"
         raise file.unclear(problem, "write the names of the tags, such as B-PER, into the file")
-    foreign = tag_schemes.respelled({tag for row in rows for tag in row})
+    foreign = respelled({tag for row in rows for tag in row})
     read = [[foreign.get(tag, tag) for tag in row] for row in rows]
     counts = Counter(tag for row in read for tag in row)
     prefixed = [tag for tag in counts if tag[1:2] == "-" and tag[0] in "BIESLUM" and len(tag) > 2]
@@ -311,8 +312,7 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
         raise file.unclear(problem, f"choose: --tag-scheme {scheme}, or --tag-scheme none")
     if said is None and others and (prefixed or tag_schemes.OUTSIDE in counts):
         problem = f"column '{column}' has tags such as {others[0]} beside {(prefixed or ['O'])[0]}: spans, or tags?"
-        is_fitting = 2 * sum(tag_schemes.fits(row, scheme) for row in read) > len(read)
-        spans = f"--tag-scheme {scheme}" if is_fitting else "another column, --columns tags=COLUMN"
+        spans = f"--tag-scheme {scheme}" if scheme_of(read) else "another column, --columns tags=COLUMN"
         raise file.unclear(problem, f"choose: {spans}, or --tag-scheme none")
     if said == "none" or (said is None and not prefixed):
         plain = Counter(tag for row in rows for tag in row)

@@ -175,11 +175,11 @@ CASES = {
         for scheme, other in (("bio", ""), ("io", ", and tag_scheme: bio"))
     },
     **{
-        f"tags of no scheme, repaired: {repair}": Case(
-            SPANS, tagged(*["(X* *) O"] * 4), {"tag_scheme": "bio", "repair_tags": repair},
-            [(89, "rows are not bio, and most have tags of no scheme\n  map the column of the tags")] * 3,
+        f"tags of no scheme, declared {scheme}, repaired: {repair}": Case(
+            SPANS, tagged(*["(X* *) O"] * 4), {"tag_scheme": scheme, "repair_tags": repair},
+            [(89, "most rows have tags of no scheme\n  map the column of the tags")] * 3,
         )
-        for repair in (False, True)
+        for scheme, repair in (("bio", False), ("bio", True), ("io", False))
     },
     "mixed schemes, repaired": Case(SPANS, MIXED, {"tag_scheme": "bio", "repair_tags": True}),
     "tags": Case(
