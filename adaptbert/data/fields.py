@@ -4,9 +4,13 @@
 such as `(a|a)*$` backtracks exponentially on a text of 40 letters that it does not match.
 """
 
+import ast
+import json
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from adaptbert.codes import Code
@@ -22,6 +26,7 @@ OPTIONAL = ("id", "group")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST = 2**63 - 1
 """The largest offset in Parquet; no text is longer."""
+JSON_LIST = 'write them as JSON, e.g. ["a", "b"]'
 SECONDS = 5.0
 """Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
 
@@ -117,6 +122,9 @@ class Fields:
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
             raise BadRow(Code.BAD_LABEL, problem, "write labels as text or integers")
+        if isinstance(value, str) and (found := written(value)):
+            problem = f"label in column '{column}' is a {found} written as text"
+            raise BadRow(Code.BAD_LABEL, problem, "write one label; several labels are of the type multi-label")
         self.label_kinds.setdefault(kind(value), self._place)
         return whole(self._names.get(str(value), str(value)), column)
 
@@ -124,7 +132,12 @@ class Fields:
         """Sorted and unique; an empty list, or empty text between separators, is no label."""
         if value is None:
             raise BadRow(Code.LABEL_MISSING, "labels missing")
-        if isinstance(value, str):
+        if isinstance(value, str) and (items := listed(value)) is not None:
+            value = items
+        elif isinstance(value, str):
+            if found := written(value):
+                reason = f"labels in column '{column}' are a {found} written as text that cannot be read"
+                raise BadRow(Code.BAD_LABEL, reason, JSON_LIST)
             if self._separator is None:
                 reason = f"column '{column}': text where a list is expected; split on ';'?"
                 remedy = "name the separator of labels, e.g. `separator: ';'`, or give lists (jsonl)"
@@ -231,6 +244,36 @@ READERS: Mapping[str, Callable[[Fields, object, str], Any]] = {
     "answers": Fields._answers,
 }
 """Field other than plain text -> the reader of its cells."""
+
+
+_ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?\d+(?:\.\d+)?)"""
+_LISTED = re.compile(rf"[\[({{]\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?\s*)?[\])}}]", re.DOTALL)
+_MAPPED = re.compile(r"""\{\s*(['"]).*?\1\s*:.*\}""", re.DOTALL)
+_BRACKETS = re.compile(r"\[\s*['\"].*\]|\[[^\[\]]*,[^\[\]]*\]", re.DOTALL)
+
+
+def listed(text: str) -> list[Any] | None:
+    """The items of a list that JSON or Python has written into a text; None: it is none that can be read.
+
+    Items without commas, as arrays are written, are none: Python would join them.
+    """
+    text = text.strip()
+    if not _LISTED.fullmatch(text):
+        return None
+    with suppress(ValueError):
+        return list(json.loads(text))
+    with suppress(ValueError, SyntaxError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that Python does not know
+        return list(ast.literal_eval(text))
+    return None
+
+
+def written(text: str) -> str | None:
+    """`list` or `mapping`, where a text is one that a program has written, also if it cannot be read; else None."""
+    text = text.strip()
+    if _MAPPED.fullmatch(text):
+        return KINDS[dict]
+    return KINDS[list] if _BRACKETS.fullmatch(text) or (text[:1] != "(" and listed(text) is not None) else None
 
 
 def missing_column(column: str, present: Sequence[str], place: str, remedy: str) -> BadData:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
+from adaptbert.data.fields import JSON_LIST, listed, written
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.tag_spellings import respelled, scheme_of
@@ -263,8 +264,12 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
     lists = [value for value in values if isinstance(value, list)]
     if any(isinstance(item, list | Mapping) for value in lists for item in value):
         raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", BY_HAND)
-    if lists:
+    texts = [value for value in values if isinstance(value, str)]
+    if lists or 2 * sum(listed(text) is not None for text in texts if written(text)) > len(values):
         return "multi-label"
+    if any(map(written, texts)):
+        problem = f"column '{column}' has lists or mappings written as text: is it the label?"
+        raise file.unclear(problem, f"{JSON_LIST}; or name another column: --columns label=COLUMN")
     if all(_number(value) is not None for value in values):
         if not all(float(text).is_integer() for text in different):
             return "regression"
@@ -283,10 +288,12 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
 
 
 def _several(file: Preview, values: Sequence[Any], column: str, separator: str | None) -> str:
-    if not separator and any(isinstance(value, str) for value in values):
+    lists = [value if (items := listed(value)) is None else items for value in values if isinstance(value, str)]
+    lists += [value for value in values if not isinstance(value, str)]
+    if not separator and any(isinstance(value, str) for value in lists):
         problem = f"column '{column}' has text, and several labels in one text need what parts them"
         raise file.unclear(problem, "name it: --separator ';'")
-    lists = [value.split(separator) if isinstance(value, str) else value for value in values]
+    lists = [value.split(separator) if isinstance(value, str) else value for value in lists]
     lists = [value if isinstance(value, list) else [value] for value in lists]
     counts = Counter(str(label).strip() for value in lists for label in value if str(label).strip())
     return _counts(counts, "labels")

@@ -83,6 +83,7 @@ SCORE = {"columns": {"value": "score"}}
         (labelled([0.5, 1.5] * 10, "score"), {}, {**NUMBER, **SCORE}),
         (labelled(["0.5", "1"] * 10, "score"), {}, {**NUMBER, **SCORE}),
         (labelled([["a"], []] * 10, "labels"), {}, MULTI),
+        (labelled(["['a', 'b']", "[]"] * 10), {}, {**MULTI, "columns": {"labels": "label"}}),
         (PARTED, {"separator": ";"}, {**MULTI, "separator": ";", "columns": {"labels": "label"}}),
         (PARTED, {"type": "text-classification"}, CLASS),
         (labelled(["好", "坏"] * 10, "情感"), {}, {**CLASS, "columns": {"label": "情感"}}),
@@ -157,6 +158,10 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (INTS, {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
     (PARTED, {}, "or one label?", f"{CHOOSE} multi-label --separator ';', or --type text-classification"),
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
+    *(
+        (labelled([cell] * 20), {}, "has lists or mappings written as text", 'write them as JSON, e.g. ["a", "b"]; or')
+        for cell in ("['a' 'b']", '{"a": 1}')
+    ),
     (labelled(range(60)), PAIR_LABELS, "which columns are text_a and text_b and label?", "name them: --columns text_a"),
     (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN; if it is, say --type text-classification"),
     (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", f"{CHOOSE} regression"),
