@@ -1,5 +1,6 @@
 """The beginning of a user's file, before anything is known of it, and which of its columns may be which field."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
+from adaptbert.data import scripts
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
@@ -38,6 +40,8 @@ FIRST_ROWS = 200
 """By which a language is told, and what kind of values a column has."""
 _MOST_UNDECODED = 0.01
 """Share of the rows: fewer are damaged, and validation counts them."""
+_FEWEST_WORDS = 3
+_IDEOGRAPH = re.compile(f"[{scripts.CHINESE}]")
 _MOST_CHARACTERS = 60
 """Of a value of the first row that are shown."""
 
@@ -106,6 +110,12 @@ class Preview(NamedTuple):
         is_list = field in ("tokens", "tags", "answers")
         return (bool(values) or not is_list) and all(isinstance(value, kinds.get(field, str)) for value in values)
 
+    def is_prose(self, column: str) -> bool:
+        """Whether most values are texts of their own, of three words or more; an ideograph is half a word."""
+        values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column)]
+        different = {value for value in values if isinstance(value, str) and _words(value) >= _FEWEST_WORDS}
+        return 2 * len(different) > len(values)
+
     def texts(self, columns: Sequence[str]) -> list[str]:
         """Of these columns in the first rows; tokens with spaces between them."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] for column in columns if row.get(column)]
@@ -130,6 +140,11 @@ class Preview(NamedTuple):
         if unread:
             more = " ".join(f"--columns {name}={name}" for name in optional if name in unread)
             yield f"columns that are not read: {', '.join(unread)}{f' (read if named: {more})' if more else ''}"
+
+
+def _words(text: str) -> float:
+    ideographs = len(_IDEOGRAPH.findall(text))
+    return ideographs / 2 + sum(any(map(str.isalpha, _IDEOGRAPH.sub("", part))) for part in text.split())
 
 
 def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:

@@ -206,7 +206,20 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         if len(columns) > 1:
             ways = [f"--columns {field}={column}" for column in columns]
             raise file.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {', or '.join(ways)}")
-    return {field: column for field, (column,) in fits[0].items()}
+    chosen = {field: column for field, (column,) in fits[0].items()}
+    if "text" in chosen and "text" not in fixed and said.type != "text-classification":
+        _check_one_text(file, chosen)
+    return chosen
+
+
+def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
+    """Raise where a second column may be the other text of a pair, which would be dropped."""
+    text = chosen["text"]
+    other = next((name for name in file.columns if name not in chosen.values() and file.is_prose(name)), None)
+    if other is not None:
+        first, second = sorted((text, other), key=file.columns.index)
+        ways = f"--columns text={text}, or --columns text_a={first} --columns text_b={second}"
+        raise file.unclear(f"{first} and {second} are both texts: one of them, or a pair?", f"choose: {ways}")
 
 
 def _fields(file: Preview, fields: tuple[str, ...], fixed: Mapping[str, str]) -> dict[str, list[str]] | None:

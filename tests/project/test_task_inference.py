@@ -48,6 +48,22 @@ SEVERAL = lines(
 """More columns than a task has."""
 BOTH = lines({"text": "a", "text_a": "b", "text_b": "c", "label": 1})
 TWO = lines({"content": "a", "body": "b", "label": 1})
+QUESTIONS = lines(
+    *({"id": n, "question": f"What is it, {n}?", "sentence": f"The river {n}.", "label": n % 2} for n in range(9))
+)
+AUTHORS = lines(
+    *(
+        {
+            "text": f"房间 {n}",
+            "who": f"Ann Lee{n}",
+            "url": f"https://a.com/b?c={n}",
+            "at": f"2020-01-0{n} 9 h",
+            "label": n % 2,
+        }
+        for n in range(9)
+    )
+)
+"""Columns that are no second text."""
 PAIRS = {"columns": {"text_a": "text", "text_b": "title"}}
 PARTED = labelled(["a;b", "a"] * 10)
 
@@ -111,6 +127,9 @@ SCORE = {"columns": {"value": "score"}}
         (BOTH, {"columns": {"text": "text"}}, CLASS),
         (TWO, {"columns": {"text": "body"}}, {**CLASS, "columns": {"text": "body"}}),
         (TWO.replace("body", "text"), {}, CLASS),
+        (AUTHORS, {}, CLASS),
+        (QUESTIONS, {"columns": {"text": "sentence"}}, {**CLASS, "columns": {"text": "sentence"}}),
+        (QUESTIONS, {"type": "text-classification"}, {**CLASS, "columns": {"text": "sentence"}}),
     ],
 )
 def test_what_the_rows_and_the_user_tell(
@@ -190,6 +209,15 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
     (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
     (TWO, {}, "content and body may each be the text", "choose: --columns text=content, or --columns text=body"),
+    *(
+        (
+            QUESTIONS.replace("What is it", asked),
+            {},
+            "question and sentence are both texts: one of them, or a pair?",
+            "choose: --columns text=sentence, or --columns text_a=question --columns text_b=sentence",
+        )
+        for asked in ("What is it", "这是什么河流")
+    ),
     (BOTH, {}, "may be those of several tasks", "choose: --columns text_a=text_a --columns text_b=text_b, or --col"),
     (
         "a b\n",
