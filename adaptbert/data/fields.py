@@ -9,11 +9,12 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.data import scripts
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import renamed
@@ -27,6 +28,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST = 2**63 - 1
 """The largest offset in Parquet; no text is longer."""
 JSON_LIST = 'write them as JSON, e.g. ["a", "b"]'
+_LONGEST_NAME, _MOST_WORDS, _ENDS = 60, 3, tuple(".!?。！？…")
+"""Of the name of a column; others are the text of a row."""
+NO_HEADER = "this file seems to have no header", "put a line with the names of its columns above its rows"
+"""Of a table: the problem and the remedy."""
+_IDEOGRAPH = re.compile(f"[{scripts.CHINESE}]")
 SECONDS = 5.0
 """Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
 
@@ -278,8 +284,24 @@ def written(text: str) -> str | None:
 
 def missing_column(column: str, present: Sequence[str], place: str, remedy: str) -> BadData:
     """The error of a file that lacks a column."""
-    problem = f"column '{column}' missing; found {', '.join(present) or 'none'}{nearest(column, present)}"
+    problem = f"column '{column}' missing; found {column_names(present)}{nearest(column, present)}"
     return BadData(Code.COLUMNS, place, problem, remedy)
+
+
+def column_names(names: Iterable[str]) -> str:
+    """The names of columns, for messages, which never show the text of a row: it may stand where a header should."""
+    return ", ".join("(a text)" if is_sentence(name) else name for name in names) or "none"
+
+
+def is_sentence(name: str) -> bool:
+    """Whether the name of a column reads like the text of a row."""
+    return len(name) > _LONGEST_NAME or word_count(name) > _MOST_WORDS or name.endswith(_ENDS)
+
+
+def word_count(text: str) -> float:
+    """Words between blanks that have a letter; an ideograph is half a word."""
+    others = _IDEOGRAPH.sub("", text)
+    return (len(text) - len(others)) / 2 + sum(any(map(str.isalpha, part)) for part in others.split())
 
 
 def whole(text: str, column: str) -> str:

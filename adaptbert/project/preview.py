@@ -1,6 +1,5 @@
 """The beginning of a user's file, before anything is known of it, and which of its columns may be which field."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.data import scripts
+from adaptbert.data.fields import NO_HEADER, column_names, is_sentence, word_count
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
@@ -41,7 +40,6 @@ FIRST_ROWS = 200
 _MOST_UNDECODED = 0.01
 """Share of the rows: fewer are damaged, and validation counts them."""
 _FEWEST_WORDS = 3
-_IDEOGRAPH = re.compile(f"[{scripts.CHINESE}]")
 _MOST_CHARACTERS = 60
 """Of a value of the first row that are shown."""
 
@@ -92,9 +90,11 @@ class Preview(NamedTuple):
 
     def which(self, what: str, remedy: str) -> BadData:
         """The error of a file of whose columns none can be what is looked for; it may have no header."""
-        header = "; where its first line is no header, put one above it" if self.format in ("csv", "tsv") else ""
-        there = ", ".join(map(shortened, self.columns))
-        return self.unclear(f"which {what}? There are {there}", f"{remedy}{header}")
+        is_table = self.format in ("csv", "tsv")
+        if is_table and any(map(is_sentence, self.columns)):
+            return self.unclear(*NO_HEADER)
+        header = "; where its first line is no header, put one above it" if is_table else ""
+        return self.unclear(f"which {what}? There are {column_names(self.columns)}", f"{remedy}{header}")
 
     def candidates(self, field: str) -> list[str]:
         """The columns that may be a field: the one with its own name alone, else those with other names of it."""
@@ -113,7 +113,7 @@ class Preview(NamedTuple):
     def is_prose(self, column: str) -> bool:
         """Whether most values are texts of their own, of three words or more; an ideograph is half a word."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column)]
-        different = {value for value in values if isinstance(value, str) and _words(value) >= _FEWEST_WORDS}
+        different = {value for value in values if isinstance(value, str) and word_count(value) >= _FEWEST_WORDS}
         return 2 * len(different) > len(values)
 
     def texts(self, columns: Sequence[str]) -> list[str]:
@@ -139,12 +139,7 @@ class Preview(NamedTuple):
             unread = [name for name in unread if not (name.isdecimal() or name == "document")]
         if unread:
             more = " ".join(f"--columns {name}={name}" for name in optional if name in unread)
-            yield f"columns that are not read: {', '.join(unread)}{f' (read if named: {more})' if more else ''}"
-
-
-def _words(text: str) -> float:
-    ideographs = len(_IDEOGRAPH.findall(text))
-    return ideographs / 2 + sum(any(map(str.isalpha, _IDEOGRAPH.sub("", part))) for part in text.split())
+            yield f"columns that are not read: {column_names(unread)}{f' (read if named: {more})' if more else ''}"
 
 
 def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
-from adaptbert.data.fields import JSON_LIST, listed, written
+from adaptbert.data.fields import JSON_LIST, column_names, listed, written
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.tag_spellings import respelled, scheme_of
@@ -92,7 +92,7 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
         column = _text_alone(file, option)
     elif column not in file.columns:
         problem = f"{path} has no column '{column}'{nearest(column, file.columns)}"
-        raise BadParams(Code.UNKNOWN_KEY, f"{option}-column", problem, f"it has {', '.join(file.columns)}")
+        raise BadParams(Code.UNKNOWN_KEY, f"{option}-column", problem, f"it has {column_names(file.columns)}")
     values = {"encoding": file.encoding} if file.encoding else {}
     columns = {"columns": {"text": column}} if column != "text" else {}
     return Inferred({**values, **columns}, [file.shown, *file.first_row({"text": column})], file.texts([column]))
@@ -109,7 +109,7 @@ def _text_alone(file: Preview, option: str) -> str:
         ways = ", or ".join(f"{choose} {column}" for column in columns)
         raise file.unclear(f"{' and '.join(columns)} may each be the text", f"choose: {ways}")
     if any(all(map(file.candidates, fields)) for fields in ROWS):
-        problem = f"its columns may be those of a labelled set: {', '.join(file.columns)}"
+        problem = f"its columns may be those of a labelled set: {column_names(file.columns)}"
         raise file.unclear(problem, f"give it to --train; if it is meant as mere text, say so: {choose} {columns[0]}")
     return columns[0]
 
@@ -188,7 +188,7 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
             raise BadParams(Code.UNKNOWN_KEY, "--columns", problem, f"fields are {', '.join(known)}")
         if column not in file.columns:
             problem = f"{file.path} has no column '{column}'{nearest(column, file.columns)}"
-            raise BadParams(Code.UNKNOWN_KEY, f"--columns {field}", problem, f"it has {', '.join(file.columns)}")
+            raise BadParams(Code.UNKNOWN_KEY, f"--columns {field}", problem, f"it has {column_names(file.columns)}")
     fixed = {("label" if field in _FOUND.values() else field): column for field, column in said.columns.items()}
     possible = [fields for fields, types in ROWS.items() if said.type in (None, *types)]
     fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed))]
@@ -200,7 +200,7 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
         ways = [" ".join(f"--columns {field}={column}" for field, column in each.items()) for each in inputs]
-        problem = f"its columns may be those of several tasks: {', '.join(file.columns)}"
+        problem = f"its columns may be those of several tasks: {column_names(file.columns)}"
         raise file.unclear(problem, f"choose: {', or '.join(ways)}")
     for field, columns in fits[0].items():
         if len(columns) > 1:

@@ -155,6 +155,11 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.jsonl", '{"text": "a", "label": "007"}\n{"text": "b", "label": NaN}\n{"text": "c", "label": "NA"}\n',
         CLASS, {}, [{"text": "a", "label": "007"}, {"text": "c", "label": "NA"}], [(2, 62)],
     ),
+    "a header with the name of a value, and one above each part": (
+        "a.csv", "text,label\ntext,x\ntext,label\na,y\ntext,label\n", CLASS, {},
+        [{"text": "text", "label": "x"}, {"text": "text", "label": "label"}, {"text": "a", "label": "y"},
+         {"text": "text", "label": "label"}], [],
+    ),
     "labels of another type": (
         "a.jsonl", ({"text": "a", "label": 1.5}, {"text": "b", "label": [1]}), CLASS, {}, [], [(1, 65), (2, 65)],
     ),
@@ -356,6 +361,24 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
             ("JSON-MIN", lambda start: [{"text": "Ann 😀 Paris", "ner": [mark(start)]}]),
         )
     },
+    **{  # one unit for all spans of a text: the second may lie where it should by chance
+        f"Label Studio, {name} as one": (
+            "a.json",
+            [{"text": f"{start}Ha{end}Ha Ha", "ner": [
+                {"start": first, "end": first + 2, "text": "Ha", "labels": ["X"]} for first in firsts]}],
+            SPANS, {"format": "label_studio", "columns": {"tags": "ner"}},
+            [{"tokens": [*odd, "Ha", "Ha", "Ha"], "tags": ["O"] * len(odd) + ["B-X", "B-X", "O"]}], [],
+        )
+        for name, start, end, firsts, odd in (
+            ("CRLF", "\r\n", "\r\n", (1, 4), []), ("CRLF beside UTF-16", "😀\r\n", "\r\n", (3, 6), ["😀"]),
+            ("nothing", "\r\n", "\r\n", (2, 6), []),
+        )
+    },
+    "Label Studio, a span over CRLF": (
+        "a.json", [{"text": "Ann\r\nLee", "ner": [{"start": 0, "end": 7, "text": "Ann\nLee", "labels": ["X"]}]}],
+        SPANS, {"format": "label_studio", "columns": {"tags": "ner"}},
+        [{"tokens": ["Ann", "Lee"], "tags": ["B-X", "I-X"]}], [],
+    ),
     **{
         f"a span that does not fit: {odd}": (
             "a.json", [{"text": "Ann", "label": [odd]}], SPANS, {"format": "label_studio"}, [], [(1, code)]
@@ -448,6 +471,17 @@ CORPUS_ERRORS = [
     ("a.docx", b"x", 50, "no known format"),
     ("a.csv", b"Text,label\na,b\n", 56, "found Text, label (did you mean 'Text'?)"),
     ("a.jsonl", b'{"txt": "a"}', 56, "did you mean 'txt'?"),
+    *(  # a label that comes again, a number among numbers, a text; and no text of a row in the message
+        ("a.csv", rows.encode(), 56, "a.csv:1: this file seems to have no header\n  put a line with the names of its")
+        for rows in (
+            "good,pos\nbad,neg\nfine,pos\nso,pos\n",
+            "good,1.5\nbad,2\n",
+            "It was good of them to come\nbad\n",
+            "这家酒店的房间很好,好\n很差,坏\n",
+            '"Good.","Good."\n',
+        )
+    ),
+    ("a.csv", b"0,1\nx,1\ny,1\n", 56, "column 'text' missing; found 0, 1"),
     ("a.csv", b'text\n"a\nb\n', 37, "quote opened in line 2 never closes"),
     ("a.csv", b'text\n"a"b\n', 37, "not CSV"),
     ("a.csv", b"text;label\na;b\n", 37, "delimiter ';'?"),

@@ -244,6 +244,12 @@ def test_a_table_without_a_header(tmp_path: Path) -> None:
         UserError, match=r"which columns are text and label\? There are 很好, 好\n.*no header, put one ab"
     ):
         seen(tmp_path / "x.csv", "很好,好\n很差,坏\n")
+    with pytest.raises(
+        UserError, match=r"AB-216 .*x\.csv: this file seems to have no header\n  put a line with the name"
+    ):
+        seen(tmp_path / "x.csv", "这家酒店的房间很好,好\n很差,坏\n")
+    with pytest.raises(UserError, match=r"AB-099 --columns text: .* has no column 'x'\n  it has \(a text\), 好"):
+        seen(tmp_path / "x.csv", "这家酒店的房间很好,好\n很差,坏\n", columns={"text": "x"})
 
 
 POSTS = lines({"id": 1, "content": "a b", "likes": 3})
