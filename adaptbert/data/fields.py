@@ -125,6 +125,8 @@ class Fields:
     def _label(self, value: object, column: str) -> str:
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             raise BadRow(Code.LABEL_MISSING, "label missing")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # a missing label made a column of integers one of floats
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
             raise BadRow(Code.BAD_LABEL, problem, "write labels as text or integers")

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -248,7 +249,8 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
         BadData: two types would do, or the values are of none.
     """
     column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
-    values = [row[column] for row in file.rows if row.get(column) not in (None, "")]
+    cells = [row.get(column) for row in file.rows]
+    values = [cell for cell in cells if cell not in (None, "") and cell == cell]  # NaN is no value
     if not values:
         raise BadData(Code.LABEL_MISSING, file.path, f"column '{column}' is empty", "name another: --columns")
     if "answers" in fields:
@@ -265,10 +267,11 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
         numbers = [number for value in values if (number := _number(value)) is not None]
         span = f"{min(numbers):g} to {max(numbers):g}" if numbers else "none"
         return {"type": name, **pair}, f"numbers from {span}"
-    if any(isinstance(value, float) for value in values):
+    if any(isinstance(value, float) and not value.is_integer() for value in values):
         problem = f"column '{column}' holds numbers with a fraction, and classes are text or integers"
         raise file.unclear(problem, "choose: --type regression")
-    return {"type": name, **pair}, _counts(Counter(map(str, values)), "classes")
+    found = Counter(str(int(value) if isinstance(value, float) else value) for value in values)
+    return {"type": name, **pair}, _counts(found, "classes")
 
 
 def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) -> TaskName:
@@ -284,7 +287,7 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
         problem = f"column '{column}' has lists or mappings written as text: is it the label?"
         raise file.unclear(problem, f"{JSON_LIST}; or name another column: --columns label=COLUMN")
     if all(_number(value) is not None for value in values):
-        if not all(float(text).is_integer() for text in different):
+        if not all(float(text).is_integer() or isnan(float(text)) for text in different):
             return "regression"
         if len(different) <= 2:
             return classes

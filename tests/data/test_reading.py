@@ -160,6 +160,16 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         [{"text": "text", "label": "x"}, {"text": "text", "label": "label"}, {"text": "a", "label": "y"},
          {"text": "text", "label": "label"}], [],
     ),
+    **{  # a missing label makes a column of integers one of floats
+        f"whole numbers are integers, {suffix}": (
+            f"a.{suffix}", content, CLASS, {},
+            [{"text": "a", "label": "1"}, {"text": "c", "label": "0"}], [(2, 62)],
+        )
+        for suffix, content in (
+            ("parquet", pa.table({"text": [*"abc"], "label": [1.0, None, 0.0]})),
+            ("jsonl", '{"text": "a", "label": 1.0}\n{"text": "b", "label": NaN}\n{"text": "c", "label": 0}\n'),
+        )
+    },
     "labels of another type": (
         "a.jsonl", ({"text": "a", "label": 1.5}, {"text": "b", "label": [1]}), CLASS, {}, [], [(1, 65), (2, 65)],
     ),

@@ -94,6 +94,9 @@ SCORE = {"columns": {"value": "score"}}
     [
         (labelled(["good", "bad"] * 10), {}, CLASS),
         (labelled([0, 1] * 10), {}, CLASS),
+        (labelled([0.0, 1.0, float("nan")] * 9), {}, CLASS),
+        (labelled(["0.0", "1.0"] * 9), {}, CLASS),
+        (labelled([1.0, 2.0, 3.0] * 9), {"type": "text-classification"}, CLASS),
         (labelled([1, 2, 3] * 9), {"type": "text-classification"}, CLASS),
         (labelled([1, 2, 3] * 9, "score"), {"type": "regression"}, {**NUMBER, **SCORE}),
         (labelled([0.5, 1.5] * 10, "score"), {}, {**NUMBER, **SCORE}),
@@ -175,6 +178,7 @@ PAIR_LABELS, UNIQUE = {"type": "text-pair-classification"}, labelled([*map(chr, 
 CHOOSE = "choose: --type"
 UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (INTS, {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
+    (labelled([1.0, 2.0, 3.0] * 9), {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
     (PARTED, {}, "or one label?", f"{CHOOSE} multi-label --separator ';', or --type text-classification"),
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
     *(
