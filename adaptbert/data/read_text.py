@@ -34,7 +34,6 @@ ARCHIVES = {
     b"\x28\xb5\x2f\xfd": "zstandard", b"Rar!": "rar", b"PAR1": "Parquet",
 }  # fmt: skip
 
-DECLARE = "declare the `encoding` that all files of the set have"
 COMMON = ("gb18030", "big5", "shift_jis", "euc-kr", "cp1252", "latin-1", "utf-16")
 OTHER_ENCODING = f"write e.g. {', '.join(COMMON)}, or leave it out for UTF-8"
 """The remedy for one that cannot be read."""
@@ -81,7 +80,7 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
                 continue
             nuls += line.count("\0")
             line = line.removesuffix("\n").removesuffix("\r\r").replace("\0", "")
-            problem = _undecodable(line, text.encoding, hint)
+            problem = _undecodable(file, line, text.encoding, hint)
             yield Line(number, line if problem is None else _UNDECODED.sub("\ufffd", line), problem)
     if nuls:
         file.warnings["NUL bytes removed"] += nuls
@@ -94,7 +93,7 @@ def read_text(file: SourceFile) -> str:
         if len(content) > MAX_TEXT:  # also of a small file in gzip
             remedy = "write JSON lines, or cut it into several"
             raise file.error(Code.TOO_LONG, f"more than {MAX_TEXT:,} characters", remedy)
-        if problem := _undecodable(content, text.encoding, lambda: _likely(first, text.encoding)):
+        if problem := _undecodable(file, content, text.encoding, lambda: _likely(first, text.encoding)):
             raise file.error(*problem)
     return content
 
@@ -145,12 +144,14 @@ def encoding_problem(name: str) -> str | None:
     return None
 
 
-def _undecodable(text: str, encoding: str, hint: Callable[[], str | None]) -> Problem | None:
+def _undecodable(file: SourceFile, text: str, encoding: str, hint: Callable[[], str | None]) -> Problem | None:
     if (match := _UNDECODED.search(text)) is None:
         return None
     expected = "UTF-8" if encoding == "utf-8" else f"{encoding}, which is declared"
     perhaps = f": {likely}?" if (likely := hint()) else ""
-    return Problem(Code.ENCODING, f"byte 0x{ord(match[0]) - 0xDC00:02X} is not {expected}{perhaps}", DECLARE)
+    return Problem(
+        Code.ENCODING, f"byte 0x{ord(match[0]) - 0xDC00:02X} is not {expected}{perhaps}", file.name_encoding()
+    )
 
 
 def _likely(text: bytes, encoding: str) -> str | None:
@@ -208,7 +209,7 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
         remedy = "copy or download the file again"
         raise file.error(Code.DAMAGED_FILE, "gzip is damaged, or ends early", remedy) from None
     except UnicodeError:
-        raise file.error(Code.ENCODING, f"not {name}, which is declared", DECLARE) from None
+        raise file.error(Code.ENCODING, f"not {name}, which is declared", file.name_encoding()) from None
 
 
 def _unpacked(file: SourceFile, path: Path) -> BufferedReader:
@@ -229,11 +230,11 @@ def _check(file: SourceFile, first: bytes, name: str) -> None:
         problem = "file is empty" if isinstance(file.source, Path) else "nothing came in"
         raise file.error(Code.EMPTY_FILE, problem, "fill it or take it away")
     if file.encoding is None and first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise file.error(Code.ENCODING, "file is UTF-16", "declare encoding: utf-16")
+        raise file.error(Code.ENCODING, "file is UTF-16", file.name_encoding("utf-16"))
     characters = first.decode(name, "replace")
     if (nuls := characters.count("\0")) > MAX_NULS * len(characters):
         problem = f"{nuls:,} of the first {len(characters):,} characters are NUL: binary file?"
-        remedy = "name a text file; where every second byte is NUL, declare the encoding: utf-16-le or utf-16-be"
+        remedy = f"name a text file; where every second byte is NUL, {file.name_encoding('utf-16-le or utf-16-be')}"
         raise file.error(Code.BINARY_FILE, problem, remedy)
     if not name.startswith("utf") and _is_utf_8(first):
         file.warnings[f"{Path(file.shown).name} is read as {name}, but is UTF-8: leave the encoding out"] += 1

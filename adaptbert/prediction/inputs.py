@@ -194,8 +194,9 @@ class Input:
         if spec.made_of == "columns":
             self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
         file = SourceFile(
-            source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
-        )
+            source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding,
+            of_command=True,
+        )  # fmt: skip
         for row in spec.read(file):
             # A wrong answer is no problem here: prediction reads no answers.
             problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None

@@ -53,14 +53,22 @@ def dvc(command: str, *arguments: str) -> str:
 
 
 def check_folder() -> None:
-    """Refuse a folder that is not that of a project.
+    """Refuse a folder that is not that of a project, or that DVC cannot work in.
 
     Raises:
-        BadParams: DVC has no repository here.
+        BadParams: DVC has no repository here, or would read its path as a template.
     """
+    check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, "change to the clone (cd), and run again")
+
+
+def check_path(folder: Path) -> None:
+    """Raise BadParams for the path of a project with a brace: DVC's progress bars format it, and fail."""
+    if {"{", "}"} & {*str(folder)}:
+        problem, remedy = "the path has a brace, and DVC cannot work there", "move the project, or rename its folder"
+        raise BadParams(Code.DVC, folder, problem, remedy)
 
 
 def _busy(command: str) -> Busy:

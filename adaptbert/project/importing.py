@@ -50,6 +50,7 @@ NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --lo
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
+_EMBEDDINGS = "embeddings.word_embeddings.weight"
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
 """The words of torch's unpickler for operations that build something else than tensors."""
 
@@ -213,7 +214,10 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     config = checkpoint.config()
     family = family_of(config)
     decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
-    stored, others = _stored(file)
+    stored, others, wrapper = _unwrapped(*_stored(file))
+    if relative := next((name for name in stored if name.endswith(".distance_embedding.weight")), None):
+        problem, remedy = f"relative positions are not supported: {relative}", "take a model with absolute positions"
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
     if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
         stored.pop(f"{family.decoder}weight", None)
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
@@ -236,12 +240,16 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         if not bool(torch.isfinite(tensor).all()):
             remedy = "take another copy of the model"
             raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{name} holds NaN or Inf", remedy)
-    if file.name == WEIGHTS:
+    if file.name == WEIGHTS and not wrapper:
         shutil.copyfile(file, folder / WEIGHTS)
     else:
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
         shutil.copymode(folder / CONFIG, folder / WEIGHTS)  # safetensors writes it readable by its owner only
+    if wrapper:
+        yield f"notice: the weights are those of a module around the model: {wrapper} was taken off their names"
     yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
+    if config.type_vocab_size == 1:
+        yield "notice: type_vocab_size is 1: the two texts of a pair are told apart by [SEP] alone"
     heads = [head for head, prefix in family.pretrained.items() if any(name.startswith(prefix) for name in tensors)]
     if heads:
         yield f"with {', '.join(heads)}"
@@ -290,6 +298,20 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
             problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
             raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
     return tensors, [str(name) for name in entries if str(name) not in tensors]
+
+
+def _unwrapped(
+    stored: "dict[str, torch.Tensor]", others: list[str]
+) -> "tuple[dict[str, torch.Tensor], list[str], str]":
+    """Tensors and other names without what a wrapper has put before them (`module.`, `model.`), and that; empty: none.
+
+    It is what stands before the name of the embeddings, which may lie in an encoder called `bert`.
+    """
+    name = next((name for name in stored if name.endswith(_EMBEDDINGS)), _EMBEDDINGS)
+    before = name.removesuffix(_EMBEDDINGS)
+    wrapper = before.removesuffix(BERT.prefix) if before != BERT.prefix else ""
+    unwrapped = {name.removeprefix(wrapper): tensor for name, tensor in stored.items()}
+    return unwrapped, [name.removeprefix(wrapper) for name in others], wrapper
 
 
 def _refused(file: Path, words: str) -> BadData:

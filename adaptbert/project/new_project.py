@@ -18,7 +18,7 @@ from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, is_hub_name
 from adaptbert.errors import BadData, BadParams, Place, UserError, printable, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
-from adaptbert.project import editing, importing, own_data, preflight, rules, task_inference
+from adaptbert.project import dvc_files, editing, importing, own_data, preflight, rules, task_inference
 from adaptbert.project.add_task import block_of, check_name, name_of, shares_of
 from adaptbert.project.preview import Said
 
@@ -160,6 +160,7 @@ def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:
     if not Path(".dvc").is_dir():
         problem, remedy = "no .dvc: not the folder of the project", "run adaptbert in a clone of the project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, remedy)
+    dvc_files.check_path(directory.absolute())
     if is_here and not force:
         editing.check_replaceable(PARAMS)
     if not is_here and Path.cwd().resolve() in directory.resolve().parents:

@@ -156,7 +156,9 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         raise BadData(Code.FILE, path, what, "give a file")
     columns: list[str] = []
     layout = Layout("single_sentence")
-    file = SourceFile(path, str(path), layout, {}, columns.extend, encoding=said.encoding, stem=path.stem)
+    file = SourceFile(
+        path, str(path), layout, {}, columns.extend, encoding=said.encoding, stem=path.stem, of_command=True
+    )
     if said.encoding and (format_of(path) == "parquet" or is_utf_8(file)):
         file = replace(file, encoding=None)
     kind = said.format or _format(file, path)
@@ -169,16 +171,11 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         file = replace(file, layout=Layout("extractive_answer"))
     elif kind == "parquet":
         file = replace(file, columns={name: name for name in parquet_columns(path)})
-    every, remedy = FORMATS[kind].read(file), "name the encoding: --encoding, e.g. gb18030"
-    try:
-        read = list(every if head is None else first_rows(every, head))
-    except BadData as error:
-        if error.code != Code.ENCODING:
-            raise
-        raise BadData(error.code, error.place, error.problem, remedy) from None
+    every = FORMATS[kind].read(file)
+    read = list(every if head is None else first_rows(every, head))
     undecoded = [row.problem.reason for row in read if row.problem and row.problem.code == Code.ENCODING]
     if len(undecoded) > _MOST_UNDECODED * len(read):
-        raise BadData(Code.ENCODING, path, undecoded[0], remedy)
+        raise BadData(Code.ENCODING, path, undecoded[0], file.name_encoding())
     rows = [row.values for row in read if row.problem is None]
     if not rows:
         problem_of_row = next((row.problem for row in read if row.problem), None)

@@ -456,7 +456,7 @@ NO_TERM = r"no control 'termx' for tags; found label, term \(did you mean 'term'
 NO_TAGS = r"no control 'tags' for tags; found label, term\n  name one of them, e.g. `columns: {tags: label}`"
 NO_MOOD = r"no control 'moody' for label; found .*mood.* \(did you mean 'mood'\?\)"
 CORPUS_ERRORS = [
-    ("a.txt", "text".encode("utf-16"), 1, "declare encoding: utf-16"),
+    ("a.txt", "text".encode("utf-16"), 1, "that all files of the set have: utf-16"),
     ("a.txt", "plain text".encode("utf-16-le"), 10, "where every second byte is NUL"),
     ("a.txt", b"some text\0\0\0 and more", 10, "binary file"),
     ("a.txt", b"\n\r\n\n", 17, "0 documents in 3 lines"),

@@ -258,6 +258,13 @@ UNREADABLE: list[tuple[str, bytes | None, str, str]] = [
     ("in.csv", b"Text,b\nx,x\n", "", f"(did you mean 'Text'?)\n  {WHICH} text=Text"),
     ("in.csv", b"a,b\nx,x\n", "", f"AB-056 {{}}:1: column 'text' missing; found a, b\n  {WHICH} text=NAME"),
     ("in.csv", b"a,b\nx,x\n", "--columns text=c", f"column 'c' missing; found a, b\n  {WHICH} "),
+    (
+        "in.csv",
+        b"It was good of them\nnot at all\n",
+        "",
+        "AB-056 {}:1: this file seems to have no header\n  put a line",
+    ),
+    ("in.txt", "text".encode("utf-16"), "", "AB-001 {}: file is UTF-16\n  name the encoding: --encoding, e.g. utf-16"),
     ("in.csv", b"text,b\nx,x\n", "--columns id=post", f"found text, b\n  {WHICH} id="),
 ]
 

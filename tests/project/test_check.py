@@ -92,3 +92,13 @@ def test_a_folder_that_is_no_project(
     problem = f"error: AB-114 {tmp_path}: no folder .dvc: not the folder of a project\n"
     assert (done.exit_code, done.stdout, [*tmp_path.iterdir()]) == (78, "", before)
     assert done.stderr == f"{problem}  change to the clone (cd), and run again\n"
+
+
+@pytest.mark.parametrize("command", [["check"], ["plan"], ["new", ".", "--train", "x.csv"]], ids=lambda words: words[0])
+def test_a_path_that_dvc_cannot_work_in(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a {b}"
+    (folder / ".dvc/tmp").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    done = run(*command)
+    problem = f"error: AB-198 {folder}: the path has a brace, and DVC cannot work there\n"
+    assert (done.exit_code, done.stderr) == (78, f"{problem}  move the project, or rename its folder\n")

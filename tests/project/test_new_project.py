@@ -234,7 +234,7 @@ def two_columns(files: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "code", "message"),
     [
-        (no_header, 65, "AB-216 {}/mood.csv: which columns are text and label? There are "),
+        (no_header, 65, "AB-056 {}/mood.csv:1: this file seems to have no header\n  put a line with the names of "),
         (
             two_columns,
             65,
