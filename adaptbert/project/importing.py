@@ -41,6 +41,7 @@ from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Tokenizer as Backend
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
@@ -49,6 +50,17 @@ IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretr
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
+_PROBES = {
+    "capital letters": "House HOUSE",
+    "accents": "r\u00e9sum\u00e9 re\u0301sume\u0301 \u00c5ngstr\u00f6m",
+    "Chinese, Japanese and Korean": "\u597d\u7684\u65e5\u672c\u8a9e \u30ab\u30bf\u30ab\u30ca \ud55c\uad6d\uc5b4",
+    "full-width forms": "\uff21\uff22\uff11\uff0c",
+    "digits": "1999 3.50 12ab",
+    "punctuation": "see-above, isn't it? (a_b) a/b \u201cx\u201d\u2026 $5",
+    "control characters": "a\x00b\u200bc\td\u00ade",
+    "long words": "a" * 150,
+}
+"""By which two tokenizers are compared."""
 _POINTER = b"version https://git-lfs.github.com/"
 _EMBEDDINGS = "embeddings.word_embeddings.weight"
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
@@ -134,6 +146,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     else:
         write_json(part / CONFIG, values)
     notes = _with_lower_casing(part)
+    notes = _with_own_rules(part) or notes
     checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
     checkpoint.check_vocabulary()
     config = checkpoint.config()
@@ -197,6 +210,40 @@ def _with_lower_casing(folder: Path) -> list[str]:
     write_json(folder / ABOUT, {**about, LOWER: lower})
     does = "lower-cased" if lower else "kept as they are"
     return [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
+
+
+def _with_own_rules(folder: Path) -> list[str]:
+    """Keep the normalizer and the pre-tokenizer of tokenizer.json where they are not those of BERT.
+
+    transformers 5 replaces them by BERT's unless tokenizer_config.json names a class without rules of its own.
+
+    Returns:
+        What the user is told; empty: nothing differs.
+    """
+    from tokenizers import Tokenizer as Backend
+    from tokenizers.normalizers import BertNormalizer
+
+    if not (folder / RULES).is_file():
+        return []
+    ours, theirs = Tokenizer.load(folder).backend, Backend.from_file(str(folder / RULES))
+    if isinstance(theirs.normalizer, BertNormalizer):  # tokenizer_config.json decides on these, as it always did
+        for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
+            setattr(theirs.normalizer, name, getattr(ours.normalizer, name))
+    different = [kind for kind, text in _PROBES.items() if _read(ours, text) != _read(theirs, text)]
+    if not different:
+        return []
+    about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
+    specials = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    write_json(folder / ABOUT, {**specials, **about, "tokenizer_class": "PreTrainedTokenizerFast"})
+    theirs.save(str(folder / RULES))
+    return [f"notice: the rules of {RULES} are kept, which are not BERT's for {', '.join(different)}"]
+
+
+def _read(tokenizer: "Backend", text: str) -> tuple[list[int], list[str]]:
+    """The ids of a text, and its words."""
+    normal = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
+    words = tokenizer.pre_tokenizer.pre_tokenize_str(normal) if tokenizer.pre_tokenizer else [(normal, ())]
+    return tokenizer.encode(text, add_special_tokens=False).ids, [word for word, _ in words]
 
 
 def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:

@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer as Backend
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.encoder import Tokens, encode
@@ -392,3 +395,39 @@ def test_a_vocabulary_without_special_tokens() -> None:
     tokens = [token for token in tiny.tokenizer().tokens if token != "[MASK]"]
     Path(VOCABULARY).write_text("\n".join(tokens) + "\n", encoding="utf-8")
     assert refused().startswith("AB-129 source: the vocabulary has no [MASK]\n  take a tokenizer made for BERT")
+
+
+@pytest.mark.parametrize("about", [{}, {"tokenizer_class": "BertTokenizer", "do_lower_case": True}, None])
+@pytest.mark.parametrize(
+    ("change", "different"),
+    [
+        ({"normalizer": Lowercase()}, "accents, Chinese, Japanese and Korean, control characters"),
+        ({"pre_tokenizer": WhitespaceSplit()}, "full-width forms, digits, punctuation"),
+        ({"model": {"max_input_chars_per_word": 200}}, "long words"),
+        ({}, None),
+    ],
+)
+def test_the_rules_of_the_file_are_kept(
+    about: dict[str, Any] | None, change: dict[str, Any], different: str | None
+) -> None:
+    """Every text is read as the file says, also by a tokenizer that was saved from it."""
+    tiny.tokenizer().save(Path("source"))
+    file, config_file = Path("source/tokenizer.json"), Path("source/tokenizer_config.json")
+    backend = Backend.from_file(str(file))
+    for name, value in change.items():
+        if isinstance(value, dict):
+            for key, each in value.items():
+                setattr(getattr(backend, name), key, each)
+        else:
+            setattr(backend, name, value)
+    backend.save(str(file))
+    config_file.unlink() if about is None else config_file.write_text(json.dumps(about))
+    said = brought("source")
+    notice = f"notice: the rules of tokenizer.json are kept, which are not BERT's for {different}"
+    assert [line for line in said.splitlines() if line.startswith("notice: the rules")] == (
+        [notice] if different else []
+    )
+    Tokenizer.load(INIT).save(Path("again"))
+    text = "the r\u00e9sum\u00e9 stood, by a house:\u597d\u7684\x00 " + "a" * 120
+    for folder in (INIT, Path("again")):
+        assert Tokenizer.load(folder).encode([text])[0].ids == backend.encode(text, add_special_tokens=False).ids
