@@ -1,6 +1,8 @@
-"""Tasks with so few optimizer steps of fine-tuning that models often predict one class: told before training."""
+"""Tasks with so few optimizer steps of fine-tuning that models often predict one class, or with so few labels that some
+classes are never shown: told before training."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +10,8 @@ from typing import NamedTuple
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.sources import Task
+from adaptbert.config.schema.task_types import TARGETS
+from adaptbert.data import parquet as tables
 from adaptbert.data.files import Files
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import UserError
@@ -31,14 +35,16 @@ class Known(NamedTuple):
     Attributes:
         rows: for training; infinite where a large file was not read to its end.
         classes: labels; those of the first rows of such a file. 0: no row has a class.
+        shares: of the rows, by each class that they have.
     """
 
     rows: float
     classes: int
+    shares: list[float]
 
 
 def notices(recipe: Recipe) -> list[str]:
-    """A line for each task with such cells, about the shortest of them.
+    """Lines for each task with such cells, about the shortest of them.
 
     Args:
         recipe: one that `adaptbert.project.rules.check` lets pass.
@@ -57,16 +63,22 @@ def _of(recipe: Recipe, task: str) -> Iterator[str]:
         return float(values.epochs * min(values.labels or math.inf, known.rows) / values.global_batch_size)
 
     needed, shortest = max(FEWEST_STEPS, STEPS_OF_A_CLASS * known.classes), min(cells, key=steps)
+    values = recipe.values(FINETUNE, shortest)
+    shown = sum(1 - (1 - share) ** values.labels for share in known.shares)
+    if 0 < values.labels < known.rows and round(shown) < known.classes:
+        yield (
+            f"{recipe.place(FINETUNE, shortest, 'labels')}: {task}: the {values.labels:,} rows of a seed show about "
+            f"{shown:.0f} of the {known.classes} classes that it is scored on; raise labels, or write 0 for all rows"
+        )
     if (fewest := steps(shortest)) >= needed:
         return
-    values, place = recipe.values(FINETUNE, shortest), recipe.place(FINETUNE, shortest, "epochs")
     of_classes, short = "", "have hardly begun to learn"
     if known.classes:
         of_classes, short = f" for {known.classes} classes", "often predict one class"
     or_labels = ", or raise labels" if values.labels and values.labels < known.rows else ""
     yield (
-        f"{place}: {task}: {max(1, round(fewest))} steps{of_classes}: models this short {short}; raise epochs to "
-        f"{math.ceil(values.epochs * needed / fewest)}{or_labels}"
+        f"{recipe.place(FINETUNE, shortest, 'epochs')}: {task}: {max(1, round(fewest))} steps{of_classes}: models this "
+        f"short {short}; raise epochs to {math.ceil(values.epochs * needed / fewest)}{or_labels}"
     )
 
 
@@ -74,22 +86,27 @@ def _validated(task: str) -> Known | None:
     folder = VALIDATED / task
     try:
         described = TaskDescription.read(folder)
-        return Known(described.rows["train"], len(described.labels))
+        output, counts, train = TARGETS[described.target], Counter[str](), folder / "train.parquet"
+        for row in tables.rows(train, [output.column]) if described.labels and train.is_file() else ():
+            counts.update(set(output.labels(row[output.column])))
+        rows = described.rows["train"]
+        return Known(rows, len(described.labels), [count / rows for count in counts.values()])
     except (OSError, ValueError, KeyError):  # not validated yet, or by an older version
         return None
 
 
 def _previewed(task: Task) -> Known | None:
     """By the rows of a small file, else by the first; None where it cannot be read, which `adaptbert check` reports."""
-    path, column, labels, count = Path(task.train), task.spec.output.column, set[str](task.labels or ()), 0
+    path, column, counts, count = Path(task.train), task.spec.output.column, Counter[str](), 0
     try:
         is_whole = is_small([path])
         with without_warnings():
             for row in Files(path, task, "train", None if is_whole else ROWS).rows():
                 if row.problem is None:
                     count += 1
-                    labels.update(task.spec.output.labels(row.values[column]))
+                    counts.update(set(task.spec.output.labels(row.values[column])))
     except (UserError, OSError):
         return None
     share = 1 - sum(task.split.shares().values()) if task.split is not None else 1
-    return Known(count * share if is_whole else math.inf, len(labels)) if count else None
+    classes, shares = len({*counts, *(task.labels or ())}), [each / count for each in counts.values()]
+    return Known(count * share if is_whole else math.inf, classes, shares) if count else None

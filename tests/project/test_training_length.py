@@ -10,6 +10,7 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.project.training_length import notices
 from tests.support.checked_files import lines, mood, words, write
 from tests.support.commands import run
+from tests.support.reading import parquet
 
 
 def labelled(name: str, rows: int, classes: int = 12, seed: int = 0) -> str:
@@ -51,6 +52,23 @@ def test_steps_follow_from_rows_labels_epochs_and_batches(
     """Of a large file the first rows tell the classes, and nothing how many rows there are."""
     write(None, {"labels": 0} | options, mood=mood(train=labelled("train.jsonl", rows)))
     assert [line.partition("epochs: mood: ")[2][: len(said or "")] for line in of_mood()] == [said] * (said is not None)
+
+
+@pytest.mark.parametrize(("labels", "shown"), [(100, 68), (300, 110), (0, None), (1_200, None), (2_000, None)])
+def test_labels_that_show_few_of_the_classes(own: Path, labels: int, shown: int | None) -> None:
+    """Also after validation, whose rows are counted."""
+    train = labelled("train.jsonl", 1_200, classes=120)
+    write(None, {"labels": labels, "epochs": 1_000}, mood=mood(train=train))
+    said = (
+        f"finetune.labels: mood: the {labels} rows of a seed show about {shown} of the 120 classes that it is scored on"
+    )
+    for _ in range(2):
+        assert [said in line for line in of_mood()] == [True] * (shown is not None)
+        folder = Path("data/validated/tasks/mood")
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [f"c{n % 120}" for n in range(1_200)]
+        parquet(folder / "train.parquet", label=names)
+        TaskDescription(type="text-classification", labels=sorted({*names}), rows={"train": 1_200}).write(folder)
 
 
 def test_few_classes_need_few_steps_but_not_none(own: Path) -> None:
