@@ -59,7 +59,8 @@ class _Dialect:
         numbers = [[dialect.cells(line)[0] for line in dialect.without_comments(run)] for run in first]
         tokens = [[number for number in run if not _NO_TOKEN.fullmatch(number)] for run in numbers]
         counted = (run == [str(number + 1) for number in range(len(run))] for run in tokens)
-        return replace(dialect, is_numbered=dialect.width > 2 and _most(counted))
+        is_numbered = dialect.width > 2 and any(len(run) > 1 for run in tokens) and _most(counted)
+        return replace(dialect, is_numbered=is_numbered)
 
     def cells(self, line: Line) -> list[str]:
         return _cells(line.text, tabs=self.tabs)
