@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, dropwhile, islice, pairwise
+from itertools import chain, islice, pairwise, takewhile
 from typing import Any
 
 from adaptbert.codes import Code
@@ -53,9 +53,9 @@ class _Dialect:
     @classmethod
     def of(cls, first: list[list[Line]]) -> "_Dialect":
         """That of runs of lines without heads of documents."""
-        line = next((line.text for run in first for line in run if not line.text.startswith(_HASH)), "")
+        line = next((line.text for run in first for line in run if not _is_hash(line)), "")
         tabs = "\t" in line
-        dialect = cls(tabs, len(_cells(line, tabs=tabs)), len(first) > 1 and _most(map(_has_comment, first)))
+        dialect = cls(tabs, len(_cells(line, tabs=tabs)), len(first) > 1 and _most(_is_hash(run[0]) for run in first))
         numbers = [[dialect.cells(line)[0] for line in dialect.without_comments(run)] for run in first]
         tokens = [[number for number in run if not _NO_TOKEN.fullmatch(number)] for run in numbers]
         counted = (run == [str(number + 1) for number in range(len(run))] for run in tokens)
@@ -66,17 +66,15 @@ class _Dialect:
         return _cells(line.text, tabs=self.tabs)
 
     def without_comments(self, run: list[Line]) -> list[Line]:
-        """From the first token on."""
-        begin = int(self.begins_with_comments and _has_comment(run))
-        return list(dropwhile(self._is_comment, run[begin:]))
+        """From the first token on; what stands above a comment is one."""
+        above = list(takewhile(_is_hash, run))
+        others = [number for number, line in enumerate(above, 1) if len(self.cells(line)) != self.width]
+        return run[max([int(self.begins_with_comments and bool(above)), *others]) :]
 
     def tokens(self, run: list[Line]) -> list[Line]:
         """Without words that are several tokens, and such as are not in the text."""
         lines = self.without_comments(run)
         return [line for line in lines if not (self.is_numbered and _NO_TOKEN.fullmatch(self.cells(line)[0]))]
-
-    def _is_comment(self, line: Line) -> bool:
-        return line.text.startswith(_HASH) and len(self.cells(line)) != self.width
 
 
 def records(file: SourceFile) -> Iterator[Row]:
@@ -156,8 +154,8 @@ def _most(cases: Iterable[bool]) -> bool:
     return sum(every) > _ALIKE * len(every)
 
 
-def _has_comment(run: list[Line]) -> bool:
-    return bool(run) and run[0].text.startswith(_HASH)
+def _is_hash(line: Line) -> bool:
+    return line.text.startswith(_HASH)
 
 
 def _check(file: SourceFile, dialect: _Dialect, line: int) -> None:
