@@ -291,12 +291,22 @@ BETWEEN: Rules = (
 
 def notices(recipe: Recipe) -> list[str]:
     """Warnings before training: arms that no step compares with another, tasks with too few seeds for an interval,
-    questions that will get no verdict.
+    questions that will get no verdict, training that nothing uses.
 
     Args:
         recipe: one that `check` lets pass.
     """
-    return [*_rates(recipe), *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+    return [*_unused(recipe), *_rates(recipe), *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+
+
+def _unused(recipe: Recipe) -> Iterator[str]:
+    """General pre-training that no arm begins with."""
+    for base in recipe.bases:
+        names = {"base": base}
+        for key in BUDGET:
+            if getattr(recipe.values(PRETRAIN, names), key) and not recipe.uses_pretraining(base):
+                place = recipe.place(PRETRAIN, names, key)
+                yield f"{place}: no arm begins with general pre-training of {base}, which this trains; leave it out"
 
 
 def _rates(recipe: Recipe) -> Iterator[str]:

@@ -207,10 +207,10 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         if len(columns) > 1:
             ways = [f"--columns {field}={column}" for column in columns]
             raise file.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {', or '.join(ways)}")
-    chosen = {field: column for field, (column,) in fits[0].items()}
-    if "text" in chosen and "text" not in fixed and said.type != "text-classification":
-        _check_one_text(file, chosen)
-    return chosen
+    found = {field: column for field, (column,) in fits[0].items()}
+    if "text" in found and "text" not in fixed and said.type != "text-classification":
+        _check_one_text(file, found)
+    return found
 
 
 def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
