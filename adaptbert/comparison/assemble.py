@@ -16,8 +16,10 @@ from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import limits
@@ -106,7 +108,18 @@ def _task(
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
+        classes_unseen=_unseen(outputs.data / results.task, described, labels, results.seeds),
     )
+
+
+def _unseen(data: Path, described: TaskDescription, labels: int, seeds: Sequence[int]) -> int:
+    """Classes of which the subsets of the seeds have no row, on average."""
+    if not described.labels or not seeds or labels >= described.rows["train"]:
+        return 0
+    output, rows = TARGETS[described.target], labelled_set.split(data, "train")
+    subsets = [labelled_set.subset(rows, labels, seed) for seed in seeds]
+    shown = [{label for row in subset for label in output.labels(row[output.column])} for subset in subsets]
+    return round(sum(len({*described.labels} - each) for each in shown) / len(seeds))
 
 
 def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str], min_gain: float) -> list[Ranking]:

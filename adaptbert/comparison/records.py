@@ -402,6 +402,7 @@ class Task:
             together. None where rows belong to no groups.
         test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the
             text of others, with which they are resampled; None where no text repeats.
+        classes_unseen: that no training row of a seed has, rounded over the seeds; they are scored all the same.
     """
 
     name: str
@@ -423,6 +424,7 @@ class Task:
     scattered: list[str] = field(default_factory=list)
     test_groups: int | None = None
     test_texts: int | None = None
+    classes_unseen: int = 0
 
     @property
     def type(self) -> Type:

@@ -33,7 +33,17 @@ def heading(comparison: Comparison) -> Text:
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
-    """The answer to the first question of a task."""
+    """The answer to the first question of a task, and of which classes it says nothing."""
+    said = _answer(task, comparison)
+    if not task.classes_unseen:
+        return said
+    return said + t(
+        "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
+        unseen=task.classes_unseen,
+    )
+
+
+def _answer(task: Task, comparison: Comparison) -> Text:
     first = task.first
     if first is None:
         return t("No question of `compare.order` is asked on this task.")

@@ -126,6 +126,17 @@ def test_baselines_are_fitted_on_as_many_rows_as_the_arms(made: Simulated) -> No
     }
 
 
+def test_classes_that_the_labels_of_a_seed_do_not_show_are_counted(made: Simulated) -> None:
+    assert compared(made).tasks[0].classes_unseen == 0
+    for path in made.root.glob("metrics/finetune/*.json"):
+        with edited(path) as cell:
+            cell["labels"] = 2
+    rows = split(made.outputs.data / "section", "train")
+    shown = [{row["label"] for row in subset(rows, 2, seed)} for seed in SEEDS]
+    unseen = compared(made).tasks[0].classes_unseen
+    assert unseen == round(mean(len({*LABELS} - each) for each in shown)) > 0
+
+
 def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_row(repeated: Comparison) -> None:
     for task in repeated.tasks:
         chosen = known(task.arm(task.chosen))

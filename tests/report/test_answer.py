@@ -75,6 +75,8 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
     for name, first in cases.items():
         yield f"Answer: {name}", answer.answer(alone(task, first), comparison)
     gain = cases["gain of at least what is worth having"]
+    few = replace(alone(task, gain), classes_unseen=44)
+    yield "Answer: classes that no label shows", answer.answer(few, comparison)
     scratch = replace(gain, other="scratch")
     yield "Answer: beside random weights", answer.answer(alone(task, scratch), comparison)
     own = replace(gain, question="which_text", arm="task", other="domain")
