@@ -30,7 +30,8 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     yield _leaks(comparison)
     if comparison.replicates > 1:
         yield t(
-            "Each step above general pre-training was trained {n} times (replicates), general pre-training once.",
+            "Each step above general pre-training was trained {n} times (replicates), general pre-training once. Their "
+            "spread is pooled over the arms of a task, so that an arm more or less changes all intervals a little.",
             n=comparison.replicates,
         )
     lacking = [
