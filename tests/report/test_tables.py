@@ -108,8 +108,8 @@ def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.Fixtu
 def test_a_terminal_shows_answers_arms_and_what_to_do_next(kind: str, request: pytest.FixtureRequest) -> None:
     comparison: Comparison = request.getfixturevalue(kind)
     first, arms, following = summary(comparison).split("\n\n")
-    for lines, says in ((first, answer.answer), (following, answer.next_step)):
-        said = [f"{task.name}: {in_a_terminal(says(task, comparison).en)}" for task in comparison.tasks]
+    for lines, says, end in ((first, answer.answer, ":"), (following, answer.next_step, ".")):
+        said = [f"{task.name}{end} {in_a_terminal(says(task, comparison).en)}" for task in comparison.tasks]
         assert lines.splitlines() == said
     for row in tables.summary(comparison).rows:
         cells = r"\s+".join(re.escape(in_a_terminal(cell.text.en)) for cell in row)
