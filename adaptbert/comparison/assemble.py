@@ -72,6 +72,7 @@ def _task(
     """
     rows, described, study = results.rows, results.rows.task, results.study
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
+    shortest = min(results.trained.values(), key=lambda each: each.steps, default=None)
     arms = [results.arm(arm, checkpoints) for arm in results.arms]
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
@@ -93,7 +94,9 @@ def _task(
         task_type=described.task_type,
         target=described.target,
         metric=results.metric,
-        steps=min((each.steps for each in results.trained.values()), default=0),
+        steps=shortest.steps if shortest is not None else 0,
+        epochs=shortest.epochs if shortest is not None else 0,
+        classes=len(described.labels),
         labels=labels,
         rows=described.rows,
         test_groups=rows.groups if rows.are_grouped else None,

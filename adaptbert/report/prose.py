@@ -29,10 +29,9 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     """Leaks, what was repeated, what is missing or failed, the price."""
     yield _leaks(comparison)
     if comparison.replicates > 1:
-        yield t(
-            "Each step above general pre-training was trained {n} times (replicates), general pre-training once. Their "
-            "spread is pooled over the arms of a task, so that an arm more or less changes all intervals a little.",
-            n=comparison.replicates,
+        yield _repeated(comparison) + t(
+            "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals a "
+            "little."
         )
     lacking = [
         task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({replicate})"
@@ -68,6 +67,15 @@ def _leaks(comparison: Comparison) -> Text:
         "{rows:,} rows with dev or test text were left out of training: {names}.",
         rows=sum(rows.values()),
         names=listed(named),
+    )
+
+
+def _repeated(comparison: Comparison) -> Text:
+    if all(map(comparison.takes_as_it_is, comparison.bases)):
+        return t("Each step was trained {n} times (replicates), from the checkpoint as it is.", n=comparison.replicates)
+    return t(
+        "Each step above general pre-training was trained {n} times (replicates), general pre-training once.",
+        n=comparison.replicates,
     )
 
 
@@ -224,11 +232,11 @@ def of_checkpoints(comparison: Comparison) -> Iterator[Text]:
     """What a reader of the bits per character has to know: where they began, which mean nothing, and whose masks differ
     from the configuration."""
     for base, checkpoint in comparison.began_from.items():
-        yield t(
-            "General pre-training{of_base} started from {checkpoint}, whose earlier training is not counted here.",
-            of_base=t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY,
-            checkpoint=checkpoint,
-        )
+        values = {"of_base": t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY, "name": checkpoint}
+        began = t("General pre-training{of_base} started from {name}.", **values)
+        if comparison.takes_as_it_is(base):
+            began = t("No general pre-training{of_base}: {name} as it is.", **values)
+        yield began + t("Its earlier training is not counted here.")
     for group in comparison.checkpoints:
         for each in group.replicates:
             if each.missing:
