@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -152,7 +153,8 @@ def _sources(manifests: Path, validation: dict[str, Any]) -> Iterator[Source]:
     for name, counts in validation["corpora"].items():
         yield _source("corpus", manifests / "corpora" / name, [counts])
     for name, splits in validation["tasks"].items():
-        yield _source("task", manifests / "tasks" / name, splits.values())
+        sharing = splits["train"]["warnings"].get("rows_sharing_a_text_with_test", 0)
+        yield replace(_source("task", manifests / "tasks" / name, splits.values()), sharing=sharing)
 
 
 def _source(kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]]) -> Source:

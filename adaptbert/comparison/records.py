@@ -578,7 +578,12 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus or a labelled set, with its row counts before and after validation; `rejected`: reason -> rows."""
+    """A corpus or a labelled set, with its row counts before and after validation.
+
+    Attributes:
+        rejected: reason -> rows.
+        sharing: training rows that share one of their texts with test rows, and are kept.
+    """
 
     name: str
     kind: Literal["corpus", "task"]
@@ -586,6 +591,7 @@ class Source:
     rows: int
     kept: int
     rejected: dict[str, int]
+    sharing: int = 0
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ MASKED_WHOLE_MOST = 0.01
 def facts(comparison: Comparison) -> Iterator[Text]:
     """Leaks, what was repeated, what is missing or failed, the price."""
     yield _leaks(comparison)
+    for source in comparison.sources:
+        if source.sharing:
+            shared = t("{rows:,} training rows share a text with test rows, and were kept.", rows=source.sharing)
+            yield t("{name}: {fact}", name=source.name, fact=shared)
     if comparison.replicates > 1:
         yield _repeated(comparison) + t(
             "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals a "
@@ -62,7 +66,7 @@ def _leaks(comparison: Comparison) -> Text:
     rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
     named = [f"{name} {count:,}" for name, count in rows.items() if count]
     if not named:
-        return t("No training text was found that equals or contains a dev or test text.")
+        return t("No training row was found that equals or contains a dev or test row.")
     return t(
         "{rows:,} rows with dev or test text were left out of training: {names}.",
         rows=sum(rows.values()),
