@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -79,7 +79,8 @@ def predict(
         total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
         pending = faults.passing(rows.rows()) if total is None else rows.rows()
         written: Counter[str] = Counter()
-        seen, count, alike = [], 0, True
+        seen: list[dict[str, Any]] = []
+        count, alike = 0, True
         with (
             _progress(total) as advance,
             outputs.open_output(output, predictor.target, written, details=probabilities) as write,
