@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from threading import Event, RLock
+from threading import RLock
 from types import FrameType
 from typing import NoReturn
 
@@ -30,7 +30,6 @@ DVC = (sys.executable, "-m", "dvc", "--wait-for-lock")
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock", "/index.lock'")
 """What DVC says where another one works on a path, or where git's index is locked, into which it adds dvc.lock."""
 SECONDS_BETWEEN_LOOKS = 0.1
-STOPPED = "stopped; the same command goes on from here"
 
 
 class StageFailed(RuntimeError):
@@ -57,7 +56,7 @@ class CommandFailed(Exception):
 _running: set["subprocess.Popen[str]"] = set()
 _starting = RLock()
 """Held while a command starts: a signal reaches it, or it does not start."""
-_received = Event()
+_received: list[signal.Signals] = []
 
 
 def environment() -> dict[str, str]:
@@ -132,13 +131,19 @@ def insist() -> None:
 
 def received() -> bool:
     """Whether a signal came."""
-    return _received.is_set()
+    return bool(_received)
+
+
+def stopped() -> str:
+    """What is said when a signal has ended the flow."""
+    by = f" by {_received[0].name}" if _received else ""
+    return f"stopped{by}; the same command goes on from here"
 
 
 def check() -> None:
     """Raise `StageFailed` if a signal came: between two stages nothing else would say so."""
     if received():
-        raise StageFailed(STOPPED, TEMPORARY)
+        raise StageFailed(stopped(), TEMPORARY)
 
 
 def await_server() -> None:
@@ -171,7 +176,7 @@ def leave() -> NoReturn:
     What Prefect does at the end of a process, such as to wait for threads, may take minutes where it is interrupted.
     """
     with suppress(OSError):  # the terminal was closed
-        print(STOPPED, file=sys.stderr, flush=True)
+        print(stopped(), file=sys.stderr, flush=True)
     for child in psutil.Process().children():
         child.kill()
     os._exit(TEMPORARY)
@@ -182,7 +187,7 @@ def _note(number: int, frame: FrameType | None) -> None:
     stages hear of it from here, save their state, and `output` waits for their last lines."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_DFL)
-    _received.set()
+    _received.append(signal.Signals(number))
     logging.disable()
     logging.raiseExceptions = False  # else Prefect prints what it cannot send
     if number == signal.SIGTERM:

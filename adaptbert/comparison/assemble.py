@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,6 +75,7 @@ def _task(
     """
     rows, described, study = results.rows, results.rows.task, results.study
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
+    shortest = min(results.trained.values(), key=lambda each: each.steps, default=None)
     arms = [results.arm(arm, checkpoints) for arm in results.arms]
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
@@ -95,7 +97,9 @@ def _task(
         task_type=described.task_type,
         target=described.target,
         metric=results.metric,
-        steps=min((each.steps for each in results.trained.values()), default=0),
+        steps=shortest.steps if shortest is not None else 0,
+        epochs=shortest.epochs if shortest is not None else 0,
+        classes=len(described.labels),
         labels=labels,
         rows=described.rows,
         test_groups=rows.groups if rows.are_grouped else None,
@@ -162,7 +166,8 @@ def _sources(manifests: Path, validation: dict[str, Any]) -> Iterator[Source]:
     for name, counts in validation["corpora"].items():
         yield _source("corpus", manifests / "corpora" / name, [counts])
     for name, splits in validation["tasks"].items():
-        yield _source("task", manifests / "tasks" / name, splits.values())
+        sharing = splits["train"]["warnings"].get("rows_sharing_a_text_with_test", 0)
+        yield replace(_source("task", manifests / "tasks" / name, splits.values()), sharing=sharing)
 
 
 def _source(kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]]) -> Source:

@@ -63,7 +63,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
         *inferred.shown,
         f"\nfor {PARAMS}:\n",
         editing.shown("tasks", {name: block}),
-        *(f"notice: {notice}" for notice in first_rows.notices),
+        *(f"notice: {notice}" for notice in [*_shared(recipe, homes.values()), *first_rows.notices]),
         *([] if cells else [f"no arm is for this task: add {name} to `tasks` of an arm"]),
     ]
     yield printable("\n".join(shown))
@@ -72,6 +72,14 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     _check_unchanged(read)
     editing.write_recipe(new, content)
     yield f"task {name} is in {PARAMS}, and its cells ({cells}) in plan.json"
+
+
+def _shared(recipe: Recipe, files: Collection[Path]) -> Iterator[str]:
+    """Files that are another task's as well: rarely meant, for its arms are compared once more."""
+    for name, task in recipe.tasks.items():
+        both = sorted({task.train, task.dev, task.test} & {path.as_posix() for path in files})
+        if both:
+            yield f"{', '.join(both)}: already data of the task {name}"
 
 
 def _check_unchanged(read: bytes) -> None:

@@ -216,6 +216,14 @@ def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
     assert comparison.demonstration
 
 
+def test_training_rows_that_share_a_text_with_test_rows_are_told(made: Simulated) -> None:
+    with edited(made.root / "metrics/validate.json") as validated:
+        splits = validated["tasks"]["section"]
+        splits["train"]["warnings"] = {"rows_sharing_a_text_with_dev": 3, "rows_sharing_a_text_with_test": 258}
+        splits["dev"]["warnings"] = {"rows_sharing_a_text_with_test": 25}
+    assert {source.name: source.sharing for source in compared(made).sources if source.sharing} == {"section": 258}
+
+
 # ---- what is missing
 
 

@@ -1,6 +1,7 @@
 """The lines of a stage say how it failed; the graph is read; devices are shared out. No server, no process of DVC."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from flows.process import CommandFailed, MayPass, StageFailed, heard, output
 from flows.recipe import Graph
 from tests.support.small_graph import write_graph
 
+STOPPED = "stopped by SIGINT; the same command goes on from here"
 BUSY = "a: another DVC process is at work here; run again when it is done$"
 
 
@@ -89,8 +91,8 @@ def test_whoever_lacks_a_device_keeps_none_while_it_waits(tmp_path: Path, monkey
             assert not waiting.done()
         assert waiting.result(timeout=10) == {"CUDA_VISIBLE_DEVICES": "0,1"}
     assert said == ["waits for 2 free devices of 0, 1: other stages have them"]
-    monkeypatch.setattr(process, "received", lambda: True)
-    with taken(["1"]), pytest.raises(StageFailed, match=process.STOPPED):
+    monkeypatch.setattr(process, "_received", [signal.SIGINT])
+    with taken(["1"]), pytest.raises(StageFailed, match=STOPPED):
         take()
 
 
@@ -104,11 +106,11 @@ NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are
     [
         (LEFT, False, 65, "error: left: exited with 65"),
         (LEFT, True, 65, "error: left: exited with 65"),
-        (StageFailed("left: exited with -15", -15), True, 75, process.STOPPED),
+        (StageFailed("left: exited with -15", -15), True, 75, STOPPED),
         (NO_GRAPH, False, 78, "error: AB-198 dvc.yaml: it names no stage, or is missing\n  restore it"),
         (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
         (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
-        (ConnectError("refused"), True, 75, process.STOPPED),
+        (ConnectError("refused"), True, 75, STOPPED),
         (RuntimeError("Failed to reach API at x"), False, 75, NO_SERVER.format("Failed to reach API at x")),
         (ConnectError("to http://me:secret@host"), False, 75, NO_SERVER.format("to http://***@host")),
     ],
@@ -127,7 +129,7 @@ def test_how_the_flow_ends(
     for name in ("take_signals", "await_server"):
         monkeypatch.setattr(process, name, lambda: None)
     monkeypatch.setattr(log, "shorten", lambda: None)
-    monkeypatch.setattr(process, "received", lambda: is_after_a_signal)
+    monkeypatch.setattr(process, "_received", [signal.SIGINT] * is_after_a_signal)
     monkeypatch.setattr("os._exit", sys.exit)
     monkeypatch.setattr("psutil.Process", mock.MagicMock())
     with pytest.raises(SystemExit) as ended:
