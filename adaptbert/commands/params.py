@@ -57,6 +57,7 @@ def write_plan() -> "tuple[Recipe, Plan]":
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
     from adaptbert.project import dvc_files, editing, training_length
+    from adaptbert.project.other_arms import notices as other_arms
     from adaptbert.runtime.stage import checked
 
     with user_errors():
@@ -67,32 +68,11 @@ def write_plan() -> "tuple[Recipe, Plan]":
         notices = training_length.notices(recipe)
     for line in _trainings(recipe, planned):
         print(line)
-    for notice in (*notices, *_other_arms(planned)):
+    for notice in (*notices, *other_arms(planned)):
         print(f"notice: {notice}")
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
     print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells")
     return recipe, planned
-
-
-def _other_arms(planned: "Plan") -> Iterator[str]:
-    """A line for each task whose next comparison has other arms than the last: over all the spread is pooled."""
-    from adaptbert.comparison.records import Comparison
-    from adaptbert.project.notebook import COMPARISON
-
-    if not COMPARISON.is_file():
-        return
-    try:
-        judged = Comparison.read(COMPARISON).tasks
-    except UserError:  # of an older version; `compare` writes it anew
-        return
-    for task in judged:
-        before = {arm.name for arm in task.arms}
-        arms = {cell.arm for cell in planned.finetune.values() if (cell.task, cell.base) == (task.task, task.base)}
-        if arms and (other := arms ^ before):
-            yield (
-                f"{task.name}: {', '.join(sorted(other))}: an arm more or less than in the last comparison changes all "
-                "its intervals a little, because the spread of replicates and seeds is pooled over the arms of a task"
-            )
 
 
 def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:

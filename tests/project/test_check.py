@@ -1,5 +1,6 @@
 """adaptbert plan and check, as a user calls them: params.yaml, plan.json, and the files that are named."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
+from adaptbert.core.files import write_json
 from adaptbert.project import training_length
 from adaptbert.project.rules import notices
 from tests.support.checked_files import write_document
@@ -49,7 +51,12 @@ def test_plan_tells_that_other_arms_change_intervals(project: Path, arms: str | 
     text = DEMO if arms is None else re.sub("^arms: .*$", f"arms: {arms}", DEMO, flags=re.MULTILINE)
     (project / "params.yaml").write_text(text, encoding="utf-8")
     (project / "metrics").mkdir()
-    shutil.copy(ROOT / "metrics/comparison.json", project / "metrics")
+    judged = json.loads((ROOT / "metrics/comparison.json").read_text(encoding="utf-8"))
+    for task in judged["tasks"]:
+        task["arms"] = [
+            {**task["arms"][0], "name": name} for name in params.document(DEMO, Path("params.yaml"))["arms"]
+        ]
+    write_json(project / "metrics/comparison.json", judged)
     pooled = "more or less than in the last comparison changes all its intervals a little"
     assert (run("plan").stdout.count(pooled) == 2) == said
 
