@@ -119,6 +119,19 @@ def shown(section: str, entries: Mapping[str, Mapping[str, Any]], comment: str =
     return _dumped(_round_trip(), laid_out)
 
 
+def in_a_line(values: Mapping[str, Any]) -> str:
+    """A mapping in one line; numbers as people write them: 6_000_000, 3.0e-4."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return in_a_line(value)
+        if isinstance(value, float):
+            return f"{value:.1e}".replace("e-0", "e-")
+        return f"{value:_}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+    return f"{{{', '.join(f'{key}: {shown(value)}' for key, value in values.items())}}}"
+
+
 def _round_trip() -> "YAML":
     from ruamel.yaml import YAML
 

@@ -10,22 +10,35 @@ from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.plan import PLAN
+from adaptbert.config.plan import FINETUNE, PLAN
 from adaptbert.config.recipe import PARAMS, Recipe
-from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, is_hub_name
+from adaptbert.config.schema.bases import DOMAIN, DOMAIN_TRANSFER, FOLDERS, GENERAL, TASK_TRANSFER, Base, is_hub_name
 from adaptbert.errors import BadData, BadParams, Place, UserError, printable, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
-from adaptbert.project import editing, importing, own_data, preflight, rules, task_inference
+from adaptbert.project import editing, fitting, importing, own_data, preflight, rules, task_inference
 from adaptbert.project.add_task import block_of, check_name, name_of, shares_of
 from adaptbert.project.preview import Said
 
+Values = Mapping[str, Mapping[str, Any]]
+"""Step -> what differs from its defaults."""
 OPTIONS = {GENERAL: "--general", DOMAIN: "--text"}
 """Corpus -> the option that names its file."""
-_SMALL = "  small: {layers: 4, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512}\n"
+SMALL = Base(layers=4, hidden_size=256, heads=4, intermediate_size=1024, max_positions=512)
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
+_BY_WORD: Mapping[str, Any] = {"masking": {"unit": "word"}}
+_COMMENTS = {
+    DOMAIN_TRANSFER: "    # one pass over the text of the domain",
+    TASK_TRANSFER: "    # 50 passes over the text of the task",
+}
+_WHY = {
+    "learning_rate": "# learning_rate: the defaults are for a width of 768; Adam's rates go with 1 / width of the base",
+    "global_batch_tokens": f"# global_batch_tokens: the text gives {fitting.FEWEST_STEPS} steps, or it is the smallest",
+}
+"""Key -> a comment above the steps."""
 _HEAD = "# Written by `adaptbert new`. What is left out has a default: docs/parameters.md.\n\n"
 
 
@@ -72,17 +85,28 @@ def create(
     name = name or name_of(splits["train"])
     is_chinese = task_inference.is_chinese([text for each in (*texts.values(), labelled) for text in each.texts])
 
-    def content(homes: Mapping[Path, Path]) -> str:
-        """params.yaml, by the paths of the files in it."""
+    def content(homes: Mapping[Path, Path], values: Values) -> str:
+        """params.yaml, by the paths of the files in it, and what differs from the defaults of the steps."""
         entries = {
             corpus: {"path": homes[corpora[corpus][0]].as_posix(), **each.values} for corpus, each in texts.items()
         }
         block = block_of(labelled, {split: homes[path] for split, path in splits.items()})
         above = _HEAD + of_base + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
-        return f"{above}\n{_sections(is_chinese=is_chinese, is_random=base is None, has_domain=DOMAIN in corpora)}"
+        words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
+        return f"{above}\n{words if is_chinese else ''}{_sections(values)}"
 
-    as_given = Recipe(load.document(content({path: path for path in files.values()}), PARAMS))
+    def recipe(values: Values) -> Recipe:
+        """With the files where they lie."""
+        return Recipe(load.document(content({path: path for path in files.values()}, values), PARAMS))
+
+    weights = Base(checkpoint=str(folder or base)) if base else SMALL
+    values = fitting.values(recipe({}), weights)
+    if is_chinese:
+        values = {step: each if step == FINETUNE else each | _BY_WORD for step, each in values.items()}
+    if DOMAIN not in corpora:
+        del values[DOMAIN_TRANSFER]
+    as_given = recipe(values)
     check_name(name, {**as_given.names(), "task": ()})
     rules.check(as_given)
     seen = preflight.check(as_given)
@@ -97,20 +121,18 @@ def create(
         homes = own_data.homes(absolute.values())
         yield from _imported(folder) if folder is not None else ()
         yield from own_data.take(homes)
-        text = content({path: homes[there] for path, there in absolute.items()})
+        text = content({path: homes[there] for path, there in absolute.items()}, values)
         editing.write_recipe(Recipe(load.document(text, PARAMS)), text.encode())
     yield f"{PARAMS} and {PLAN} are written"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
 
 
-def _sections(*, is_chinese: bool, is_random: bool, has_domain: bool) -> str:
-    """Those of the steps, with what differs from the defaults."""
-    words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n" if is_chinese else ""
-    unit = "masking: {unit: word}" if is_chinese else ""
-    budget = ", ".join(filter(None, ("tokens: 6_000_000" if is_random else "", unit)))
-    domain = f"domain_transfer: {{{unit}}}    # one pass over the text of the domain\n" if has_domain else ""
-    task = f"task_transfer: {{{unit}}}    # 50 passes over the text of the task\n"
-    return f"{words}pretrain: {{{budget}}}\n{domain}{task}finetune: {{}}\ncompare: {{}}\n"
+def _sections(values: Values) -> str:
+    """Those of the steps, with what differs from the defaults, and why."""
+    written = {key for each in values.values() for key in each}
+    lines = [line for key, line in _WHY.items() if key in written]
+    lines += [f"{step}: {editing.in_a_line(each)}{_COMMENTS.get(step, '')}" for step, each in values.items()]
+    return "\n".join([*lines, "compare: {}", ""])
 
 
 # ---- the base: its lines in params.yaml, and the folder that it is imported from
@@ -120,7 +142,8 @@ def _random(*, has_general: bool) -> str:
     if not has_general:
         problem = "missing, and random weights are trained on general text first"
         raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
-    return f"bases:{'':25}# what all weights begin with: random ones of this size\n{_SMALL}"
+    sizes = editing.in_a_line(SMALL.model_dump(exclude_none=True))
+    return f"bases:{'':25}# what all weights begin with: random ones of this size\n  small: {sizes}\n"
 
 
 def _base(name: str) -> tuple[str, Path | None]:
