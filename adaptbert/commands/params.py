@@ -1,8 +1,6 @@
 """`adaptbert plan` and `adaptbert check`: what is done with params.yaml as a whole."""
 
 import sys
-from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,7 +54,8 @@ def write_plan() -> "tuple[Recipe, Plan]":
     """Write plan.json and say what it names."""
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
-    from adaptbert.project import dvc_files, editing, training_length
+    from adaptbert.project import dvc_files, editing, training_length, trainings
+    from adaptbert.project.amounts import Amounts
     from adaptbert.runtime.stage import checked
 
     with user_errors():
@@ -64,57 +63,15 @@ def write_plan() -> "tuple[Recipe, Plan]":
         recipe = checked()
         planned = plan_file.plan(recipe)
         editing.write(PLAN, plan_file.text(planned).encode())
-        notices = training_length.notices(recipe)
-    for line in _trainings(recipe, planned):
-        print(line)
-    for notice in (*notices, *_other_arms(planned)):
+        planned_trainings = trainings.trainings(recipe, planned, Amounts(recipe))
+        notices = [*training_length.notices(recipe, planned_trainings), *trainings.other_arms(planned)]
+    for each in planned_trainings:
+        print(each)
+    for notice in notices:
         print(f"notice: {notice}")
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
     print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells")
     return recipe, planned
-
-
-def _other_arms(planned: "Plan") -> Iterator[str]:
-    """A line for each task whose next comparison has other arms than the last: over all the spread is pooled."""
-    from adaptbert.comparison.records import Comparison
-    from adaptbert.project.notebook import COMPARISON
-
-    if not COMPARISON.is_file():
-        return
-    try:
-        judged = Comparison.read(COMPARISON).tasks
-    except UserError:  # of an older version; `compare` writes it anew
-        return
-    for task in judged:
-        before = {arm.name for arm in task.arms}
-        arms = {cell.arm for cell in planned.finetune.values() if (cell.task, cell.base) == (task.task, task.base)}
-        if arms and (other := arms ^ before):
-            yield (
-                f"{task.name}: {', '.join(sorted(other))}: an arm more or less than in the last comparison changes all "
-                "its intervals a little, because the spread of replicates and seeds is pooled over the arms of a task"
-            )
-
-
-def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:
-    """A line for each step, text and base: how often, and how long each time."""
-    from adaptbert.config.plan import FINETUNE, TRAINED
-    from adaptbert.config.recipe import budget
-    from adaptbert.config.schema.bases import GENERAL
-
-    trainings = Counter[tuple[str, str, str, str]]()
-    for stage in TRAINED:
-        for entry in planned.table(stage).values():
-            values = recipe.values(stage, entry.names())
-            if stage == FINETUNE:
-                length = f"{len(values.seeds)} seeds of {values.epochs:g} epochs"
-            else:
-                size, unit = budget(values)
-                if not size:
-                    continue
-                length = f"{size:,} {unit}"
-            trainings[stage, entry.task or entry.corpus or GENERAL, entry.base, length] += 1
-    for (stage, text, base, length), count in trainings.items():
-        yield f"{stage:16} {text:16} {base:12} {count:4} x {length}"
 
 
 def _print_prices(recipe: "Recipe", planned: "Plan", steps: int) -> None:

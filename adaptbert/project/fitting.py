@@ -86,14 +86,23 @@ def rates(base: Base) -> dict[str, dict[str, Any]]:
     }
 
 
-def _batch(step: str, tokens: float) -> dict[str, int]:
-    """Of the usual passes over a text of so many tokens, where it is not the default: a power of two."""
-    usual, size = _defaults(step), SMALLEST_BATCH
-    passes = SECTIONS[step][0].usual_budget.trained["passes"]
-    while 2 * size <= min(usual["global_batch_tokens"], passes * tokens / FEWEST_STEPS):
+def batch(tokens: float, usual: int) -> int:
+    """Tokens an optimizer step, so that so many tokens are enough steps: a power of two, or the default.
+
+    Args:
+        usual: the default, which it does not exceed.
+    """
+    size = SMALLEST_BATCH
+    while 2 * size <= min(usual, tokens / FEWEST_STEPS):
         size *= 2
-    keys = [key for key in ("global_batch_tokens", "micro_batch_tokens") if size < usual[key]]
-    return dict.fromkeys(keys, size)
+    return min(size, usual)
+
+
+def _batch(step: str, tokens: float) -> dict[str, int]:
+    """Of the usual passes over a text of so many tokens, where it is not the default."""
+    usual, passes = _defaults(step), SECTIONS[step][0].usual_budget.trained["passes"]
+    size = batch(passes * tokens, usual["global_batch_tokens"])
+    return {key: size for key in ("global_batch_tokens", "micro_batch_tokens") if size < usual[key]}
 
 
 def _defaults(section: str) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from adaptbert.model.checkpoint import Checkpoint, random_weights, save
 from adaptbert.model.checkpoint_files import Provenance
 from adaptbert.model.device import chosen as precision_of
 from adaptbert.model.flops import training_flop
+from adaptbert.project.amounts import VALIDATED
 from adaptbert.project.dvc_files import due
-from adaptbert.project.training_length import VALIDATED
 from adaptbert.report.language import amount
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.mlflow import Run

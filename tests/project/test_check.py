@@ -29,11 +29,11 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert (done.exit_code, lines) == (
         0,
         [
-            "pretrain general small 1 x 600,000 tokens",
-            "domain_transfer general small 3 x 600,000 tokens",
-            "domain_transfer domain small 3 x 600,000 tokens",
-            "task_transfer section small 6 x 75,000 tokens",
-            "task_transfer mention small 6 x 75,000 tokens",
+            "pretrain general small 1 x 600,000 tokens, 586 steps",
+            "domain_transfer general small 3 x 600,000 tokens, 586 steps",
+            "domain_transfer domain small 3 x 600,000 tokens, 586 steps",
+            "task_transfer section small 6 x 75,000 tokens, 73 steps",
+            "task_transfer mention small 6 x 75,000 tokens, 73 steps",
             "finetune section small 14 x 3 seeds of 4 epochs",
             "finetune mention small 14 x 3 seeds of 4 epochs",
             "plan.json: 19 checkpoints and 28 cells",
@@ -70,7 +70,7 @@ def test_check_prints_the_notices(project: Path) -> None:
     *printed, last = done.output.splitlines()
     recipe = recipes.read()
     expected = [f"notice: {each}" for each in (*notices(recipe), *training_length.notices(recipe))]
-    assert (done.exit_code, printed, len(printed)) == (0, expected, 4)
+    assert (done.exit_code, printed, len(printed)) == (0, expected, 7)
     assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[1]
     assert last.endswith("the rows that were read of the files that it names are valid")
 
