@@ -10,14 +10,14 @@ from adaptbert.project import fitting
 from adaptbert.project.amounts import Amounts
 from adaptbert.project.trainings import Training, trainings
 
-FEWEST_STEPS, STEPS_OF_A_CLASS = 100, 20
+FEWEST_STEPS, STEPS_OF_A_CLASS, MOST_TIMES = 100, 20, 1.75
 """Optimizer steps of a fine-tuning at the usual learning rate of its base, and for each class, below which a warning is
-given: half as many steps at twice the rate are as good.
+given. At half the rate a step counts for half of one, at a higher rate for more, but at most 1.75.
 
 A rule of thumb. Of what was trained for this project from small models in batches of 32, models predicted one class
 after 38 steps for 12 classes, 125 for 13 (`scratch` of chemprot, docs/results/biomedical.md), 75 for 6 classes (from
-random weights at the usual 0.0004; at 0.001 they learned), 50 for the tags of genes, and 251 of the latter at a sixth
-of the usual rate of their base; 75 and 94 steps for 5 classes (docs/results) and 251 for the tags at the usual rate did
+random weights at the usual 0.0004; at 0.001 they learned), 50 for the tags of genes at 2.5 times the usual rate, and
+251 of the latter at a sixth of it; 75 and 94 steps for 5 classes (docs/results) and 251 for the tags at the usual rate did
 not. Public checkpoints are no exception: the usual three epochs of a thousand rows are too few to be stable (Zhang et
 al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 6), and runs that are longer fail less often (Mosbach et al.
 2021, "On the Stability of Fine-tuning BERT").
@@ -82,7 +82,7 @@ def _of_task(recipe: Recipe, training: Training) -> Iterator[str]:
 def _usual_steps(recipe: Recipe, training: Training) -> float:
     """To how many steps at the usual rate those of a fine-tuning amount."""
     usual = fitting.usual_rate(FINETUNE, recipe.bases[training.base])
-    return (training.steps or 0) * float(training.values.learning_rate) / usual
+    return (training.steps or 0) * min(MOST_TIMES, float(training.values.learning_rate) / usual)
 
 
 def _names(training: Training) -> dict[str, str]:

@@ -39,7 +39,8 @@ def test_both_commands_tell(own: Path) -> None:
     [
         (400, {"epochs": 3}, "38 steps for 12 classes: models this short often predict one class; raise epochs to 19"),
         (400, {"epochs": 20}, None),
-        (400, {"epochs": 8, "learning_rate": 1e-3}, None),  # 100 steps at 2.5 times the usual rate of random weights
+        (400, {"epochs": 12, "learning_rate": 1e-3}, None),  # 150 steps at 2.5 times the usual rate of random weights
+        (400, {"epochs": 10, "learning_rate": 4e-3}, "125 steps for 12 classes at 10 times the usual learning rate: "),
         (
             400,
             {"epochs": 8, "learning_rate": 2e-4},
