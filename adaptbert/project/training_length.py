@@ -17,10 +17,10 @@ given. At half the rate a step counts for half of one, at a higher rate for more
 A rule of thumb. Of what was trained for this project from small models in batches of 32, models predicted one class
 after 38 steps for 12 classes, 125 for 13 (`scratch` of chemprot, docs/results/biomedical.md), 75 for 6 classes (from
 random weights at the usual 0.0004; at 0.001 they learned), 50 for the tags of genes at 2.5 times the usual rate, and
-251 of the latter at a sixth of it; 75 and 94 steps for 5 classes (docs/results) and 251 for the tags at the usual rate did
-not. Public checkpoints are no exception: the usual three epochs of a thousand rows are too few to be stable (Zhang et
-al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 6), and runs that are longer fail less often (Mosbach et al.
-2021, "On the Stability of Fine-tuning BERT").
+251 of the latter at a sixth of it; 75 and 94 steps for 5 classes (docs/results) and 251 for the tags at the usual rate
+did not. Public checkpoints are no exception: the usual three epochs of a thousand rows are too few to be stable (Zhang
+et al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 6), and runs that are longer fail less often (Mosbach et
+al. 2021, "On the Stability of Fine-tuning BERT").
 """
 FEWEST_MLM_STEPS = 100
 """Of masked-language modelling: 12 and 26 steps of 32,768 tokens changed a small checkpoint by 0.01 bits per character,

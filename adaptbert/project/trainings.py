@@ -89,8 +89,9 @@ def _of_text(step: str, text: str, values: MlmStep, amount: Amount | None) -> tu
 def _of_task(values: Finetune, amount: Amount | None) -> tuple[float | None, int | None]:
     if amount is None:
         return None, None
-    rows = min(values.labels or amount.rows, amount.rows)
-    return values.epochs * amount.tokens * rows / amount.rows, steps_of(values.epochs * rows, values.global_batch_size)
+    rows, length = min(values.labels or amount.rows, amount.rows), amount.tokens / amount.rows
+    length = length if values.long_text == "windows" else min(length, values.max_length)
+    return values.epochs * rows * length, steps_of(values.epochs * rows, values.global_batch_size)
 
 
 def other_arms(planned: Plan) -> Iterator[str]:
