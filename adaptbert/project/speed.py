@@ -28,7 +28,6 @@ from adaptbert.runtime.libraries import keep_freed_memory
 from adaptbert.runtime.side_by_side import JOBS, threads
 
 SECONDS = 8.0
-"""Of all measurements together, about."""
 FIRST_TOKENS = 512
 """Of the steps that warm up; as many as a second allows follow, a micro-batch at most."""
 EXAMPLE_TOKENS = 32
@@ -65,8 +64,11 @@ class Speeds(NamedTuple):
     jobs: int
 
 
-def measured(recipe: Recipe, planned: Sequence[Training]) -> Speeds:
+def measured(recipe: Recipe, planned: Sequence[Training], seconds: float = SECONDS) -> Speeds:
     """Of these trainings one of each kind and base.
+
+    Args:
+        seconds: of all measurements together, about.
 
     Raises:
         BadData: the config of a base with weights cannot be read.
@@ -78,7 +80,7 @@ def measured(recipe: Recipe, planned: Sequence[Training]) -> Speeds:
     start = time.process_time()
     for (base, is_labelled), training in samples.items():
         step = _step(speeds[base].config, training)
-        tokens = _tokens_per_second(step, _micro_batch(training), SECONDS / len(samples))
+        tokens = _tokens_per_second(step, _micro_batch(training), seconds / len(samples))
         speeds[base] = speeds[base]._replace(**{"labelled" if is_labelled else "masked": tokens})
     return Speeds(speeds, start, 1 if fastest_device().type == "cuda" else JOBS)
 

@@ -64,8 +64,8 @@ def _of_task(recipe: Recipe, training: Training) -> Iterator[str]:
     assert training.amount is not None
     values, place = training.values, recipe.place(FINETUNE, _names(training), "epochs")
     rows, classes = training.amount.rows, training.amount.classes
-    needed, enough = max(FEWEST_STEPS, STEPS_OF_A_CLASS * classes), _usual_steps(recipe, training)
-    if enough >= needed:
+    enough, few = needed(training), _usual_steps(recipe, training)
+    if few >= enough:
         return
     of_classes, short = "", "have hardly begun to learn"
     if classes:
@@ -75,8 +75,13 @@ def _of_task(recipe: Recipe, training: Training) -> Iterator[str]:
     or_labels = ", or raise labels" if values.labels and values.labels < rows else ""
     yield (
         f"{place}: {training.text}: {training.steps:,} steps{of_classes}{at_rate}: models this short {short}; raise "
-        f"epochs to {math.ceil(values.epochs * needed / enough)}{or_labels}"
+        f"epochs to {math.ceil(values.epochs * enough / few)}{or_labels}"
     )
+
+
+def needed(training: Training) -> int:
+    """Optimizer steps of a fine-tuning at the usual rate, below which a warning is given."""
+    return max(FEWEST_STEPS, STEPS_OF_A_CLASS * (training.amount.classes if training.amount else 0))
 
 
 def _usual_steps(recipe: Recipe, training: Training) -> float:
