@@ -11,7 +11,7 @@ from adaptbert.config import plan_file
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
-from adaptbert.project import price, speed, training_length
+from adaptbert.project import fitting, price, speed, training_length
 from adaptbert.project.amounts import Amounts
 from adaptbert.project.trainings import Training, trainings
 
@@ -60,8 +60,14 @@ class Budgets:
             if each.step == FINETUNE:
                 scaled[FINETUNE] |= self._labels(each, labels)
             elif each.tokens and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
-                least = min(each.tokens, training_length.FEWEST_MLM_STEPS * each.values.global_batch_tokens)
-                scaled[each.step]["tokens"] = _rounded_up(max(least, tokens * each.tokens))
+                batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
+                least = min(each.tokens, training_length.FEWEST_MLM_STEPS * batch)
+                amount = _rounded_up(max(least, tokens * each.tokens))
+                size = max(batch, fitting.batch(amount, each.values.global_batch_tokens))
+                keys = [
+                    key for key in ("global_batch_tokens", "micro_batch_tokens") if size < getattr(each.values, key)
+                ]
+                scaled[each.step] |= {"tokens": amount, **dict.fromkeys(keys, size)}
         return scaled
 
     def _labels(self, training: Training, share: float) -> dict[str, int]:
