@@ -2,18 +2,21 @@
 `import` prints, and the warnings about rates and steps compare with. Random weights have defaults of their own.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import SECTIONS, Recipe
 from adaptbert.config.schema.bases import DOMAIN, DOMAIN_TRANSFER, TASK_TRANSFER, TRANSFERS, Base
+from adaptbert.config.schema.mlm import DomainTransfer, MlmStep, TaskTransfer
 from adaptbert.errors import UserError
 from adaptbert.model.checkpoint_files import CONFIG, read_object
 from adaptbert.project.amounts import Amounts
 
 USUAL_WIDTH = 768
 """Of BERT base, for which the defaults of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
+_STEPS: Mapping[str, type[MlmStep]] = {DOMAIN_TRANSFER: DomainTransfer, TASK_TRANSFER: TaskTransfer}
 FITTED = (*TRANSFERS, FINETUNE)
 """The sections whose learning rate follows from the width."""
 NEAR = 1.5
@@ -100,7 +103,7 @@ def batch(tokens: float, usual: int) -> int:
 
 def _batch(step: str, tokens: float) -> dict[str, int]:
     """Of the usual passes over a text of so many tokens, where it is not the default."""
-    usual, passes = _defaults(step), SECTIONS[step][0].usual_budget.trained["passes"]
+    usual, passes = _defaults(step), _STEPS[step].usual_budget.trained["passes"]
     size = batch(passes * tokens, usual["global_batch_tokens"])
     return {key: size for key in ("global_batch_tokens", "micro_batch_tokens") if size < usual[key]}
 

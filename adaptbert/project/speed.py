@@ -134,7 +134,7 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
     def step(about: int) -> int:
         tokens = max(1, about // length) * length
         with torch.autocast(device.type, dtype, enabled=precision == BF16):
-            loss(tokens).backward()
+            torch.autograd.backward(loss(tokens))
         torch.nn.utils.clip_grad_norm_(model.parameters(), values.clip_norm)
         optimizer.step()
         optimizer.zero_grad()
