@@ -50,7 +50,8 @@ def test_where_the_width_is_not_known() -> None:
 
 def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
     """A text of about 11 tokens a document."""
-    Path("text.txt").write_text("\n".join(map(words, range(documents))))
+    some = [words(number) for number in range(100)]
+    Path("text.txt").write_text("\n".join(some * (documents // 100) or some[:documents]))
     rows = [json.dumps({"text": words(number), "label": "ab"[number % 2]}) for number in range(40)]
     Path("rows.jsonl").write_text("\n".join(rows))
     files = dict.fromkeys(("train", "dev", "test"), "rows.jsonl")
