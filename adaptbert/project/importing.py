@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
-from adaptbert.config.schema.bases import FOLDERS
+from adaptbert.config.schema.bases import FOLDERS, Base
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable, shortened
@@ -36,6 +36,7 @@ from adaptbert.model.checkpoint_files import (
 )
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.registry import family_of
+from adaptbert.project import editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -82,6 +83,11 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
         *bring(source, base),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
+        *(
+            f"  {section}: {editing.in_a_line(values)}    (for its width; beside other bases in overrides.{base})"
+            for section, values in fitting.rates(Base(checkpoint=to)).items()
+            if values
+        ),
     ]
 
 

@@ -35,6 +35,8 @@ BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
 _EXPORTS = ("doccano", "label_studio")
 _MOST_ROWS = 100_000
 """Of a file that are looked at: files may be sorted by label."""
+_PROSE = 12
+"""Characters of a text on average; of a name there are fewer."""
 FIRST_ROWS = 200
 """By which a language is told, and what kind of values a column has."""
 _MOST_UNDECODED = 0.01
@@ -102,6 +104,20 @@ class Preview(NamedTuple):
         named = [by_name[name] for name in _NAMES[field].split() if name in by_name]
         columns = [column for column in named if self._can_be(field, column)]
         return columns[:1] if by_name.get(field) in columns else columns
+
+    def text_alone(self) -> list[str]:
+        """The column that is text whatever it is called, if there is one such: words, mostly of letters, in most
+        rows."""
+        columns = [column for column in self.columns if self._can_be("text", column) and self._is_prose(column)]
+        return columns if len(columns) == 1 else []
+
+    def _is_prose(self, column: str) -> bool:
+        """Not names, dates, addresses or numbers."""
+        values = [text for text in self.texts([column]) if text.strip()]
+        words = [text for text in values if " " in text.strip() or any(letter > "\u2e80" for letter in text)]
+        joined, rows = "".join(values), max(1, len(values))
+        has_letters = 2 * sum(map(str.isalpha, joined)) > len(joined)
+        return has_letters and len(joined) >= _PROSE * rows and 2 * len(words) > rows
 
     def _can_be(self, field: str, column: str) -> bool:
         """Whether the values can be those of the field: lists of tokens, text, or a label of any kind."""

@@ -26,6 +26,7 @@ from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME, comparable
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
+from adaptbert.project import fitting
 from adaptbert.report.language import listed
 from adaptbert.report.metrics_json import DIFFERENCES
 from adaptbert.report.terms import BASELINES
@@ -310,18 +311,20 @@ def _unused(recipe: Recipe) -> Iterator[str]:
 
 
 def _rates(recipe: Recipe) -> Iterator[str]:
-    """Learning rates as of random weights, on a base with weights, which forgets at such a rate."""
-    public = [name for name, weights in recipe.bases.items() if not weights.is_random]
+    """Learning rates as of random weights, on a base with weights, which forgets at such a rate, at its width."""
     lines = dict[str, None]()
     for section in (PRETRAIN, *TRANSFERS, FINETUNE):
-        random, trained = (SECTIONS[section][0].filled({}, random=each)["learning_rate"] for each in (True, False))
+        random = SECTIONS[section][0].filled({}, random=True)["learning_rate"]
         for names in recipe.entries(section):
-            values = recipe.values(section, names)
+            values, base = recipe.values(section, names), recipe.bases[names["base"]]
             is_trained = section != PRETRAIN or any(getattr(values, key) for key in BUDGET)
-            if names["base"] in public and is_trained and values.learning_rate >= random:
+            if base.is_random or not is_trained:
+                continue
+            if values.learning_rate >= random * fitting.factor(fitting.width(base)):
+                usual = fitting.usual_rate(section, base)
                 place = recipe.place(section, names, "learning_rate")
                 high, forgets = f"{values.learning_rate:g} is for random weights", f"{names['base']} would forget"
-                lines[f"{place}: {high}, and {forgets} what it has learned; left out: {trained:g}"] = None
+                lines[f"{place}: {high}, and {forgets} what it has learned; usual: {usual:g}"] = None
     yield from lines
 
 

@@ -101,7 +101,7 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
 
 def _text_alone(file: Preview, option: str) -> str:
     """The column that is the text of a file without labels."""
-    columns, choose = file.candidates("text"), f"{option}-column"
+    columns, choose = file.candidates("text") or file.text_alone(), f"{option}-column"
     if FORMATS[file.format].is_labelled:
         raise file.unclear(f"{FORMATS[file.format].title} is a format of labelled sets", f"give text to {option}")
     if not columns:
@@ -109,7 +109,7 @@ def _text_alone(file: Preview, option: str) -> str:
     if len(columns) > 1:
         ways = ", or ".join(f"{choose} {column}" for column in columns)
         raise file.unclear(f"{' and '.join(columns)} may each be the text", f"choose: {ways}")
-    if any(all(map(file.candidates, fields)) for fields in ROWS):
+    if any(all(field == "text" or file.candidates(field) for field in fields) for fields in ROWS):
         problem = f"its columns may be those of a labelled set: {column_names(file.columns)}"
         raise file.unclear(problem, f"give it to --train; if it is meant as mere text, say so: {choose} {columns[0]}")
     return columns[0]
@@ -193,6 +193,8 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
     fixed = {("label" if field in _FOUND.values() else field): column for field, column in said.columns.items()}
     possible = [fields for fields, types in ROWS.items() if said.type in (None, *types)]
     fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed))]
+    if not fits and ("text", "label") in possible and (alone := file.text_alone()):
+        fits = [chosen] if (chosen := _fields(file, ("text", "label"), {"text": alone[0]} | fixed)) else []
     if not fits:
         needed = possible[-1]
         example = " ".join(f"--columns {field}=COLUMN" for field in needed)

@@ -111,6 +111,10 @@ def test_what_is_said() -> None:
         "files left out: flax_model.msgpack, tf_model.h5",
         "to train from it, write into params.yaml, then run `adaptbert plan` and `adaptbert check`:",
         "  base: models/init/source    (beside other bases: source: models/init/source below `bases`)",
+        *(
+            f"  {section}: {{learning_rate: {rate}}}    (for its width; beside other bases in overrides.source)"
+            for section, rate in (("domain_transfer", "1.0e-3"), ("task_transfer", "2.0e-3"), ("finetune", "7.0e-4"))
+        ),
     ]
 
 

@@ -235,7 +235,7 @@ def test_learning_rates_of_random_weights_on_a_base_with_weights_are_a_notice() 
     own = {"bases.public": "hfl/rbt3", "overrides.mention.finetune.learning_rate": 4e-4}
     public = {"pretrain.tokens": 0, "bases.small": "hfl/rbt3"}
     assert [line.removeprefix("params.yaml: ") for line in notices(**own, **high, **public) if "rate" in line] == [
-        f"{place}: {rate} is for random weights, and {base} would forget what it has learned; left out: {usual}"
+        f"{place}: {rate} is for random weights, and {base} would forget what it has learned; usual: {usual}"
         for place, rate, usual in (
             ("task_transfer.learning_rate", "0.0002", "0.0001"),
             ("overrides.mention.finetune.learning_rate", "0.0004", "3e-05"),

@@ -358,17 +358,12 @@ def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
         ("MRPC-train.TSV", "mrpc"),
         ("/data/sst-2/train.csv", "sst_2"),
         ("a b.csv", "a_b"),
+        ("/数据/训练.csv", "my_task"),
+        ("data/own/train.csv", "my_task"),
     ],
 )
 def test_a_name(file: str, name: str) -> None:
     assert name_of(Path(file)) == name
-
-
-def test_no_name() -> None:
-    with pytest.raises(
-        UserError, match=r"AB-216 /数据/训练\.csv: no name for the task can be made of this\n  choose one"
-    ):
-        name_of(Path("/数据/训练.csv"))
 
 
 def test_a_byte_order_mark_hides_no_format(tmp_path: Path) -> None:
