@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.config.plan import FINETUNE, PRETRAIN
-from adaptbert.config.recipe import SECTIONS, Recipe
-from adaptbert.config.schema.bases import DOMAIN, DOMAIN_TRANSFER, TASK_TRANSFER, TRANSFERS, Base
+from adaptbert.config.recipe import SECTIONS
+from adaptbert.config.schema.bases import DOMAIN_TRANSFER, TASK_TRANSFER, TRANSFERS, Base
 from adaptbert.config.schema.mlm import DomainTransfer, MlmStep, TaskTransfer
 from adaptbert.errors import UserError
 from adaptbert.model.checkpoint_files import CONFIG, read_object
-from adaptbert.project.amounts import Amounts
 
 USUAL_WIDTH = 768
 """Of BERT base, for which the defaults of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
@@ -60,23 +59,18 @@ def width(base: Base) -> int | None:
     return found if isinstance(found, int) and found > 0 else None
 
 
-def values(recipe: Recipe, weights: Base) -> dict[str, dict[str, Any]]:
+def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]:
     """Step -> what `new` writes of it: a budget for random weights; for others the rate, and the batch for the text.
 
     Args:
-        recipe: with one base and one task.
-        weights: of the base, where they lie now.
+        tokens: of the text of each step, as far as they are known.
+        base: where its weights lie now.
     """
-    if weights.is_random:
+    if base.is_random:
         return {PRETRAIN: {"tokens": RANDOM_TOKENS}, **{step: {} for step in FITTED}}
-    amounts, (base,), (task,) = Amounts(recipe, with_outputs=False), recipe.bases, recipe.tasks
-    of_text = {TASK_TRANSFER: amounts.task(task, base)}
-    if DOMAIN in recipe.corpora:
-        of_text[DOMAIN_TRANSFER] = amounts.corpus(DOMAIN, base)
-    fitted: dict[str, dict[str, Any]] = {PRETRAIN: {}, **rates(weights)}
-    for step, amount in of_text.items():
-        if amount is not None:
-            fitted[step] |= _batch(step, amount.tokens)
+    fitted: dict[str, dict[str, Any]] = {PRETRAIN: {}, **rates(base)}
+    for step, amount in tokens.items():
+        fitted[step] |= _batch(step, amount)
     return fitted
 
 

@@ -22,6 +22,7 @@ from adaptbert.errors import BadData, BadParams, UserError, failures_of, printab
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
 from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
 from adaptbert.project.add_task import block_of, check_name, name_of, shares_of
+from adaptbert.project.amounts import Amounts
 from adaptbert.project.budgets import Budgets, Values
 from adaptbert.project.editing import AS_NEW
 from adaptbert.project.preview import Said
@@ -100,7 +101,7 @@ def create(
         return Recipe(load.document(content(homes, values), PARAMS))
 
     as_given = {path: path for path in files.values()}
-    values: Values = fitting.values(recipe({}, as_given), weights)
+    values: Values = fitting.values(_tokens(recipe({}, as_given)), weights)
     if is_chinese:
         values = {step: each if step == FINETUNE else {**each, **_BY_WORD} for step, each in values.items()}
     values = {step: each for step, each in values.items() if step != DOMAIN_TRANSFER or DOMAIN in corpora}
@@ -190,6 +191,15 @@ def _letters(base: Path | str | None) -> Iterator[str]:
         lower = read_object(about).get(importing.LOWER)
     if isinstance(lower, bool):
         yield f"capital letters: {'become small ones (the tokenizer lower-cases)' if lower else 'are kept'}"
+
+
+def _tokens(recipe: Recipe) -> dict[str, float]:
+    """Step -> tokens of its text, as far as they are known."""
+    amounts, (base,), (task,) = Amounts(recipe, with_outputs=False), recipe.bases, recipe.tasks
+    of_text = {TASK_TRANSFER: amounts.task(task, base)}
+    if DOMAIN in recipe.corpora:
+        of_text[DOMAIN_TRANSFER] = amounts.corpus(DOMAIN, base)
+    return {step: amount.tokens for step, amount in of_text.items() if amount is not None}
 
 
 def _time(takes: float, minutes: int | None) -> Iterator[str]:

@@ -31,14 +31,14 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert (done.exit_code, lines) == (
         0,
         [
-            "pretrain general small 1 x 1,000,000 tokens, 977 steps",
-            "domain_transfer general small 3 x 1,200,000 tokens, 1,172 steps",
-            "domain_transfer domain small 3 x 1,200,000 tokens, 1,172 steps",
-            "task_transfer section small 3 x 100,000 tokens, 98 steps",
-            "task_transfer mention small 3 x 100,000 tokens, 98 steps",
-            "finetune section small 10 x 4 seeds of 8 epochs",
-            "finetune mention small 10 x 4 seeds of 8 epochs",
-            "plan.json: 13 checkpoints and 20 cells",
+            "pretrain general small 1 x 600,000 tokens, 586 steps",
+            "domain_transfer general small 3 x 600,000 tokens, 586 steps",
+            "domain_transfer domain small 3 x 600,000 tokens, 586 steps",
+            "task_transfer section small 6 x 75,000 tokens, 73 steps",
+            "task_transfer mention small 6 x 75,000 tokens, 73 steps",
+            "finetune section small 14 x 3 seeds of 4 epochs",
+            "finetune mention small 14 x 3 seeds of 4 epochs",
+            "plan.json: 19 checkpoints and 28 cells",
         ],
     )
     assert "AB-210" not in run("check").stdout

@@ -311,7 +311,7 @@ def test_a_column_that_alone_is_text_and_files_that_only_name_their_split(files:
 
 @pytest.mark.parametrize(
     ("minutes", "pretrained", "labels", "is_short"),
-    [(600, 6_000_000, None, True), (60, 1_200_000, None, True), (30, 110_000, 3_200, True), (2, 110_000, 800, False)],
+    [(600, 6_000_000, None, True), (60, 1_200_000, None, True), (30, 120_000, None, True), (2, 52_000, 800, False)],
 )
 def test_minutes(
     minutes: int, pretrained: int, labels: int | None, is_short: bool, files: Path, monkeypatch: pytest.MonkeyPatch

@@ -94,7 +94,7 @@ def test_steps_of_masked_language_modelling_are_told(own: Path) -> None:
         "base": "models/init/public",
         "arms": {"general": {}, "posts": {"domain_transfer": "posts"}, "long": {"domain_transfer": "general"}},
         "domain_transfer": {"replay_fraction": 0.0},
-        "overrides": {"general": {"domain_transfer": {"tokens": 90_000, "global_batch_tokens": 1024, **MICRO}}},
+        "overrides": {"general": {"domain_transfer": {"tokens": 40_960, "global_batch_tokens": 1024, **MICRO}}},
     }
     write_document(
         {key: value for key, value in document.items() if key not in ("bases", "pretrain")} | {"pretrain": {}}
@@ -102,10 +102,10 @@ def test_steps_of_masked_language_modelling_are_told(own: Path) -> None:
     said = [line for line in run("plan").stdout.splitlines() if "domain_transfer" in line]
     assert [" ".join(line.split()) for line in said] == [
         "domain_transfer posts public 1 x about 160,000 tokens, 5 steps",
-        "domain_transfer general public 1 x 90,000 tokens, 88 steps",
+        "domain_transfer general public 1 x 40,960 tokens, 40 steps",
         "notice: params.yaml: domain_transfer.passes: posts: 5 steps of 32,768 tokens: too few to learn much from; "
-        "write tokens: 3_276_800, or global_batch_tokens and micro_batch_tokens: 1_024",
-        "notice: params.yaml: overrides.general.domain_transfer.tokens: general: 88 steps of 1,024 tokens: too few to "
+        "write tokens: 1_638_400, or global_batch_tokens and micro_batch_tokens: 1_024",
+        "notice: params.yaml: overrides.general.domain_transfer.tokens: general: 40 steps of 1,024 tokens: too few to "
         "learn much from; write tokens: 51_200",
     ]
 

@@ -25,6 +25,6 @@ def in_a_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "data/sources").symlink_to(ROOT / "data/sources")
     demonstration.copy(tmp_path, most=50)
     shutil.copy(ROOT / "plan.json", tmp_path)
-    (tmp_path / "params.yaml").write_text(DEMO, encoding="utf-8")
+    shutil.copy(ROOT / "presets/demo.yaml", tmp_path / "params.yaml")
     monkeypatch.chdir(tmp_path)
     return tmp_path
