@@ -22,9 +22,11 @@ from graphlib import TopologicalSorter
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.core.files import full_disk
 from adaptbert.core.processes import has_ended
 from adaptbert.errors import BadData, BadParams
 from adaptbert.project import editing
@@ -53,14 +55,23 @@ def dvc(command: str, *arguments: str) -> str:
 
 
 def check_folder() -> None:
-    """Refuse a folder that is not that of a project.
+    """Refuse a folder that is not that of a project, or in which nothing can be written.
 
     Raises:
         BadParams: DVC has no repository here.
+        FullDisk: it is read-only, or full.
+        PermissionError: it belongs to somebody else.
     """
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, "change to the clone (cd), and run again")
+    try:
+        with TemporaryFile(dir=Path.cwd()) as file:
+            file.write(b"1")
+    except OSError as error:
+        if full := full_disk(error, Path.cwd()):
+            raise full from None
+        raise
 
 
 def _busy(command: str) -> Busy:

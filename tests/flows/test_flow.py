@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from urllib.error import HTTPError
 
 import psutil
@@ -142,6 +142,28 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
         assert not (toy.marks / "start.end").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [("server",), ("worker",), ("server", "worker")], ids=" and ".join)
+def test_after_a_kill_the_next_run_starts_by_itself(toy: Toy, killed: tuple[str, ...]) -> None:
+    """Once the killed are there again; where the run lives on, after its end: never two in a folder."""
+    toy.order(left=(20, 0))
+    other = Toy(toy.root, toy.env | {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"})
+    with ExitStack() as parts:
+        first = {"server": parts.enter_context(other.server())}
+        other.deploy()
+        first["worker"] = parts.enter_context(other.worker())
+        other.run("prefect", "deployment", "run", "recipe/local")
+        wait_until(lambda: toy.began("left"), 120)
+        for name in killed:
+            os.killpg(first[name].pid, signal.SIGKILL)
+            first[name].wait()
+            parts.enter_context(getattr(other, name)())
+        ran = other.run("prefect", "deployment", "run", "recipe/local", "--watch", timeout=240)
+    assert ran.returncode == 0, ran.stdout
+    assert (toy.root / "left.txt").read_text() == "left20"
+    assert len((toy.marks / "left.folders").read_text().splitlines()) == (2 if "worker" in killed else 1)
+
+
 # Signals to a flow that somebody started in a terminal: what runs ends, nothing new starts.
 
 STOPPED = "stopped; the same command goes on from here"
@@ -231,17 +253,32 @@ def test_a_signal_while_a_stage_starts(toy: Toy, sent: Callable[["subprocess.Pop
 
 
 @pytest.mark.slow
-def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy) -> None:
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        pytest.param([signal.SIGTERM], 75, id="kill"),
+        pytest.param([signal.SIGINT], 75, id="an interrupt that no terminal sent"),
+        pytest.param([signal.SIGINT, signal.SIGTERM], -signal.SIGTERM, id="a second signal"),
+        pytest.param([signal.SIGKILL], -signal.SIGKILL, id="kill -9"),
+    ],
+)
+def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy, sent: list[signal.Signals], code: int) -> None:
     toy.order(left=(60, 0))
     alone = toy.without_server()
     with started(alone) as flow:
         wait_until(lambda: toy.began("left"), 150)
         others = psutil.Process(flow.pid).children(recursive=True)
         assert any("uvicorn" in " ".join(process.cmdline()) for process in others)
-        of_kill(flow)
-        assert flow.wait(60) == 75
+        for number in sent:
+            flow.send_signal(number)
+            time.sleep(0.05)
+        assert flow.wait(60) == code
     wait_until(lambda: not any(process.is_running() for process in others), 30)
-    judge(alone.log_file("flows.recipe").read_text())
+    printed = alone.log_file("flows.recipe").read_text()
+    if code == 75:
+        judge(printed)
+    if sent[0] != signal.SIGKILL:
+        assert f"\n{sent[0].name}: the stages save their state; a second signal does not wait for them\n" in printed
     assert not (toy.marks / "left.end").exists()
 
 
