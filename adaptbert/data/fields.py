@@ -13,7 +13,7 @@ from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import renamed
-from adaptbert.errors import BadData, nearest, raise_all, shortened
+from adaptbert.errors import BadData, listed, nearest, raise_all, shortened
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
 TEXTS = ("text", "text_a", "text_b", "context", "question")
@@ -235,7 +235,7 @@ READERS: Mapping[str, Callable[[Fields, object, str], Any]] = {
 
 def missing_column(column: str, present: Sequence[str], place: str, remedy: str) -> BadData:
     """The error of a file that lacks a column."""
-    problem = f"column '{column}' missing; found {', '.join(present) or 'none'}{nearest(column, present)}"
+    problem = f"column '{column}' missing; found {listed(present) or 'none'}{nearest(column, present)}"
     return BadData(Code.COLUMNS, place, problem, remedy)
 
 

@@ -24,7 +24,7 @@ from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.read_text import check_name, check_regular
 from adaptbert.data.rows import Row, SourceFile, first_rows
 from adaptbert.data.source_config import layout_of, names
-from adaptbert.errors import BadData, UserError, failures_of, raise_all
+from adaptbert.errors import BadData, UserError, failures_of, listed, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
 """Where only first rows are read: files of a folder, and characters of a file."""
@@ -131,7 +131,7 @@ class Files:
             # Only mapped ids are read: they may repeat, and decide what is held out.
             hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
             unread = hint if "id" in extra and "id" not in self.fields.columns else ""
-            self.warnings[f"files with columns that are not read: {', '.join(extra)}{unread}"] += 1
+            self.warnings[f"files with columns that are not read: {listed(extra)}{unread}"] += 1
 
     def _stem(self, name: str) -> str:
         """Prefix of ids, also of documents. In a folder the whole name, so that a.txt and a.csv differ."""

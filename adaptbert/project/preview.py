@@ -13,7 +13,7 @@ from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import beginning, is_utf_8
 from adaptbert.data.rows import SourceFile, first_rows
-from adaptbert.errors import BadData, shortened
+from adaptbert.errors import BadData, listed, shortened
 
 OPTIONAL = ("id", "group")
 """Fields that are read only if they are named."""
@@ -129,7 +129,7 @@ class Preview(NamedTuple):
             unread = [name for name in unread if not (name.isdecimal() or name == "document")]
         if unread:
             more = " ".join(f"--columns {name}={name}" for name in optional if name in unread)
-            yield f"columns that are not read: {', '.join(unread)}{f' (read if named: {more})' if more else ''}"
+            yield f"columns that are not read: {listed(unread)}{f' (read if named: {more})' if more else ''}"
 
 
 def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
