@@ -1,7 +1,4 @@
-"""Runs a module of Python that ends with the process that started it, however that ends.
-
-    python -m flows.following dvc repro
-"""
+"""Runs a module of Python that ends with the process that started it, however that ends: `-m flows.following dvc`."""
 
 import runpy
 import signal

@@ -27,7 +27,7 @@ OF_DVC = re.compile(
 """What it says of each stage, and what follows from the line that a flow says itself."""
 SHOWN = re.compile(r"\s*(step +[\d,]+/|resumed|warning|\S+ runs on )", re.IGNORECASE)
 """Lines of a stage that a terminal shows while it runs."""
-OF_PREFECT = ("Finished in state", "Encountered exception during execution", "View at http")
+OF_PREFECT = ("Finished in state", "Encountered exception during execution", "Crash detected!", "View at http")
 """It says how a flow ends in its own words, and `flows.recipe` in ours; a temporary server has no pages."""
 
 

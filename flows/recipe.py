@@ -10,6 +10,11 @@ DVC owns the graph and knows which stages are up to date. A task runs `dvc repro
 in a wrong order, cannot give a wrong result. This file names no edge, and no stage but the last.
 """
 
+from flows import process
+
+if __name__ == "__main__":
+    process.take_signals()  # before the imports below, which take seconds
+
 import argparse
 import json
 import os
@@ -28,7 +33,7 @@ from prefect import State, Task, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
-from prefect.exceptions import ParameterTypeError
+from prefect.exceptions import ParameterTypeError, TerminationSignal
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
@@ -41,7 +46,7 @@ from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, BadParam
 from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.origin import commit, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
-from flows import log, process
+from flows import log
 from flows.devices import SECONDS_BETWEEN_TRIES, cuda_ids, locked, share, taken
 from flows.log import StageLog
 from flows.machines import Machines
@@ -285,7 +290,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--cluster", action="store_true", help="stages run on the machines of a Ray cluster")
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
-    process.take_signals()
     log.shorten()
     with user_errors():
         check_folder()  # a server keeps its database there
@@ -298,6 +302,8 @@ def main(argv: list[str] | None = None) -> None:
         _end(str(error), error.exit_code)
     except ParameterTypeError as error:
         _end(str(error), BAD_PARAMS)
+    except TerminationSignal:  # of Prefect's handler, before `process.insist`
+        process.leave()
     except (TransportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and UNREACHABLE not in str(error):
             raise

@@ -4,9 +4,11 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from urllib.error import HTTPError
 
 import psutil
@@ -227,6 +229,17 @@ def test_a_signal_before_the_first_stage_starts_none(
     assert not toy.began("start")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the signals that a process takes are read from /proc")
+def test_a_signal_while_the_flow_is_loaded(toy: Toy) -> None:
+    """Imports take seconds."""
+    alone = toy.without_server()
+    with started(alone) as flow:
+        wait_until(lambda: takes(signal.SIGTERM, flow.pid), 60)
+        of_terminal(flow)
+        assert flow.wait(60) == 75
+    assert alone.log_file("flows.recipe").read_text() == f"{STOPPED}\n"
+
+
 @pytest.mark.parametrize("sent", [of_terminal, pytest.param(of_kill, marks=pytest.mark.slow)])
 def test_a_signal_while_the_server_starts(toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]) -> None:
     """Prefect waits for it for two minutes."""
@@ -281,6 +294,12 @@ def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy, sent: lis
     if sent[0] != signal.SIGKILL:
         assert f"\n{sent[0].name}: the stages save their state; a second signal does not wait for them\n" in printed
     assert not (toy.marks / "left.end").exists()
+
+
+def takes(number: signal.Signals, pid: int) -> bool:
+    """Whether this process has a handler for a signal."""
+    handled = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{pid}/status").read_text())
+    return handled is not None and bool(int(handled[1], 16) >> (number - 1) & 1)
 
 
 def has_child(pid: int, word: str) -> bool:

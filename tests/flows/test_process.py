@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 from httpx import ConnectError
-from prefect.exceptions import ParameterTypeError
+from prefect.exceptions import ParameterTypeError, TerminationSignal
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
@@ -139,12 +139,13 @@ NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are
         (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
         (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
         (ConnectError("refused"), True, 75, process.STOPPED),
+        (TerminationSignal(15), False, 75, process.STOPPED),
         (RuntimeError("Failed to reach API at x"), False, 75, NO_SERVER.format("Failed to reach API at x")),
         (ConnectError("to http://me:secret@host"), False, 75, NO_SERVER.format("to http://***@host")),
     ],
 )
 def test_how_the_flow_ends(
-    error: Exception,
+    error: BaseException,
     is_after_a_signal: bool,
     code: int,
     line: str,
@@ -154,8 +155,7 @@ def test_how_the_flow_ends(
     """One message and a documented code."""
     monkeypatch.setattr(recipe, "recipe", mock.Mock(side_effect=error))
     monkeypatch.setattr(recipe, "hide_in_tracebacks", lambda: None)
-    for name in ("take_signals", "await_server"):
-        monkeypatch.setattr(process, name, lambda: None)
+    monkeypatch.setattr(process, "await_server", lambda: None)
     monkeypatch.setattr(log, "shorten", lambda: None)
     monkeypatch.setattr(recipe, "check_folder", lambda: None)
     monkeypatch.setattr(process, "received", lambda: is_after_a_signal)
