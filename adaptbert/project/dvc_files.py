@@ -4,6 +4,7 @@
 dvc.lock             cut short: replaced by that of git's last commit, or removed; DVC restores the missing stages from
                      its run cache instead of running them
 .dvc/tmp/rwlock      the paths that a running DVC uses; cut short, or of processes that have ended: removed
+.dvc/cache/**/.*.tmp files that it had begun, as on a disk that became full: removed an hour later
 
 Both sides of a merge, which no kill leaves, are not touched: DVC says what they are. Copies that DVC had begun beside
 its outputs (`.*.tmp`) are ignored by git and DVC.
@@ -15,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,7 +37,7 @@ from adaptbert.runtime.locks import ROOT, Busy
 ALWAYS_THE_SAME = "plan"
 """A stage of dvc.yaml."""
 GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
-STATE = Path(".dvc/tmp")
+STATE, CACHE = Path(".dvc/tmp"), Path(".dvc/cache")
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
@@ -152,7 +154,7 @@ def mend() -> list[str]:
     if not (os.access(STATE.parent, os.W_OK) and os.access(LOCK.parent, os.W_OK)):  # no DVC project, or not writable
         return []
     with _held(STATE / "lock") as is_ours:
-        return [*_mend_lock(), *_mend_marks()] if is_ours else []
+        return [*_mend_lock(), *_mend_marks(), *_mend_cache()] if is_ours else []
 
 
 def _mend_lock() -> Iterator[str]:
@@ -211,6 +213,16 @@ def _mend_marks() -> Iterator[str]:
             return
         if all(has_ended(mark["pid"], moment) for mark in chain(marks["write"].values(), *marks["read"].values())):
             path.unlink()
+
+
+def _mend_cache() -> Iterator[str]:
+    """Old ones alone: a copy of the project (`dvc exp run --temp`) has another lock and the same cache."""
+    hour = 3600
+    begun = [path for path in CACHE.rglob(".*.tmp") if time.time() - path.lstat().st_mtime > hour]
+    for path in begun:
+        path.unlink()
+    if begun:
+        yield f"{CACHE}: {len(begun)} files that DVC had begun, and not finished: removed"
 
 
 @contextmanager
