@@ -17,11 +17,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, RLock
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import psutil
 
@@ -83,8 +83,14 @@ def environment() -> dict[str, str]:
 
 
 def run(*command: str) -> "subprocess.CompletedProcess[str]":
-    """A command to its end, whatever its status; its lines are kept."""
-    return subprocess.run(command, capture_output=True, text=True, env=environment())
+    """A command to its end, whatever its status; its lines are kept.
+
+    Raises:
+        StageFailed: a signal came before.
+    """
+    with _started(command, stderr=subprocess.PIPE, env=environment()) as process:
+        printed, errors = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, printed, errors)
 
 
 def output(command: Sequence[str], env: dict[str, str], folder: Path | None = None) -> Iterator[str]:
@@ -94,22 +100,27 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
         CommandFailed: when all lines have come, and its status is not 0.
         StageFailed: a signal came before.
     """
+    with _started(command, cwd=folder, stderr=subprocess.STDOUT, env=env) as process:
+        assert process.stdout is not None
+        # Not `yield from`: Ray sends into generators, which a file does not take.
+        for line in process.stdout:  # noqa: UP028
+            yield line
+    if process.returncode != 0:
+        raise CommandFailed(command[0], process.returncode)
+
+
+@contextmanager
+def _started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Popen[str]"]:
+    """A command that hears of signals; it has ended when the block ends."""
     with _starting:
         check()
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env
-        )
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace", **options)
         _running.add(process)
-    assert process.stdout is not None
     try:
-        with process.stdout:
-            # Not `yield from`: Ray sends into generators, which a file does not take.
-            for line in process.stdout:  # noqa: UP028
-                yield line
+        with process:
+            yield process
     finally:
         _running.discard(process)
-    if process.wait() != 0:
-        raise CommandFailed(command[0], process.returncode)
 
 
 def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
@@ -241,4 +252,4 @@ def _note(number: int, frame: FrameType | None) -> None:
     if commands:
         name = signal.Signals(number).name
         with suppress(OSError):  # not `print`: the signal may have come in the middle of one
-            os.write(2, f"{name}: the stages save their state; a second signal does not wait for them\n".encode())
+            os.write(2, f"{name}: waits for what runs to save its state; a second signal does not\n".encode())
