@@ -56,8 +56,8 @@ SETS = {
     "demo": Packages(
         general=(STDLIB, "transformers", "mlflow", "sqlalchemy", "prefect", "networkx"),
         domain=("numpy", "pandas", "scipy", "scikit-learn"),
-        section={"train": 1500, "dev": 300, "test": 2000},
-        mention={"train": 3000, "dev": 300, "test": 2000},
+        section={"train": 1500, "dev": 150, "test": 2000},
+        mention={"train": 3000, "dev": 150, "test": 1000},
     ),
     "smoke": Packages(
         general=("alembic", "fsspec"),
