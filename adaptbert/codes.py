@@ -99,7 +99,6 @@ class Code(IntEnum):
     TOKENIZER = 129, "a tokenizer of another model, without BERT's tokens, or with over 20 % unknown tokens of a text"
     OTHER_ARCHITECTURE = 132, "another architecture, quantized weights, or weights and a head of another size"
     NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or whose card does not say how it was read"
-    NO_TOKENIZED_TEXT = 218, "`plan --price` finds no tokenised text of a base yet, or no validated rows of a task"
     # ---- the machine, DVC, other machines
     NOT_INSTALLED = 154, "a package is not installed, or has no docstrings", "65; 78"
     UNREACHABLE = 156, "the hub or a Ray cluster does not answer", "75"

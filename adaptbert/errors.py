@@ -140,12 +140,6 @@ def shortened(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
-def listed(names: Sequence[str], most: int = 50) -> str:
-    """Names as a message shows them: each cut, and of a table with a million columns the first."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(shortened, names[:most])) + more
-
-
 def nearest(name: str, known: Sequence[str]) -> str:
     """` (did you mean 'text'?)` where a known name is close, else nothing."""
     best = closest(name, known)

@@ -17,7 +17,7 @@ from adaptbert.errors import UserError
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
 from adaptbert.report.terms import metric_name
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
-from flows.process import StageFailed
+from flows.process import StageFailed, received
 
 RUNS = re.compile(r"Running stage '")
 OF_DVC = re.compile(
@@ -27,6 +27,8 @@ OF_DVC = re.compile(
 """What it says of each stage, and what follows from the line that a flow says itself."""
 SHOWN = re.compile(r"\s*(step +[\d,]+/|resumed|warning|\S+ runs on )", re.IGNORECASE)
 """Lines of a stage that a terminal shows while it runs."""
+ABOVE_ALL = logging.CRITICAL + 1
+"""The level of a line that is said while logging is disabled."""
 OF_PREFECT = ("Finished in state", "Encountered exception during execution", "Crash detected!", "View at http")
 """It says how a flow ends in its own words, and `flows.recipe` in ours; a temporary server has no pages."""
 
@@ -70,7 +72,10 @@ class StageLog:
         what = result(self._stage) or "done"
         if not self.has_run:
             what = f"nothing to do, {what}" if what != "done" else "nothing to do"
-        self._logger.info(f"{what} ({seconds:.0f} s; {place})")
+        # One that ends while a signal stops the flow is said nonetheless, though not to a server that goes as well.
+        is_last = received()
+        level = ABOVE_ALL if is_last else logging.INFO
+        self._logger.log(level, f"{what} ({seconds:.0f} s; {place})", extra={"send_to_api": not is_last})
 
 
 def result(stage: str) -> str:
@@ -83,11 +88,13 @@ def result(stage: str) -> str:
         cell = CellMetrics.read(path)
         scores = [100 * seed.test[cell.metric] for seed in cell.seeds]
         seeds = " ".join(f"{score:.1f}" for score in scores)
-        return f"{metric_name(cell.metric).en} {sum(scores) / len(scores):.1f} (seeds {seeds})"
+        alike = sum(seed.degenerate for seed in cell.seeds)
+        only = f", one answer only in {alike} of {len(scores)} runs" if alike else ""
+        return f"{metric_name(cell.metric).en} {sum(scores) / len(scores):.1f} (seeds {seeds}){only}"
     if name == MEASURE:
         return _bits({}, CheckpointMeasures.read(path).texts)
     step = StepMetrics.read(path)
-    return _bits(step.before, step.after)
+    return _bits(step.before, step.after) if step.steps else "as it is"
 
 
 def _bits(before: Mapping[str, HeldOutMeasures], after: Mapping[str, HeldOutMeasures]) -> str:

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, RLock
+from threading import RLock
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -38,7 +38,6 @@ INTERRUPTED = 252
 """Exit code of a DVC that SIGINT ended."""
 SERVER = ("uvicorn", "--factory", "prefect.server.api.server:create_app", "--log-level", "error", "--host", "127.0.0.1")
 SECONDS_BETWEEN_LOOKS = 0.1
-STOPPED = "stopped; the same command goes on from here"
 
 
 class StageFailed(RuntimeError):
@@ -73,7 +72,7 @@ class CommandFailed(Exception):
 _running: set["subprocess.Popen[str]"] = set()
 _starting = RLock()
 """Held while a command starts: a signal reaches it, or it does not start."""
-_received = Event()
+_received: list[signal.Signals] = []
 
 
 def environment() -> dict[str, str]:
@@ -175,13 +174,19 @@ def insist() -> None:
 
 def received() -> bool:
     """Whether a signal came."""
-    return _received.is_set()
+    return bool(_received)
+
+
+def stopped() -> str:
+    """What is said when a signal has ended the flow."""
+    by = f" by {_received[0].name}" if _received else ""
+    return f"stopped{by}; the same command goes on from here"
 
 
 def check() -> None:
     """Raise `StageFailed` if a signal came: between two stages nothing else would say so."""
     if received():
-        raise StageFailed(STOPPED, TEMPORARY)
+        raise StageFailed(stopped(), TEMPORARY)
 
 
 def await_server() -> None:
@@ -220,13 +225,15 @@ def await_server() -> None:
     raise StageFailed("the temporary Prefect server did not start", TEMPORARY)
 
 
-def leave() -> NoReturn:
-    """After a signal: a line, and the end of this process and of the temporary server.
+def leave(number: int = 0) -> NoReturn:
+    """After a signal, of this number if it is not noted yet: a line, and the end of this process and of the temporary server.
 
     What Prefect does at the end of a process, such as to wait for threads, may take minutes where it is interrupted.
     """
+    if number:
+        _received.append(signal.Signals(number))
     with suppress(OSError):  # the terminal was closed
-        print(STOPPED, file=sys.stderr, flush=True)
+        print(stopped(), file=sys.stderr, flush=True)
     for child in psutil.Process().children():
         child.kill()
     os._exit(TEMPORARY)
@@ -238,7 +245,7 @@ def _note(number: int, frame: FrameType | None) -> None:
     state, and `output` waits for their last lines."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_DFL)
-    _received.set()
+    _received.append(signal.Signals(number))
     logging.disable()
     logging.raiseExceptions = False  # else Prefect prints what it cannot send
     with _starting:

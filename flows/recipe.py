@@ -17,7 +17,6 @@ if __name__ == "__main__":
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -41,11 +40,11 @@ from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
-from adaptbert.core.processes import cores
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.origin import commit, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
+from adaptbert.runtime.side_by_side import JOBS, threads
 from flows import log
 from flows.devices import SECONDS_BETWEEN_TRIES, cuda_ids, locked, share, taken
 from flows.log import StageLog
@@ -139,7 +138,7 @@ class Resources:
     Attributes:
         machines: run what `graph.restorable` names, if any; all other stages run here.
         devices: those of this machine, where a stage trains here.
-        threads: of each stage. As many as cores for each of several processes would mostly wait for each other.
+        threads: of each stage.
         failed: set when a stage failed; waiting stages then do not start.
         pace: what has ended, and the time left.
     """
@@ -149,7 +148,7 @@ class Resources:
         self.machines = Machines.reached(graph.sources) if cluster else None
         away = stages.keys() & graph.restorable if cluster else set()
         self.devices = cuda_ids() if graph.on_gpu & (stages.keys() - away) else ()
-        self.threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // (1 if away else jobs)))
+        self.threads = threads(1 if away else jobs)
         side_by_side = len(self.devices) // share(self.devices) if self.devices else jobs
         self.pace = Pace(stages, trainings(stages.keys() & graph.on_gpu), min(jobs, side_by_side))
 
@@ -201,7 +200,7 @@ def run_name() -> str:
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
-def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2, cluster: bool = False) -> None:
+def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = JOBS, cluster: bool = False) -> None:
     """Run the stages up to `until`, independent ones in parallel.
 
     Args:
@@ -286,7 +285,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the flow in this process; exits with the code of the stage that failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.recipe", description=recipe.__doc__)
     parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
-    parser.add_argument("--jobs", type=int, default=2, help="stages side by side")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="stages side by side")
     parser.add_argument("--cluster", action="store_true", help="stages run on the machines of a Ray cluster")
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
@@ -302,8 +301,8 @@ def main(argv: list[str] | None = None) -> None:
         _end(str(error), error.exit_code)
     except ParameterTypeError as error:
         _end(str(error), BAD_PARAMS)
-    except TerminationSignal:  # of Prefect's handler, before `process.insist`
-        process.leave()
+    except TerminationSignal as ended:  # of Prefect's handler, before `process.insist`
+        process.leave(ended.signal)
     except (TransportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and UNREACHABLE not in str(error):
             raise

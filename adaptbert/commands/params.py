@@ -1,8 +1,6 @@
 """`adaptbert plan` and `adaptbert check`: what is done with params.yaml as a whole."""
 
 import sys
-from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,21 +9,21 @@ from adaptbert.commands.errors import user_errors
 from adaptbert.errors import UserError, raise_all
 
 if TYPE_CHECKING:
-    from adaptbert.config.plan import Plan
+    from collections.abc import Sequence
+
     from adaptbert.config.recipe import Recipe
+    from adaptbert.project.trainings import Training
 
 
 def plan(
     price: Annotated[
-        int | None,
+        bool,
         typer.Option(
-            min=10,
-            max=10_000,
-            metavar="STEPS",
-            help="Also print tokens, operations and minutes of what DVC would train, at the speed of so many optimizer "
-            "steps here, e.g. 50. Run `dvc repro tokenize` before.",
+            "--price",
+            help="Also print tokens, operations and minutes of what DVC would train, at the speed of this machine, "
+            "which is measured in some 20 seconds.",
         ),
-    ] = None,
+    ] = False,
 ) -> None:
     """Write plan.json and say what would be trained.
 
@@ -38,9 +36,9 @@ def plan(
     recipe, planned = write_plan()
     with user_errors():
         if dvc_files.GRAPH.is_file():
-            print(_due())
-        if price is not None:
-            _print_prices(recipe, planned, price)
+            print(_due(), flush=True)
+        if price:
+            _print_prices(recipe, planned)
 
 
 def _due() -> str:
@@ -52,11 +50,12 @@ def _due() -> str:
         return f"notice: {error}"
 
 
-def write_plan() -> "tuple[Recipe, Plan]":
-    """Write plan.json and say what it names."""
+def write_plan() -> "tuple[Recipe, list[Training]]":
+    """Write plan.json and say what it names; what it trains."""
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
-    from adaptbert.project import dvc_files, editing, training_length
+    from adaptbert.project import dvc_files, editing, training_length, trainings
+    from adaptbert.project.amounts import Amounts
     from adaptbert.runtime.stage import checked
 
     with user_errors():
@@ -64,78 +63,43 @@ def write_plan() -> "tuple[Recipe, Plan]":
         recipe = checked()
         planned = plan_file.plan(recipe)
         editing.write(PLAN, plan_file.text(planned).encode())
-        notices = training_length.notices(recipe)
-    for line in _trainings(recipe, planned):
-        print(line)
-    for notice in (*notices, *_other_arms(planned)):
+        planned_trainings = trainings.trainings(recipe, planned, Amounts(recipe))
+        notices = [*training_length.notices(recipe, planned_trainings), *trainings.other_arms(planned)]
+    for each in planned_trainings:
+        print(each)
+    for notice in notices:
         print(f"notice: {notice}")
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
     print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells")
-    return recipe, planned
+    return recipe, planned_trainings
 
 
-def _other_arms(planned: "Plan") -> Iterator[str]:
-    """A line for each task whose next comparison has other arms than the last: over all the spread is pooled."""
-    from adaptbert.comparison.records import Comparison
-    from adaptbert.project.notebook import COMPARISON
-
-    if not COMPARISON.is_file():
-        return
-    try:
-        judged = Comparison.read(COMPARISON).tasks
-    except UserError:  # of an older version; `compare` writes it anew
-        return
-    for task in judged:
-        before = {arm.name for arm in task.arms}
-        arms = {cell.arm for cell in planned.finetune.values() if (cell.task, cell.base) == (task.task, task.base)}
-        if arms and (other := arms ^ before):
-            yield (
-                f"{task.name}: {', '.join(sorted(other))}: an arm more or less than in the last comparison changes all "
-                "its intervals a little, because the spread of replicates and seeds is pooled over the arms of a task"
-            )
-
-
-def _trainings(recipe: "Recipe", planned: "Plan") -> Iterator[str]:
-    """A line for each step, text and base: how often, and how long each time."""
-    from adaptbert.config.plan import FINETUNE, TRAINED
-    from adaptbert.config.recipe import budget
-    from adaptbert.config.schema.bases import GENERAL
-
-    trainings = Counter[tuple[str, str, str, str]]()
-    for stage in TRAINED:
-        for entry in planned.table(stage).values():
-            values = recipe.values(stage, entry.names())
-            if stage == FINETUNE:
-                length = f"{len(values.seeds)} seeds of {values.epochs:g} epochs"
-            else:
-                size, unit = budget(values)
-                if not size:
-                    continue
-                length = f"{size:,} {unit}"
-            trainings[stage, entry.task or entry.corpus or GENERAL, entry.base, length] += 1
-    for (stage, text, base, length), count in trainings.items():
-        yield f"{stage:16} {text:16} {base:12} {count:4} x {length}"
-
-
-def _print_prices(recipe: "Recipe", planned: "Plan", steps: int) -> None:
+def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
     from rich.console import Console
 
-    from adaptbert.project.price import prices, table
     from adaptbert.runtime import signals
     from adaptbert.runtime.stage import quieten
 
+    print("the speed of this machine is measured, for some 20 seconds ...", flush=True)
     quieten()
     signals.raise_at_once()
     try:
-        priced = prices(recipe, planned, steps)
+        from adaptbert.project import dvc_files, price, speed
+
+        due = dvc_files.due().stages
+        trained = [each for each in planned if any(f"{each.step}@{key}" in due for key in each.entries)]
+        speeds = speed.measured(recipe, trained)
     except signals.Interrupted as interrupted:
         print(f"{interrupted}; no price", file=sys.stderr)
         raise typer.Exit(interrupted.exit_code) from None
-    Console(width=10_000).print(table(priced), highlight=False)  # no name is cut: a terminal wraps the line
+    priced = price.prices(trained, due, speeds)
+    Console(width=10_000).print(price.table(priced), highlight=False)  # no name is cut: a terminal wraps the line
     print(
-        "Minutes are those of one device and of optimizer steps alone, at the speed measured here: start-up, "
-        "evaluation and saving come on top, early stopping ends sooner, other work on this machine makes it slower."
+        "Minutes of the table are those of one device and of optimizer steps alone; evaluation and saving come on top, "
+        "early stopping ends sooner, other work on this machine makes it slower."
     )
+    together = price.about(price.minutes(priced, due, speeds))
+    print(f"with the start of {len(due)} stages, {speeds.jobs} side by side: {together}")
 
 
 def check() -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 BROKEN_PIPE = 128 + 13
 """Exit code of a program that SIGPIPE ends."""
 SHOWN = 20
-"""Rows without an answer that are reported one by one; the others are only counted."""
+"""Rows without an answer that are reported one by one; the others are only counted. So many answers that are all the
+same are hardly chance."""
 
 
 def predict(
@@ -78,13 +79,24 @@ def predict(
         total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
         pending = faults.passing(rows.rows()) if total is None else rows.rows()
         written: Counter[str] = Counter()
+        seen: list[dict[str, Any]] = []
+        count, alike = 0, True
         with (
             _progress(total) as advance,
             outputs.open_output(output, predictor.target, written, details=probabilities) as write,
         ):
-            for answer in predictor.answered(pending, probabilities=probabilities):
-                write(answer)
-                advance()
+            for batch in predictor.answered(pending, probabilities=probabilities):
+                for answer in batch:
+                    write(answer)
+                answered = [answer for answer in batch if "error" not in answer]
+                seen, count = [*seen[:1], *answered], count + len(answered)
+                alike = alike and predictor.are_alike(seen)
+                advance(len(batch))
+        if alike and count >= SHOWN:
+            scores = "card.json has its scores"
+            print(
+                f"{model}: gives all {count:,} rows the same answer, and may know no other; {scores}", file=sys.stderr
+            )
         for place, warnings in ((rows.shown, rows.warnings), (output, written)):
             for warning, count in sorted(warnings.items()):
                 print(f"{place}: {warning} ({count:,})", file=sys.stderr)
@@ -147,8 +159,8 @@ class _Faults:
 
 
 @contextmanager
-def _progress(total: int | None) -> Iterator[Callable[[], None]]:
-    """A function that counts a row; rows, speed and time left are on stderr, at the end the total.
+def _progress(total: int | None) -> Iterator[Callable[[int], None]]:
+    """A function that counts rows; rows, speed and time left are on stderr, at the end the total.
 
     Args:
         total: number of rows; None where it is unknown.
@@ -159,16 +171,16 @@ def _progress(total: int | None) -> Iterator[Callable[[], None]]:
 
     def show() -> None:
         seconds = max(1e-9, time.monotonic() - began)
-        rows, speed, left = f"{done:,}", f"{done / seconds:,.0f} rows/s", ""
+        rows, speed, left = f"{done:,}", f"{done / seconds:,.{int(done < 10 * seconds)}f} rows/s", ""
         if total is not None:
             rest = int((total - done) * seconds / max(1, done))
             rows, left = f"{rows}/{total:,}", f"  {rest // 60}:{rest % 60:02d} left"
         line.show(done, f"{rows} rows  {speed}{left}")
 
-    def advance() -> None:
+    def advance(rows: int) -> None:
         nonlocal done
-        done += 1
-        if line.is_due():
+        done += rows
+        if line.is_due() and done != total:
             show()
 
     with line.closing():

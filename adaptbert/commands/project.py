@@ -96,6 +96,12 @@ def new(
     encoding: Encoding = None,
     separator: Separator = None,
     tag_scheme: TagScheme = None,
+    minutes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="M", help="So long may `make recipe` take here: where defaults take longer, budgets do not."
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite params.yaml even if it exists nowhere else.")
     ] = False,
@@ -107,13 +113,16 @@ def new(
     """
     from adaptbert.config.schema.bases import DOMAIN, GENERAL
     from adaptbert.project.new_project import create
+    from adaptbert.runtime.stage import quieten
+
+    quieten()
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
     with user_errors():
         labelled = _said(columns, type, format, encoding, separator, tag_scheme)
         splits = _given(train=train, dev=dev, test=test)
-        for line in create(directory, texts, splits, labelled, base=base, name=name, force=force):
+        for line in create(directory, texts, splits, labelled, base=base, name=name, minutes=minutes, force=force):
             print(line, flush=True)
 
 

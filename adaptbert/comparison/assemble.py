@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +17,10 @@ from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import Plan
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.comparison import Compare
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import Study
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import limits
@@ -72,6 +75,7 @@ def _task(
     """
     rows, described, study = results.rows, results.rows.task, results.study
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
+    shortest = min(results.trained.values(), key=lambda each: each.steps, default=None)
     arms = [results.arm(arm, checkpoints) for arm in results.arms]
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
@@ -93,7 +97,9 @@ def _task(
         task_type=described.task_type,
         target=described.target,
         metric=results.metric,
-        steps=min((each.steps for each in results.trained.values()), default=0),
+        steps=shortest.steps if shortest is not None else 0,
+        epochs=shortest.epochs if shortest is not None else 0,
+        classes=len(described.labels),
         labels=labels,
         rows=described.rows,
         test_groups=rows.groups if rows.are_grouped else None,
@@ -106,7 +112,18 @@ def _task(
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
+        classes_unseen=_unseen(outputs.data / results.task, described, labels, results.seeds),
     )
+
+
+def _unseen(data: Path, described: TaskDescription, labels: int, seeds: Sequence[int]) -> int:
+    """Classes of which the subsets of the seeds have no row, on average."""
+    if not described.labels or not seeds or labels >= described.rows["train"]:
+        return 0
+    output, rows = TARGETS[described.target], labelled_set.split(data, "train")
+    subsets = [labelled_set.subset(rows, labels, seed) for seed in seeds]
+    shown = [{label for row in subset for label in output.labels(row[output.column])} for subset in subsets]
+    return round(sum(len({*described.labels} - each) for each in shown) / len(seeds))
 
 
 def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str], min_gain: float) -> list[Ranking]:
@@ -149,7 +166,8 @@ def _sources(manifests: Path, validation: dict[str, Any]) -> Iterator[Source]:
     for name, counts in validation["corpora"].items():
         yield _source("corpus", manifests / "corpora" / name, [counts])
     for name, splits in validation["tasks"].items():
-        yield _source("task", manifests / "tasks" / name, splits.values())
+        sharing = splits["train"]["warnings"].get("rows_sharing_a_text_with_test", 0)
+        yield replace(_source("task", manifests / "tasks" / name, splits.values()), sharing=sharing)
 
 
 def _source(kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]]) -> Source:

@@ -18,6 +18,7 @@ from adaptbert.comparison.records import (
     Standing,
     Task,
     Why,
+    trivial,
 )
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
@@ -29,10 +30,9 @@ Results = Mapping[tuple[str, str], TaskResults]
 """Task and base -> its runs."""
 
 
-TRIVIAL = ("majority", "word_majority", "question_overlap")
-"""The baselines below which an arm has learned nothing; of those that a task has, the first counts."""
-OUTCOMES = ("", "no_spread", "nothing_learned")
-"""Reasons that results alone can tell: a question without an answer for another one was never tested."""
+OUTCOMES = ("", "no_spread")
+"""What keeps the place of a question. Any other reason leaves it to the next: these arms were not to be tested, or
+every question about one of them goes, and the others are about other runs."""
 
 
 # ---- the questions of a task
@@ -80,11 +80,6 @@ def answers_of(
     return [replace(each, place=places.get(each.name)) for each in answers]
 
 
-def trivial(baselines: Mapping[str, Interval]) -> float | None:
-    """The score of the most trivial baseline; None where a task has none."""
-    return next((baselines[name].mean for name in TRIVIAL if name in baselines), None)
-
-
 def _why(
     arms: tuple[Arm, Arm], difference: Difference | None, replicates: int | None, *, is_asked: bool, least: float | None
 ) -> Why:
@@ -97,14 +92,14 @@ def _why(
         return "described"
     if any(arm.missing for arm in arms):
         return "missing"
+    if any(arm.learned_nothing(least) for arm in arms):
+        return "nothing_learned"
     if difference is None:
         return "no_seed"
     if difference.seeds < FEWEST_SEEDS:
         return "few_seeds"
     if replicates == 1:
         return "once"
-    if least is not None and all(arm.interval is not None and arm.interval.mean <= least for arm in arms):
-        return "nothing_learned"
     return "" if difference.testable or difference.identical else "no_spread"
 
 

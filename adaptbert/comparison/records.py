@@ -140,6 +140,14 @@ class Checkpoint:
 
 # ---- the arms of a task
 
+TRIVIAL = ("majority", "word_majority", "question_overlap")
+"""The baselines below which an arm has learned nothing; of those that a task has, the first counts."""
+
+
+def trivial(baselines: Mapping[str, Interval]) -> float | None:
+    """The score of the most trivial baseline; None where a task has none."""
+    return next((baselines[name].mean for name in TRIVIAL if name in baselines), None)
+
 
 @dataclass(frozen=True)
 class Run:
@@ -238,6 +246,13 @@ class Arm:
     def degenerate(self) -> list[Run]:
         return [run for run in self.runs if run.degenerate]
 
+    def learned_nothing(self, least: float | None) -> bool:
+        """Whether it has a result that is no better than `least`, the score of the most trivial baseline, or each of
+        its runs gives every row the same answer."""
+        if self.interval is None:
+            return False
+        return len(self.degenerate) == len(self.runs) or (least is not None and self.interval.mean <= least)
+
 
 @dataclass(frozen=True)
 class Detectable:
@@ -274,7 +289,7 @@ Why = Literal["", "described", "once", "missing", "no_seed", "few_seeds", "no_sp
     no_seed          the arms share no seed
     few_seeds        an interval needs more of them
     no_spread        all runs of an arm score alike, so there is no interval
-    nothing_learned  neither arm does better than the most trivial baseline
+    nothing_learned  an arm does no better than the most trivial baseline
 """
 
 
@@ -389,7 +404,8 @@ class Task:
     Attributes:
         name: in tables and on the page: the task; with its base, `section/small`, where there are several.
         task, base: their names in params.yaml.
-        steps: optimizer steps of fine-tuning once, the fewest of all arms; 0 without a result.
+        steps, epochs: of fine-tuning once, the fewest of all arms; 0 without a result.
+        classes: that an answer can be; 0 where answers are not of classes.
         labels: training rows used by each seed and, except for very large sets, by the baselines.
         baselines: name -> its score, with an interval.
         beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row.
@@ -402,6 +418,7 @@ class Task:
             together. None where rows belong to no groups.
         test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the
             text of others, with which they are resampled; None where no text repeats.
+        classes_unseen: that no training row of a seed has, rounded over the seeds; they are scored all the same.
     """
 
     name: str
@@ -423,6 +440,9 @@ class Task:
     scattered: list[str] = field(default_factory=list)
     test_groups: int | None = None
     test_texts: int | None = None
+    classes_unseen: int = 0
+    epochs: float = 0
+    classes: int = 0
 
     @property
     def type(self) -> Type:
@@ -455,15 +475,30 @@ class Task:
         """The arm with what is asked for, and the other."""
         return self.arm(answer.arm), self.arm(answer.other)
 
+    def says_something(self, answer: Answer) -> bool:
+        """Whether there is a difference, and between arms that learned something."""
+        return answer.difference is not None and not {answer.arm, answer.other} & set(self.unlearned)
+
     @property
     def chosen_arm(self) -> Arm | None:
         return self.arm(self.chosen) if self.chosen is not None else None
 
     @property
     def best_on_dev(self) -> list[str]:
-        """`chosen` and the arms that equal it on the dev split; none where there was nothing to choose from."""
+        """`chosen` and the arms that equal it on the dev split; none where there was nothing to choose from, and none
+        that learned nothing."""
         means = {arm.name: dev for arm in self.arms if (dev := arm.dev) is not None}
-        return [name for name, mean in means.items() if len(means) > 1 and mean == max(means.values())]
+        return [
+            name
+            for name, mean in means.items()
+            if len(means) > 1 and mean == max(means.values()) and name not in self.unlearned
+        ]
+
+    @property
+    def unlearned(self) -> list[str]:
+        """The arms that learned nothing: no difference from them says anything."""
+        least = trivial(self.baselines)
+        return [arm.name for arm in self.arms if arm.learned_nothing(least)]
 
     def answer(self, question: str) -> Answer | None:
         return next((answer for answer in self.answers if answer.name == question), None)
@@ -545,7 +580,12 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus or a labelled set, with its row counts before and after validation; `rejected`: reason -> rows."""
+    """A corpus or a labelled set, with its row counts before and after validation.
+
+    Attributes:
+        rejected: reason -> rows.
+        sharing: training rows that share one of their texts with test rows, and are kept.
+    """
 
     name: str
     kind: Literal["corpus", "task"]
@@ -553,6 +593,7 @@ class Source:
     rows: int
     kept: int
     rejected: dict[str, int]
+    sharing: int = 0
 
 
 @dataclass(frozen=True)
@@ -600,6 +641,11 @@ class Comparison:
     @property
     def demonstration(self) -> bool:
         return any(source.demonstration for source in self.sources)
+
+    def takes_as_it_is(self, base: str) -> bool:
+        """Whether a base is a checkpoint that general pre-training left alone."""
+        own = [each.first.cost for each in self.checkpoints if (each.base, each.role) == (base, "general")]
+        return any(cost is not None and cost.tokens == 0 for cost in own)
 
     @property
     def bases(self) -> list[str]:

@@ -198,6 +198,11 @@ def errors(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.P
     return []
 
 
+def stages_of(planned: Plan) -> list[str]:
+    """DVC's names of all that it makes of a plan, with the stages that are always there."""
+    return ["plan", *_by_address(planned), "compare"]
+
+
 def _by_address(planned: Plan) -> dict[str, Any]:
     """DVC's names of the stages, with their entries."""
     tables = planned.model_dump(by_alias=True, exclude={"code"})

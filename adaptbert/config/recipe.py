@@ -150,6 +150,11 @@ class Recipe:
             for arm in self.arms_of(task, base)
         ]
 
+    def uses_pretraining(self, base: str) -> bool:
+        """Whether some arm begins with general pre-training of the base; also where it has no arm."""
+        arms = [self.arms[cell["arm"]] for cell in self.cells() if cell["base"] == base]
+        return not arms or any(not arm.trained_on.is_random for arm in arms)
+
     def entries(self, section: str) -> list[dict[str, str]]:
         """The names of all for which a section can differ."""
         kinds, names = SECTIONS[section][1], self.names()
@@ -179,16 +184,16 @@ class Recipe:
         for _, values in layers:
             merged = _merged(merged, values)
         filled = cls.filled(merged, random=self.bases[base].is_random)
-        return load.parse(cls, filled | self._by_the_corpora(cls, filled), "", self.file)
+        return load.parse(cls, filled | self._by_what_there_is(cls, filled, base), "", self.file)
 
-    def _by_the_corpora(self, cls: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
-        """Defaults that follow from which corpora there are."""
+    def _by_what_there_is(self, cls: type[Section], values: Mapping[str, Any], base: str) -> dict[str, Any]:
+        """Defaults that follow from which corpora there are, and from what arms begin with."""
         if cls is Vocabulary and values.get("corpora") is None:
             return {"corpora": [name for name in (GENERAL, DOMAIN) if name in self.corpora]}
+        if cls is Pretrain and all(values.get(key) is None for key in BUDGET):
+            return {} if self.has_general_text and self.uses_pretraining(base) else {"tokens": 0}
         if self.has_general_text:
             return {}
-        if cls is Pretrain and all(values.get(key) is None for key in BUDGET):
-            return {"tokens": 0}
         return {"replay_fraction": 0.0} if cls is DomainTransfer and "replay_fraction" not in values else {}
 
     def _located(self, failure: UserError, section: str, layers: Sequence[Layer], base: str) -> UserError:

@@ -4,16 +4,21 @@
 such as `(a|a)*$` backtracks exponentially on a text of 40 letters that it does not match.
 """
 
+import ast
+import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.data import scripts
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import renamed
-from adaptbert.errors import BadData, listed, nearest, raise_all, shortened
+from adaptbert.errors import BadData, nearest, raise_all, shortened
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
 TEXTS = ("text", "text_a", "text_b", "context", "question")
@@ -22,6 +27,12 @@ OPTIONAL = ("id", "group")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST = 2**63 - 1
 """The largest offset in Parquet; no text is longer."""
+JSON_LIST = 'write them as JSON, e.g. ["a", "b"]'
+_LONGEST_NAME, _MOST_WORDS, _ENDS = 60, 3, tuple(".!?。！？…")
+"""Of the name of a column; others are the text of a row."""
+NO_HEADER = "this file seems to have no header", "put a line with the names of its columns above its rows"
+"""Of a table: the problem and the remedy."""
+_IDEOGRAPH = re.compile(f"[{scripts.CHINESE}]")
 SECONDS = 5.0
 """Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
 
@@ -114,9 +125,14 @@ class Fields:
     def _label(self, value: object, column: str) -> str:
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             raise BadRow(Code.LABEL_MISSING, "label missing")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # a missing label made a column of integers one of floats
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
             raise BadRow(Code.BAD_LABEL, problem, "write labels as text or integers")
+        if isinstance(value, str) and (found := written(value)):
+            problem = f"label in column '{column}' is a {found} written as text"
+            raise BadRow(Code.BAD_LABEL, problem, "write one label; several labels are of the type multi-label")
         self.label_kinds.setdefault(kind(value), self._place)
         return whole(self._names.get(str(value), str(value)), column)
 
@@ -124,7 +140,12 @@ class Fields:
         """Sorted and unique; an empty list, or empty text between separators, is no label."""
         if value is None:
             raise BadRow(Code.LABEL_MISSING, "labels missing")
-        if isinstance(value, str):
+        if isinstance(value, str) and (items := listed(value)) is not None:
+            value = items
+        elif isinstance(value, str):
+            if found := written(value):
+                reason = f"labels in column '{column}' are a {found} written as text that cannot be read"
+                raise BadRow(Code.BAD_LABEL, reason, JSON_LIST)
             if self._separator is None:
                 reason = f"column '{column}': text where a list is expected; split on ';'?"
                 remedy = "name the separator of labels, e.g. `separator: ';'`, or give lists (jsonl)"
@@ -233,10 +254,59 @@ READERS: Mapping[str, Callable[[Fields, object, str], Any]] = {
 """Field other than plain text -> the reader of its cells."""
 
 
+_ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?\d+(?:\.\d+)?)"""
+_LISTED = re.compile(rf"[\[({{]\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?\s*)?[\])}}]", re.DOTALL)
+_MAPPED = re.compile(r"""\{\s*(['"]).*?\1\s*:.*\}""", re.DOTALL)
+_BRACKETS = re.compile(r"\[\s*['\"].*\]|\[[^\[\]]*,[^\[\]]*\]", re.DOTALL)
+
+
+def listed(text: str) -> list[Any] | None:
+    """The items of a list that JSON or Python has written into a text; None: it is none that can be read.
+
+    Items without commas, as arrays are written, are none: Python would join them.
+    """
+    text = text.strip()
+    if not _LISTED.fullmatch(text):
+        return None
+    with suppress(ValueError):
+        return list(json.loads(text))
+    with suppress(ValueError, SyntaxError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that Python does not know
+        return list(ast.literal_eval(text))
+    return None
+
+
+def written(text: str) -> str | None:
+    """`list` or `mapping`, where a text is one that a program has written, also if it cannot be read; else None."""
+    text = text.strip()
+    if _MAPPED.fullmatch(text):
+        return KINDS[dict]
+    return KINDS[list] if _BRACKETS.fullmatch(text) or (text[:1] != "(" and listed(text) is not None) else None
+
+
 def missing_column(column: str, present: Sequence[str], place: str, remedy: str) -> BadData:
     """The error of a file that lacks a column."""
-    problem = f"column '{column}' missing; found {listed(present) or 'none'}{nearest(column, present)}"
+    problem = f"column '{column}' missing; found {column_names(present)}{nearest(column, present)}"
     return BadData(Code.COLUMNS, place, problem, remedy)
+
+
+def column_names(names: Iterable[str], most: int = 50) -> str:
+    """The names of columns, for messages, which never show the text of a row: it may stand where a header should. Of a
+    table with a million columns the first."""
+    shown = ["(a text)" if is_sentence(name) else name for name in names]
+    more = f" and {len(shown) - most:,} more" if len(shown) > most else ""
+    return (", ".join(shown[:most]) or "none") + more
+
+
+def is_sentence(name: str) -> bool:
+    """Whether the name of a column reads like the text of a row."""
+    return len(name) > _LONGEST_NAME or word_count(name) > _MOST_WORDS or name.endswith(_ENDS)
+
+
+def word_count(text: str) -> float:
+    """Words between blanks that have a letter; an ideograph is half a word."""
+    others = _IDEOGRAPH.sub("", text)
+    return (len(text) - len(others)) / 2 + sum(any(map(str.isalpha, part)) for part in others.split())
 
 
 def whole(text: str, column: str) -> str:

@@ -18,13 +18,13 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Source, Task
 from adaptbert.core.files import file_digest
 from adaptbert.data.cleaning import letters
-from adaptbert.data.fields import Fields
+from adaptbert.data.fields import Fields, column_names
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.read_text import check_name, check_regular
 from adaptbert.data.rows import Row, SourceFile, first_rows
 from adaptbert.data.source_config import layout_of, names
-from adaptbert.errors import BadData, UserError, failures_of, listed, raise_all
+from adaptbert.errors import BadData, UserError, failures_of, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
 """Where only first rows are read: files of a folder, and characters of a file."""
@@ -131,7 +131,7 @@ class Files:
             # Only mapped ids are read: they may repeat, and decide what is held out.
             hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
             unread = hint if "id" in extra and "id" not in self.fields.columns else ""
-            self.warnings[f"files with columns that are not read: {listed(extra)}{unread}"] += 1
+            self.warnings[f"files with columns that are not read: {column_names(extra)}{unread}"] += 1
 
     def _stem(self, name: str) -> str:
         """Prefix of ids, also of documents. In a folder the whole name, so that a.txt and a.csv differ."""

@@ -88,12 +88,17 @@ def _lookalikes(
         places = _series([f"in {first[label]}" for label in group])
         how_many = "two" if len(group) == 2 else len(group)
         problems.append(f"{_series([*map(seen, group)])} are {how_many} labels, first {places}")
-    combined = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
-    pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in combined.items())
-    remedy = f"write map_labels: {{{pairs}}} below {section}" + (", in place of what it says" if renamed else "")
+    remedy = renaming(mapped, renamed, section)
     if superfluous := [spelled(label) for label in mapped if label in known]:
         remedy += f", and take {', '.join(superfluous)} out of labels"
     yield BadData(Code.UNKNOWN_LABEL, place, _some(problems), remedy)
+
+
+def renaming(mapped: Mapping[str, str], renamed: Mapping[str, str], section: str) -> str:
+    """The remedy that maps labels, together with those that `map_labels` of the section renames already."""
+    combined = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
+    pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in combined.items())
+    return f"write map_labels: {{{pairs}}} below {section}" + (", in place of what it says" if renamed else "")
 
 
 def _some(parts: Iterable[str]) -> str:

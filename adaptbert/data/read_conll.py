@@ -1,15 +1,18 @@
 """Reads CoNLL columns: one row a sentence.
 
 A token a line, its columns separated by tabs or by spaces, as in the first line of the file; a blank line ends a
-sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last (2 columns:
-token and tag; 4: CoNLL-2003's part of speech and chunk between them). A column of the mapping is a number counted from
-1; where tags are not read, one column suffices. `document` names the document by file and number, and can be mapped as
-a group.
+sentence, a line that begins with -DOCSTART- a document. Lines `# ...` above a sentence are comments where they have
+other columns than its tokens, or where every sentence begins so: `#` may be a token. The token is the first column, or
+the second where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag; 4: CoNLL-2003's
+part of speech and chunk between them). A column of the mapping is a number counted from 1; where tags are not read, one
+column suffices. `document` names the document by file and number, and can be mapped as a group.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise, takewhile
 from typing import Any
 
 from adaptbert.codes import Code
@@ -17,37 +20,94 @@ from adaptbert.data.read_text import Line, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 
 BREAK = "-DOCSTART-"
+_HASH = "# "
+"""Begins a comment, and the token `#` where spaces part the columns."""
 _LINES = 200
+"""Lines by which the format is recognised; sentences by which comments and odd blank lines are."""
+_FEW = 10
+"""Sentences, of which each may be one token."""
 _ALIKE = 0.75
-"""Share of the first lines that must have the most common number of columns to look like this format."""
+"""Share of the first lines that must have the most common number of columns to look like this format, and of the first
+sentences that must begin with a comment, or number their tokens."""
+_NO_TOKEN = re.compile(r"\d+[-.]\d+")
+"""The number of a word that is several tokens (`1-2`), or of a token that is not in the text (`5.1`)."""
 _SPACES = re.compile(" +")
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How a file is written, as its first sentences show it.
+
+    Attributes:
+        tabs: whether they part the columns, and not spaces.
+        width: columns of a token.
+        begins_with_comments: whether every sentence begins with `# `, which may else be a token.
+        is_numbered: whether the first column numbers the tokens, as in CoNLL-U.
+    """
+
+    tabs: bool = False
+    width: int = 1
+    begins_with_comments: bool = False
+    is_numbered: bool = False
+
+    @classmethod
+    def of(cls, first: list[list[Line]]) -> "_Dialect":
+        """That of runs of lines without heads of documents."""
+        line = next((line.text for run in first for line in run if not _is_hash(line)), "")
+        tabs = "\t" in line
+        dialect = cls(tabs, len(_cells(line, tabs=tabs)), len(first) > 1 and _most(_is_hash(run[0]) for run in first))
+        numbers = [[dialect.cells(line)[0] for line in dialect.without_comments(run)] for run in first]
+        tokens = [[number for number in run if not _NO_TOKEN.fullmatch(number)] for run in numbers]
+        counted = (run == [str(number + 1) for number in range(len(run))] for run in tokens)
+        is_numbered = dialect.width > 2 and any(len(run) > 1 for run in tokens) and _most(counted)
+        return replace(dialect, is_numbered=is_numbered)
+
+    def cells(self, line: Line) -> list[str]:
+        return _cells(line.text, tabs=self.tabs)
+
+    def without_comments(self, run: list[Line]) -> list[Line]:
+        """From the first token on; what stands above a comment is one."""
+        above = list(takewhile(_is_hash, run))
+        others = [number for number, line in enumerate(above, 1) if len(self.cells(line)) != self.width]
+        return run[max([int(self.begins_with_comments and bool(above)), *others]) :]
+
+    def tokens(self, run: list[Line]) -> list[Line]:
+        """Without words that are several tokens, and such as are not in the text."""
+        lines = self.without_comments(run)
+        return [line for line in lines if not (self.is_numbered and _NO_TOKEN.fullmatch(self.cells(line)[0]))]
 
 
 def records(file: SourceFile) -> Iterator[Row]:
     """A sentence with an invalid line is one row with a problem. Documents are numbered from 1 in every file."""
-    width, tabs = 0, False
-    sentences = document = 0
-    for sentence in _sentences(read_lines(file)):
-        if sentence[0].text.startswith(BREAK) and sentence[0].problem is None:
+    runs = _sentences(read_lines(file))
+    first = list(islice(runs, _LINES))
+    _check_gaps(file, first)
+    bodies = [run[1:] if run[0].text.startswith(BREAK) else run for run in first]
+    dialect = _Dialect.of([body for body in bodies if body])
+    sentences = document = left_out = 0
+    for run in chain(first, runs):
+        if run[0].text.startswith(BREAK) and run[0].problem is None:
             document += 1
-            sentence = sentence[1:]
-            if not sentence:
-                continue
+            run = run[1:]
+        sentence = dialect.tokens(run)
+        left_out += len(run) - len(sentence)
+        if not sentence:
+            continue
         if not sentences:
-            tabs = "\t" in sentence[0].text
-            width = len(_cells(sentence[0].text, tabs=tabs))
-            _check(file, width, sentence[0].number)
+            _check(file, dialect, sentence[0].number)
         sentences += 1
-        rows = [_cells(line.text, tabs=tabs) for line in sentence]
+        rows = [dialect.cells(line) for line in sentence]
         problem = next((line.problem for line in sentence if line.problem), None)
-        if problem is None and (odd := next((len(row) for row in rows if len(row) != width), None)):
-            problem = Problem(Code.BAD_ROW, f"expected {width} columns, found {odd}")
+        if problem is None and (odd := next((len(row) for row in rows if len(row) != dialect.width), None)):
+            problem = Problem(Code.BAD_ROW, f"expected {dialect.width} columns, found {odd}")
         values: dict[str, Any] = {"document": f"{file.stem}-{document}"}
         if problem is None:
             columns = [list(column) for column in zip(*rows, strict=True)]
             values |= {str(place): column for place, column in enumerate(columns, 1)}
-            values |= {"tokens": columns[0], "tags": columns[-1]}
+            values |= {"tokens": columns[dialect.is_numbered], "tags": columns[-1]}
         yield file.row(sentence[0].number, values, problem)
+    if left_out:
+        file.warnings["lines of comments and of words in several tokens, not read"] += left_out
     if not sentences:
         remedy = "write a token and its tag a line, and a blank line after a sentence"
         raise file.error(Code.EMPTY_FILE, "0 sentences", remedy)
@@ -57,7 +117,7 @@ def looks_like(text: str) -> bool:
     """Whether a file of this format may begin so: blank lines, and lines of mostly the same number of columns."""
     if text.startswith(("[", "{")):
         return False
-    lines = [line.strip() for line in text.splitlines()[:_LINES] if not line.startswith(BREAK)]
+    lines = [line.strip() for line in text.splitlines()[:_LINES] if not line.startswith((BREAK, _HASH))]
     widths = Counter(len(line.split("\t" if "\t" in line else None)) for line in lines if line)
     (width, count), *_ = widths.most_common(1) or [(0, 0)]
     return width > 1 and count > _ALIKE * widths.total() and "" in lines
@@ -77,14 +137,31 @@ def _sentences(lines: Iterator[Line]) -> Iterator[list[Line]]:
         yield run
 
 
+def _check_gaps(file: SourceFile, runs: list[list[Line]]) -> None:
+    """Reject a file with a blank line after every line: each token would be a sentence."""
+    gaps = {after[0].number - before[-1].number for before, after in pairwise(runs)}
+    if len(gaps) > 1 and len(runs) > _FEW and all(len(run) == 1 for run in runs):
+        problem, remedy = "a blank line after every line", "write one only where a sentence ends"
+        raise file.error(Code.BAD_ROW, problem, remedy, runs[0][0].number)
+
+
 def _cells(text: str, *, tabs: bool) -> list[str]:
     return text.split("\t") if tabs else _SPACES.split(text.strip(" "))
 
 
-def _check(file: SourceFile, width: int, line: int) -> None:
-    if width < 2 and "tags" in file.columns:
+def _most(cases: Iterable[bool]) -> bool:
+    every = list(cases)
+    return sum(every) > _ALIKE * len(every)
+
+
+def _is_hash(line: Line) -> bool:
+    return line.text.startswith(_HASH)
+
+
+def _check(file: SourceFile, dialect: _Dialect, line: int) -> None:
+    if dialect.width < 2 and "tags" in file.columns:
         problem = "one column found, a token and its tag expected"
         raise file.error(Code.BAD_ROW, problem, "put a tab or a space between token and tag", line)
-    known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]
+    known = [*(str(place + 1) for place in range(dialect.width)), "document", "tokens", "tags"]
     mapped = list(file.columns.values())
     file.check(mapped if set(mapped) <= set(known) else known)  # columns that are not read are no warning

@@ -17,7 +17,7 @@ def document(file: SourceFile) -> Any:
     try:
         return _parsed(file, read_text(file))
     except json.JSONDecodeError as error:
-        remedy = "give the whole file, or format: jsonl"
+        remedy = "give the whole file; where each line is an object, the format is jsonl"
         raise file.error(Code.BAD_ROW, f"not JSON ({error.msg})", remedy, error.lineno) from None
     except RecursionError:
         problem = "not JSON that can be read: too deep"

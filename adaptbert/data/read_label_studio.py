@@ -3,12 +3,14 @@
 The full export has the inputs below `data` and the results below `annotations`, by the name of the control
 (`from_name`); the small one has all in one mapping. The target is mapped to the name of its control; if it is not
 mapped, there must be one control. Of several annotations of a task the first that was not cancelled is read, and the
-rest counted; so are relations, and other results without a value. Offsets are those of JavaScript, where a character
-beyond U+FFFF counts twice; each span has its text, which shows the unit of its offsets.
+rest counted; so are relations, and other results without a value. Offsets may be those of JavaScript, where a character
+beyond U+FFFF counts twice, and may count CR LF once; each span has its text, which shows what its offsets count.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from adaptbert.codes import Code
@@ -45,7 +47,8 @@ def records(file: SourceFile) -> Iterator[Row]:
             yield row
         else:
             spans = marks.get(control, []) if file.layout.is_tagged else _chosen(marks.get(control), file.layout)
-            yield annotated(file, row, spans, _span)
+            text = row.values.get(file.columns[file.layout.inputs[0]])
+            yield annotated(file, row, spans, partial(_span, _places(text, spans)))
 
 
 def looks_like(text: str) -> bool:
@@ -113,18 +116,40 @@ def _mappings(items: Any) -> list[Mapping[str, Any]]:
     return items
 
 
-def _span(text: str, mark: Any) -> CharacterSpan:
+def _places(text: Any, marks: Any) -> Sequence[int]:
+    """Where each offset lies in the text, by the first way of counting by which spans hold the texts that they name."""
+    if not isinstance(text, str) or not isinstance(marks, list):
+        return ()
+    named = [mark for mark in marks if isinstance(mark, Mapping) and mark.get("text") is not None]
+    by_code_points = range(len(text) + 1)
+    ways = chain([by_code_points], (_counted(text, unit, wide) for unit in (".", "\r\n|.") for wide in (2, 1)))
+    return next((places for places in ways if all(_holds(text, places, mark) for mark in named)), by_code_points)
+
+
+def _counted(text: str, unit: str, wide: int) -> list[int]:
+    """Where each unit begins, and the end; characters beyond U+FFFF are `wide` units."""
+    begins = [(each.start(), each[0] > "\uffff") for each in re.finditer(unit, text, re.DOTALL)]
+    return [place for place, is_wide in begins for _ in range(wide if is_wide else 1)] + [len(text)]
+
+
+def _holds(text: str, places: Sequence[int], mark: Mapping[str, Any]) -> bool:
+    first, end = mark.get("start"), mark.get("end")
+    if not isinstance(first, int) or not isinstance(end, int) or not 0 <= first < end < len(places):
+        return False
+    return _one_end(text[places[first] : places[end]]) == _one_end(str(mark.get("text")))
+
+
+def _one_end(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _span(places: Sequence[int], text: str, mark: Any) -> CharacterSpan:
     values = mark if isinstance(mark, Mapping) else {}
-    first, end, kinds, shown = (values.get(name) for name in ("start", "end", "labels", "text"))
+    first, end, kinds = (values.get(name) for name in ("start", "end", "labels"))
     if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kinds, list) or len(kinds) != 1:
         raise BadRow(Code.COLUMNS, "a span has no offsets, or not exactly one label")
-    if not 0 <= first < end:
+    if not 0 <= first < end < len(places):
         raise BadRow(Code.OFFSETS, "a span lies outside its text, or is empty")
-    if shown is not None and text[first:end] != shown:
-        units = text.encode("utf-16-le")
-        before, inside = units[: 2 * first], units[2 * first : 2 * end]
-        if inside.decode("utf-16-le", "replace") != shown:
-            raise BadRow(Code.OFFSETS, "the text of a span is not at its offset")
-        first = len(before.decode("utf-16-le"))
-        end = first + len(str(shown))
-    return CharacterSpan(first, end, str(kinds[0]))
+    if values.get("text") is not None and not _holds(text, places, values):
+        raise BadRow(Code.OFFSETS, "the text of a span is not at its offset")
+    return CharacterSpan(places[first], places[end], str(kinds[0]))

@@ -5,20 +5,49 @@ read. What parts the columns follows from the format (adaptbert.data.formats); t
 """
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
 from adaptbert.data.read_text import MAX_LINE, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
 _BATCH = 4096
+_LOOKED_AT = 100
+"""Rows by which a missing header is noticed."""
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 
 
 def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     """CSV, or TSV."""
+    records = _records(file, delimiter)
+    header = next(records)
+    first = list(islice(records, _LOOKED_AT))
+    _check_header(file, header, [record.values for record in first], delimiter)
+    names = header.values
+    for line, values, problem in chain(first, records):
+        if problem is None and len(values) != len(names):
+            yield file.row(line, {}, Problem(Code.BAD_ROW, f"expected {len(names)} columns, found {len(values)}"))
+        else:
+            yield file.row(line, dict(zip(names, values, strict=False)), problem)
+
+
+class _Record(NamedTuple):
+    """A record of the file, with the line that it begins in."""
+
+    line: int
+    values: list[str]
+    problem: Problem | None
+
+
+def _records(file: SourceFile, delimiter: str) -> Iterator[_Record]:
+    """All but blank lines; at least one."""
     problems: list[Problem] = []
     csv.field_size_limit(MAX_LINE)
     reader = csv.reader(
@@ -27,8 +56,7 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
         quoting=csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL,
         strict=True,
     )
-    header: list[str] | None = None
-    begin = 1
+    begin, is_empty = 1, True
     while True:
         try:
             values = next(reader, None)
@@ -39,16 +67,10 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
         line, begin = begin, reader.line_num + 1
         problem = problems[0] if problems else None
         problems.clear()
-        if not values and problem is None:
-            continue  # a blank line
-        if header is None:
-            header = values
-            _check_header(file, header, problem, delimiter)
-        elif problem is None and len(values) != len(header):
-            yield file.row(line, {}, Problem(Code.BAD_ROW, f"expected {len(header)} columns, found {len(values)}"))
-        else:
-            yield file.row(line, dict(zip(header, values, strict=False)), problem)
-    if header is None:
+        if values or problem is not None:
+            is_empty = False
+            yield _Record(line, values, problem)
+    if is_empty:
         raise file.error(Code.EMPTY_FILE, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
 
 
@@ -72,21 +94,47 @@ def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
     return file.error(Code.WRONG_FORMAT, f"not CSV ({message})", "double a quote inside a quoted field", line)
 
 
-def _check_header(file: SourceFile, header: list[str], problem: Problem | None, delimiter: str) -> None:
+def _check_header(file: SourceFile, header: _Record, first: Sequence[list[str]], delimiter: str) -> None:
+    """Reject a header that cannot be read, is one of other columns, or is the first row.
+
+    Args:
+        first: rows after it.
+    """
+    names, problem = header.values, header.problem
     if problem:
         raise file.error(problem.code, f"the header cannot be read: {problem.reason}", problem.remedy, 1)
-    _check_columns_differ(header, filter(None, header), f"{file.shown}:1")
-    if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
+    if len(names) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in names[0]), None)):
         name = "tab" if other == "\t" else other
         raise file.error(Code.WRONG_FORMAT, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
-    file.check(header)
+    no_header = file.error(Code.COLUMNS, *NO_HEADER, 1)
+    if _is_row(names, first):
+        raise no_header
+    try:
+        _check_columns_differ(names, filter(None, names), f"{file.shown}:1")
+        file.check(names)
+    except BadData:
+        if any(map(is_sentence, names)):
+            raise no_header from None
+        raise
+
+
+def _is_row(names: list[str], first: Sequence[list[str]]) -> bool:
+    """Whether a column goes on as its name does: with the same value again and again, or numbers below a fraction."""
+    if all(name in ("", str(place), str(place - 1)) for place, name in enumerate(names)):
+        return False  # numbered, as pandas does
+    rows = [row for row in first if len(row) == len(names) and row != names]
+    columns = zip(names, zip(*rows, strict=True), strict=False)
+    return any(
+        name and (values.count(name) > 1 or ("." in name and all(map(_NUMBER.fullmatch, (name, *values)))))
+        for name, values in columns
+    )
 
 
 def _check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
     """Reject two columns of one name, where it is read."""
     counts = Counter(columns)
     if (name := next((name for name in read if counts[name] > 1), None)) is not None:
-        raise BadData(Code.COLUMNS, place, f"column '{name}' twice", "rename one of the two")
+        raise BadData(Code.COLUMNS, place, f"column '{column_names([name])}' twice", "rename one of the two")
 
 
 def parquet(file: SourceFile) -> Iterator[Row]:

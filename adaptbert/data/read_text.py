@@ -1,6 +1,7 @@
 """Reads numbered lines of a text file, plain or gzip, in any encoding, in constant memory.
 
-Python's text streams end lines and decode: only LF, CR and CRLF end a line; U+2028, U+0085, VT and FF are part of it. A
+Python's text streams end lines and decode: only LF, CR and CRLF end a line; U+2028, U+0085, VT and FF are part of it.
+Where every line ends with CR CR LF, as after two conversions, that is one end, and no line is blank because of it. A
 line that cannot be decoded or is too long has a problem; a file that is not text is an error.
 """
 
@@ -33,7 +34,6 @@ ARCHIVES = {
     b"\x28\xb5\x2f\xfd": "zstandard", b"Rar!": "rar", b"PAR1": "Parquet",
 }  # fmt: skip
 
-DECLARE = "declare the `encoding` that all files of the set have"
 COMMON = ("gb18030", "big5", "shift_jis", "euc-kr", "cp1252", "latin-1", "utf-16")
 OTHER_ENCODING = f"write e.g. {', '.join(COMMON)}, or leave it out for UTF-8"
 """The remedy for one that cannot be read."""
@@ -79,8 +79,8 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
                 yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} characters"))
                 continue
             nuls += line.count("\0")
-            line = line.removesuffix("\n").replace("\0", "")
-            problem = _undecodable(line, text.encoding, hint)
+            line = line.removesuffix("\n").removesuffix("\r\r").replace("\0", "")
+            problem = _undecodable(file, line, text.encoding, hint)
             yield Line(number, line if problem is None else _UNDECODED.sub("\ufffd", line), problem)
     if nuls:
         file.warnings["NUL bytes removed"] += nuls
@@ -93,7 +93,7 @@ def read_text(file: SourceFile) -> str:
         if len(content) > MAX_TEXT:  # also of a small file in gzip
             remedy = "write JSON lines, or cut it into several"
             raise file.error(Code.TOO_LONG, f"more than {MAX_TEXT:,} characters", remedy)
-        if problem := _undecodable(content, text.encoding, lambda: _likely(first, text.encoding)):
+        if problem := _undecodable(file, content, text.encoding, lambda: _likely(first, text.encoding)):
             raise file.error(*problem)
     return content
 
@@ -144,12 +144,14 @@ def encoding_problem(name: str) -> str | None:
     return None
 
 
-def _undecodable(text: str, encoding: str, hint: Callable[[], str | None]) -> Problem | None:
+def _undecodable(file: SourceFile, text: str, encoding: str, hint: Callable[[], str | None]) -> Problem | None:
     if (match := _UNDECODED.search(text)) is None:
         return None
     expected = "UTF-8" if encoding == "utf-8" else f"{encoding}, which is declared"
     perhaps = f": {likely}?" if (likely := hint()) else ""
-    return Problem(Code.ENCODING, f"byte 0x{ord(match[0]) - 0xDC00:02X} is not {expected}{perhaps}", DECLARE)
+    return Problem(
+        Code.ENCODING, f"byte 0x{ord(match[0]) - 0xDC00:02X} is not {expected}{perhaps}", file.name_encoding()
+    )
 
 
 def _likely(text: bytes, encoding: str) -> str | None:
@@ -181,7 +183,7 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
     """The text, and the bytes of its beginning.
 
     Args:
-        newline: of `io.TextIOWrapper`; None: each line ends with a line feed.
+        newline: of `io.TextIOWrapper`; None: each line ends with a line feed, or where all do, with CR CR LF.
 
     Raises:
         BadData: it is not text, or not in its encoding; also of what is read in the block.
@@ -192,8 +194,11 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
         with opened as stream:
             first = stream.peek(BLOCK)
             _check(file, first, name)
+            characters = first.decode(name, "replace")
+            if newline is None and 0 < characters.count("\r\r\n") == characters.count("\n"):
+                newline = "\n"
             text = TextIOWrapper(stream, name, "surrogateescape", newline)
-            if first.decode(name, "replace").startswith("\ufeff"):
+            if characters.startswith("\ufeff"):
                 file.warnings["byte-order marks removed"] += 1
                 text.read(1)
             try:
@@ -204,7 +209,7 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
         remedy = "copy or download the file again"
         raise file.error(Code.DAMAGED_FILE, "gzip is damaged, or ends early", remedy) from None
     except UnicodeError:
-        raise file.error(Code.ENCODING, f"not {name}, which is declared", DECLARE) from None
+        raise file.error(Code.ENCODING, f"not {name}, which is declared", file.name_encoding()) from None
 
 
 def _unpacked(file: SourceFile, path: Path) -> BufferedReader:
@@ -225,11 +230,11 @@ def _check(file: SourceFile, first: bytes, name: str) -> None:
         problem = "file is empty" if isinstance(file.source, Path) else "nothing came in"
         raise file.error(Code.EMPTY_FILE, problem, "fill it or take it away")
     if file.encoding is None and first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise file.error(Code.ENCODING, "file is UTF-16", "declare encoding: utf-16")
+        raise file.error(Code.ENCODING, "file is UTF-16", file.name_encoding("utf-16"))
     characters = first.decode(name, "replace")
     if (nuls := characters.count("\0")) > MAX_NULS * len(characters):
         problem = f"{nuls:,} of the first {len(characters):,} characters are NUL: binary file?"
-        remedy = "name a text file; where every second byte is NUL, declare the encoding: utf-16-le or utf-16-be"
+        remedy = f"name a text file; where every second byte is NUL, {file.name_encoding('utf-16-le or utf-16-be')}"
         if nuls == len(characters):  # a crash or a full disk while it was written
             remedy = "its content was lost while it was written or copied: take it from where it came"
         raise file.error(Code.BINARY_FILE, problem, remedy)

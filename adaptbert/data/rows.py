@@ -64,6 +64,7 @@ class SourceFile:
         encoding: of text; None: UTF-8.
         name: of the file in its rows.
         stem: prefix of the ids of rows, and of what the file only numbers, such as documents.
+        of_command: whether it is an argument of a command, which has the option `--encoding`.
     """
 
     source: Path | BufferedReader
@@ -75,6 +76,7 @@ class SourceFile:
     encoding: str | None = None
     name: str = ""
     stem: str = ""
+    of_command: bool = False
 
     def row(self, line: int, values: Mapping[str, Any], problem: Problem | None = None) -> Row:
         """A row of this file, named after it and the line."""
@@ -83,6 +85,12 @@ class SourceFile:
     def error(self, code: Code, problem: str, remedy: str, line: int | None = None) -> BadData:
         """An error of the file, or of one of its lines."""
         return BadData(code, self.shown if line is None else f"{self.shown}:{line}", problem, remedy)
+
+    def name_encoding(self, encoding: str = "") -> str:
+        """The remedy where it is in another encoding than it is read in: this one, if it is known."""
+        if self.of_command:
+            return f"name the encoding: --encoding, e.g. {encoding or 'gb18030'}"
+        return "declare the `encoding` that all files of the set have" + (f": {encoding}" if encoding else "")
 
     def path(self) -> Path:
         """The path of a source that is not a stream."""

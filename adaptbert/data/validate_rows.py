@@ -53,7 +53,7 @@ class Examined:
         self.cleaned, self.misfits = Counter[str](), 0
         self._layout, self._scheme, self._bounds = layout, scheme, bounds
         frame = table.to_pandas()
-        if self._has_spans:
+        if self.has_spans:
             frame["tags"] = [self._in_scheme(row, repair) for row in self.rows]
         reasons = faulty(frame, layout, scheme, bounds)
         self.invalid = {place: self._with_value(place, reason) for place, reason in reasons.items()}
@@ -82,7 +82,8 @@ class Examined:
         return tuple(as_text(self.rows[place][name]) for name in self._layout.inputs)
 
     @property
-    def _has_spans(self) -> bool:
+    def has_spans(self) -> bool:
+        """Whether rows have tags of a scheme."""
         return bool(self._layout.outputs) and self._layout.output.marks_spans
 
     def _in_scheme(self, row: dict[str, Any], repair: bool) -> list[str]:
@@ -113,7 +114,7 @@ class Examined:
             for _, hidden in parts:
                 self.cleaned.update(hidden)
             row[name] = parts[0][0] if isinstance(row[name], str) else [text for text, _ in parts]
-        if self._has_spans:
+        if self.has_spans:
             tags = row["tags"]
             row["tags"] = tag_schemes.tags(tag_schemes.spans(tags, self._scheme), len(tags), "bio")
 

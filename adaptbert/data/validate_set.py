@@ -22,13 +22,13 @@ from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.sources import Limits, Scheme
 from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.core.files import read_json
-from adaptbert.data import tag_schemes
 from adaptbert.data.accounts import Account, RejectFile, repeated_ids, unreadable
 from adaptbert.data.cleaning import letters, seen, spelled
-from adaptbert.data.label_names import Labels, label_errors
+from adaptbert.data.label_names import Labels, label_errors, renaming
 from adaptbert.data.layout import Layout
 from adaptbert.data.parquet import Table
 from adaptbert.data.schema import ANY_NUMBER, Reason
+from adaptbert.data.tag_spellings import is_mendable, respelled, scheme_of
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_rows import Examined
 from adaptbert.errors import BadData, UserError, nearest
@@ -176,13 +176,24 @@ class _Split:
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
         scheme, total, misfits = self.rules.tag_scheme, self.account.rows_in, self.rows.misfits
-        if misfits <= limits.max_bad_fraction * total:
+        rows: list[list[str]] = self._table["tags"].to_pylist() if self.rows.has_spans else []
+        foreign = respelled({tag for row in rows for tag in row})
+        looks = scheme_of([[foreign.get(tag, tag) for tag in row] for row in rows]) if rows else scheme
+        # A bare word is a type of io, so that there tags of another spelling break nothing.
+        if misfits <= limits.max_bad_fraction * total and not (scheme == "io" and (foreign or looks is None)):
             return []
-        looks = tag_schemes.looks_like(self._table["tags"].to_pylist())
+        of_scheme = "" if looks in (None, scheme) else f"tag_scheme: {looks}"
+        if foreign:
+            theirs, ours = list(foreign.items())[-1]
+            remedy = renaming(foreign, self.rules.map_labels, f"tasks.{self.source.parent.name}")
+            problem = f"the file writes {seen(ours)} as {seen(theirs)}"
+            return [BadData(Code.TAGS, self.source, problem, f"{remedy}, and {of_scheme}" if of_scheme else remedy)]
         problem = f"{misfits} of {total} rows are not {scheme}"
-        if looks != scheme:
-            problem = f"{problem}; they look like {looks}"
-            return [BadData(Code.TAGS, self.source, problem, f"write tag_scheme: {looks}")]
+        if of_scheme:
+            return [BadData(Code.TAGS, self.source, f"{problem}; they look like {looks}", f"write {of_scheme}")]
+        if not misfits or 2 * sum(not is_mendable(row, scheme) for row in rows) > misfits:
+            remedy = "map the column of the tags in `columns`; where they are no spans, write tag_scheme: none"
+            return [BadData(Code.TAGS, self.source, "most rows have tags of no scheme", remedy)]
         if self.rules.repair_tags:
             return []
         problem = f"{problem}, and no other scheme fits more: a mixture?"

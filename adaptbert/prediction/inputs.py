@@ -25,7 +25,7 @@ from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import OTHER_ENCODING, check_regular, encoding_problem
 from adaptbert.data.rows import BadRow, Row, SourceFile
-from adaptbert.data.schema import EMPTY, PAIR_MISSING, TOKENS, Reason
+from adaptbert.data.schema import EMPTY, TOKENS, Reason
 from adaptbert.errors import BadData, BadParams, closest, raise_all
 
 STDIN = Path("-")
@@ -63,8 +63,7 @@ class Reader:
                 problem = f"'{name}' is not an input of the task type {task_type}"
                 raise BadParams(Code.CONTRADICTION, "--columns", problem, f"map one of id, {', '.join(known)}")
         self._every = [Fields(layout, each, replace) for each in ({**of_task, **names}, names) for layout in layouts]
-        # An error speaks of the columns that somebody wrote, or of our own names.
-        self._fields = self._default = self._every[-len(layouts)]
+        self._fields = self._every[-len(layouts)]
 
     @property
     def columns(self) -> dict[str, str]:
@@ -81,7 +80,7 @@ class Reader:
             BadData: a column is missing.
         """
         fitting = (fields for fields in self._every if set(fields.columns.values()) <= set(columns))
-        self._fields = next(fitting, self._default)
+        self._fields = next(fitting, self._every[0])  # an error speaks of the columns that somebody wrote
         missing = [(name, column) for name, column in self.columns.items() if column not in columns]
         raise_all([missing_column(column, columns, place, remedy(name)) for name, column in missing])
         self._id = self._id or next((name for name in self._ids if name in columns), None)
@@ -106,10 +105,17 @@ class Reader:
             read = self._fields.read(row, place)
             if read.problem is not None:
                 raise BadRow(*read.problem)
-            values = _words(read.values) if self._is_tagged else _texts(read.values)
+            values = _words(read.values) if self._is_tagged else self._texts(read.values)
             return row._replace(id=identity, values=values)
         except BadRow as bad:
             return row._replace(id=identity, values={}, problem=bad.problem)
+
+    def _texts(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        cleaned = {name: clean(text)[0] for name, text in values.items()}
+        empty = [f"'{self.columns[name]}'" for name, text in cleaned.items() if not text]
+        if empty:
+            raise BadRow(EMPTY.code, f"nothing in {' and '.join(empty)}" if len(cleaned) > 1 else EMPTY.text)
+        return {**cleaned, "original": values.get("context", "")}
 
     def _identity(self, record: Mapping[str, Any]) -> str:
         """The id; empty where the row has none. Integers with gaps come from Parquet as floats: 7.0 becomes 7."""
@@ -121,13 +127,6 @@ class Reader:
         if not isinstance(value, str | int | float):
             raise BadRow(Code.COLUMNS, f"column '{self._id}': expected a name, found {kind(value)}")
         return whole(str(value), str(self._id))
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, Any]:
-    cleaned = {name: clean(text)[0] for name, text in values.items()}
-    if not all(cleaned.values()):
-        raise _refused(PAIR_MISSING if "text_b" in cleaned else EMPTY)
-    return {**cleaned, "original": values.get("context", "")}
 
 
 def _words(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,8 +193,9 @@ class Input:
         if spec.made_of == "columns":
             self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
         file = SourceFile(
-            source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding
-        )
+            source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding,
+            of_command=True,
+        )  # fmt: skip
         for row in spec.read(file):
             # A wrong answer is no problem here: prediction reads no answers.
             problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None

@@ -84,7 +84,8 @@ def columns(target: Target, *, details: bool) -> "pa.Schema":
 
     output = TARGETS[target]
     text, number, count = pa.string(), pa.float64(), pa.int64()
-    fields = [("id", text), (output.answer, arrow_type(output.answer_cell))]
+    words = [("tokens", arrow_type("texts"))] if output.classes == "word" else []
+    fields = [("id", text), *words, (output.answer, arrow_type(output.answer_cell))]
     if output.has_confidence:
         fields.append(("confidence", number))
     if output.marks_spans:

@@ -128,7 +128,8 @@ class Predictor:
                 reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
                 yield reader.read(Row(id="", file="", line=line, values=record), place)
 
-        yield from self.answered(read(), probabilities=probabilities)
+        for batch in self.answered(read(), probabilities=probabilities):
+            yield from batch
 
     def _record(self, row: Request, place: str) -> Mapping[str, Any]:
         if isinstance(row, Mapping):
@@ -150,16 +151,22 @@ class Predictor:
         """
         return Reader(self.task_type, columns, self._task.replace, self._task.columns)
 
-    def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[Answer]:
-        """Like `answers`, for rows that a reader has converted."""
+    def are_alike(self, answers: Iterable[Answer]) -> bool:
+        """Whether one of these rows is answered like the other, as by a model that learned nothing else."""
+        name = TARGETS[self.target].answer
+        return self._shape.is_degenerate([answer[name] for answer in answers if name in answer])
+
+    def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[list[Answer]]:
+        """Like `answers`, for rows that a reader has converted, a batch at a time."""
         for batch in self._batches(rows):
             good = [row for row in batch if row.problem is None]
             answers = iter(self._predicted(good, probabilities=probabilities) if good else [])
-            for row in batch:
-                if row.problem is None:
-                    yield {"id": row.id, **next(answers)}
-                else:
-                    yield {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
+            yield [
+                {"id": row.id, **next(answers)}
+                if row.problem is None
+                else {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
+                for row in batch
+            ]
 
     def _batches(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
         from adaptbert.tasks.module import PREDICT_ROWS
@@ -183,7 +190,8 @@ class Predictor:
         evaluated = self._evaluated
         scores = logits(self.model, shape, examples, evaluated.block_size, evaluated.precision)
         answers, confidence, details = shape.decode(inputs, examples, scores, self._task.tuned)
-        predictions: list[Answer] = [{output.answer: answer} for answer in answers]
+        of_words: list[Answer] = [{"tokens": row["tokens"]} if output.classes == "word" else {} for row in inputs]
+        predictions = [{**words, output.answer: answer} for words, answer in zip(of_words, answers, strict=True)]
         if output.has_confidence:
             for prediction, sure in zip(predictions, confidence.tolist(), strict=True):
                 prediction["confidence"] = sure

@@ -10,7 +10,7 @@ from adaptbert.config import plan_file
 from adaptbert.config.recipe import KINDS, PARAMS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.data.formats import SUFFIXES
-from adaptbert.errors import BadData, BadParams, printable, raise_all
+from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.project import editing, own_data, preflight, rules, task_inference
 from adaptbert.project.preview import Said
 from adaptbert.project.task_inference import Inferred
@@ -63,7 +63,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
         *inferred.shown,
         f"\nfor {PARAMS}:\n",
         editing.shown("tasks", {name: block}),
-        *(f"notice: {notice}" for notice in first_rows.notices),
+        *(f"notice: {notice}" for notice in [*_shared(recipe, homes.values()), *first_rows.notices]),
         *([] if cells else [f"no arm is for this task: add {name} to `tasks` of an arm"]),
     ]
     yield printable("\n".join(shown))
@@ -72,6 +72,14 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     _check_unchanged(read)
     editing.write_recipe(new, content)
     yield f"task {name} is in {PARAMS}, and its cells ({cells}) in plan.json"
+
+
+def _shared(recipe: Recipe, files: Collection[Path]) -> Iterator[str]:
+    """Files that are another task's as well: rarely meant, for its arms are compared once more."""
+    for name, task in recipe.tasks.items():
+        both = sorted({task.train, task.dev, task.test} & {path.as_posix() for path in files})
+        if both:
+            yield f"{', '.join(both)}: already data of the task {name}"
 
 
 def _check_unchanged(read: bytes) -> None:
@@ -94,11 +102,7 @@ def shares_of(files: Mapping[str, Path]) -> dict[str, float]:
 
 
 def name_of(train: Path) -> str:
-    """A name for the task, by the file of its training rows, or its folder.
-
-    Raises:
-        BadData: neither can be a name.
-    """
+    """A name for the task, by the file of its training rows, or its folder; `my_task` where neither can be one."""
     name = train.name.lower().removesuffix(".gz")
     stem = name.removesuffix(next((suffix for suffix in SUFFIXES if name.endswith(suffix)), Path(name).suffix))
     folder = train.absolute().parent
@@ -106,7 +110,7 @@ def name_of(train: Path) -> str:
         parts = [part for part in _PARTS.split(words) if part and not _OF_SPLITS.fullmatch(part)]
         if is_name(called := plain("_".join(parts))):
             return called
-    raise BadData(Code.UNCLEAR_FILE, train, "no name for the task can be made of this", "choose one: --name NAME")
+    return "my_task"  # an arm is called `task`
 
 
 def check_name(name: str, taken: Mapping[str, Collection[str]]) -> None:

@@ -37,7 +37,7 @@ from adaptbert.runtime.locks import ROOT, Busy
 ALWAYS_THE_SAME = "plan"
 """A stage of dvc.yaml."""
 GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
-STATE, CACHE = Path(".dvc/tmp"), Path(".dvc/cache")
+STATE, CACHE, RECORD = Path(".dvc/tmp"), Path(".dvc/cache"), ".dvc"
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
@@ -57,13 +57,14 @@ def dvc(command: str, *arguments: str) -> str:
 
 
 def check_folder() -> None:
-    """Refuse a folder that is not that of a project, or in which nothing can be written.
+    """Refuse a folder that is not that of a project, that DVC cannot work in, or in which nothing can be written.
 
     Raises:
-        BadParams: DVC has no repository here.
+        BadParams: DVC has no repository here, or would read its path as a template.
         FullDisk: it is read-only, or full.
         PermissionError: it belongs to somebody else.
     """
+    check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, "change to the clone (cd), and run again")
@@ -74,6 +75,13 @@ def check_folder() -> None:
         if full := full_disk(error, Path.cwd()):
             raise full from None
         raise
+
+
+def check_path(folder: Path) -> None:
+    """Raise BadParams for the path of a project with a brace: DVC's progress bars format it, and fail."""
+    if {"{", "}"} & {*str(folder)}:
+        problem, remedy = "the path has a brace, and DVC cannot work there", "move the project, or rename its folder"
+        raise BadParams(Code.DVC, folder, problem, remedy)
 
 
 def _busy(command: str) -> Busy:
@@ -89,7 +97,7 @@ class Due(NamedTuple):
 
     Attributes:
         stages: these, in an order in which they can run -> those of them that each needs.
-        all: the number of stages that were asked for.
+        all: the number of stages that were asked for; a record of a user's file runs nothing, and does not count.
     """
 
     stages: dict[str, list[str]]
@@ -110,14 +118,20 @@ class Due(NamedTuple):
             if any(up in due and up != ALWAYS_THE_SAME for up in upstream[stage]):
                 due.add(stage)
         stages = {stage: [up for up in upstream[stage] if up in due] for stage in order if stage in due}
-        return cls(stages, len(upstream))
+        return cls(stages, len(_that_run(upstream)))
 
     def __str__(self) -> str:
-        if not self.stages:
+        due = _that_run(self.stages)
+        if not due:
             return "all up to date"
-        kinds = Counter(stage.partition("@")[0] for stage in self.stages)
+        kinds = Counter(stage.partition("@")[0] for stage in due)
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        return f"will run: {len(self.stages)} of {self.all} stages: {counted}"
+        return f"will run: {len(due)} of {self.all} stages: {counted}"
+
+
+def _that_run(stages: Iterable[str]) -> list[str]:
+    """Not the records of a user's files, which `dvc add` has written."""
+    return [stage for stage in stages if not stage.endswith(RECORD)]
 
 
 def due() -> Due:
@@ -134,11 +148,7 @@ def due() -> Due:
     try:
         with Repo(config={"core": {"no_scm": True}}) as repo:  # git plays no part in it, and may be missing
             edges = repo.index.graph
-            upstream = {
-                stage.addressing: [up.addressing for up in edges.successors(stage) if up.cmd]
-                for stage in edges
-                if stage.cmd  # others are records of a user's files
-            }
+            upstream = {stage.addressing: [up.addressing for up in edges.successors(stage)] for stage in edges}
             return Due.of(upstream, repo.status())
     except LockError:
         raise _busy("status") from None

@@ -17,8 +17,11 @@ from adaptbert.config.plan import PLAN
 from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams
+from adaptbert.runtime.locks import ROOT
 
 PRESETS = Path("presets")
+AS_NEW = ROOT / "new.yaml"
+"""A copy of the params.yaml that `adaptbert new` wrote last, by which it knows that nobody changed it."""
 _COMMENTS = 31
 """The column at which comments behind values begin."""
 
@@ -49,11 +52,14 @@ def committed(file: Path) -> bytes | None:
 
 
 def check_replaceable(file: Path) -> None:
-    """Refuse to overwrite a file that exists nowhere else: one that is neither committed nor a preset."""
+    """Refuse to overwrite a file that exists nowhere else: it is neither committed, nor a preset, nor as `new` wrote
+    it."""
     if not file.is_file():
         return
     here = file.read_bytes()
-    if here not in [path.read_bytes() for path in PRESETS.glob("*.yaml")] and here != committed(file):
+    if here not in [path.read_bytes() for path in (*PRESETS.glob("*.yaml"), *AS_NEW.parent.glob(AS_NEW.name))] and (
+        here != committed(file)
+    ):
         problem = "holds changes that are neither committed nor a preset"
         raise BadParams(Code.CONTRADICTION, file, problem, f"commit it (git commit {file}), or say --force")
 
@@ -117,6 +123,19 @@ def shown(section: str, entries: Mapping[str, Mapping[str, Any]], comment: str =
     if comment:
         laid_out.yaml_add_eol_comment(comment, section, column=_COMMENTS)
     return _dumped(_round_trip(), laid_out)
+
+
+def in_a_line(values: Mapping[str, Any]) -> str:
+    """A mapping in one line; numbers as people write them: 6_000_000, 3.0e-4."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return in_a_line(value)
+        if isinstance(value, float):
+            return f"{value:.1e}".replace("e-0", "e-")
+        return f"{value:_}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+    return f"{{{', '.join(f'{key}: {shown(value)}' for key, value in values.items())}}}"
 
 
 def _round_trip() -> "YAML":

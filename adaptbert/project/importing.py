@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
-from adaptbert.config.schema.bases import FOLDERS
+from adaptbert.config.schema.bases import FOLDERS, Base
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable, shortened
@@ -36,11 +36,13 @@ from adaptbert.model.checkpoint_files import (
 )
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.registry import family_of
+from adaptbert.project import editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Tokenizer as Backend
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
@@ -49,7 +51,19 @@ IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretr
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
+_PROBES = {
+    "capital letters": "House HOUSE",
+    "accents": "r\u00e9sum\u00e9 re\u0301sume\u0301 \u00c5ngstr\u00f6m",
+    "Chinese, Japanese and Korean": "\u597d\u7684\u65e5\u672c\u8a9e \u30ab\u30bf\u30ab\u30ca \ud55c\uad6d\uc5b4",
+    "full-width forms": "\uff21\uff22\uff11\uff0c",
+    "digits": "1999 3.50 12ab",
+    "punctuation": "see-above, isn't it? (a_b) a/b \u201cx\u201d\u2026 $5",
+    "control characters": "a\x00b\u200bc\td\u00ade",
+    "long words": "a" * 150,
+}
+"""By which two tokenizers are compared."""
 _POINTER = b"version https://git-lfs.github.com/"
+_EMBEDDINGS = "embeddings.word_embeddings.weight"
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
 """The words of torch's unpickler for operations that build something else than tensors."""
 
@@ -69,6 +83,11 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
         *bring(source, base),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
+        *(
+            f"  {section}: {editing.in_a_line(values)}    (for its width; beside other bases in overrides.{base})"
+            for section, values in fitting.rates(Base(checkpoint=to)).items()
+            if values
+        ),
     ]
 
 
@@ -133,6 +152,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     else:
         write_json(part / CONFIG, values)
     notes = _with_lower_casing(part)
+    notes = _with_own_rules(part) or notes
     checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
     checkpoint.check_vocabulary()
     config = checkpoint.config()
@@ -198,6 +218,40 @@ def _with_lower_casing(folder: Path) -> list[str]:
     return [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
 
 
+def _with_own_rules(folder: Path) -> list[str]:
+    """Keep the normalizer and the pre-tokenizer of tokenizer.json where they are not those of BERT.
+
+    transformers 5 replaces them by BERT's unless tokenizer_config.json names a class without rules of its own.
+
+    Returns:
+        What the user is told; empty: nothing differs.
+    """
+    from tokenizers import Tokenizer as Backend
+    from tokenizers.normalizers import BertNormalizer
+
+    if not (folder / RULES).is_file():
+        return []
+    ours, theirs = Tokenizer.load(folder).backend, Backend.from_file(str(folder / RULES))
+    if isinstance(theirs.normalizer, BertNormalizer):  # tokenizer_config.json decides on these, as it always did
+        for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
+            setattr(theirs.normalizer, name, getattr(ours.normalizer, name))
+    different = [kind for kind, text in _PROBES.items() if _read(ours, text) != _read(theirs, text)]
+    if not different:
+        return []
+    about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
+    specials = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    write_json(folder / ABOUT, {**specials, **about, "tokenizer_class": "PreTrainedTokenizerFast"})
+    theirs.save(str(folder / RULES))
+    return [f"notice: the rules of {RULES} are kept, which are not BERT's for {', '.join(different)}"]
+
+
+def _read(tokenizer: "Backend", text: str) -> tuple[list[int], list[str]]:
+    """The ids of a text, and its words."""
+    normal = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
+    words = tokenizer.pre_tokenizer.pre_tokenize_str(normal) if tokenizer.pre_tokenizer else [(normal, ())]
+    return tokenizer.encode(text, add_special_tokens=False).ids, [word for word, _ in words]
+
+
 def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
     """Write model.safetensors beside config.json: a copy of such a file, or the tensors of a pickle.
 
@@ -213,7 +267,10 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     config = checkpoint.config()
     family = family_of(config)
     decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
-    stored, others = _stored(file)
+    stored, others, wrapper = _unwrapped(*_stored(file))
+    if relative := next((name for name in stored if name.endswith(".distance_embedding.weight")), None):
+        problem, remedy = f"relative positions are not supported: {relative}", "take a model with absolute positions"
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
     if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
         stored.pop(f"{family.decoder}weight", None)
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
@@ -236,12 +293,16 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         if not bool(torch.isfinite(tensor).all()):
             remedy = "take another copy of the model"
             raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{name} holds NaN or Inf", remedy)
-    if file.name == WEIGHTS:
+    if file.name == WEIGHTS and not wrapper:
         shutil.copyfile(file, folder / WEIGHTS)
     else:
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
         shutil.copymode(folder / CONFIG, folder / WEIGHTS)  # safetensors writes it readable by its owner only
+    if wrapper:
+        yield f"notice: the weights are those of a module around the model: {wrapper} was taken off their names"
     yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
+    if config.type_vocab_size == 1:
+        yield "notice: type_vocab_size is 1: the two texts of a pair are told apart by [SEP] alone"
     heads = [head for head, prefix in family.pretrained.items() if any(name.startswith(prefix) for name in tensors)]
     if heads:
         yield f"with {', '.join(heads)}"
@@ -290,6 +351,20 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
             problem = f"{shortened(name)} holds {str(tensor.dtype).removeprefix('torch.')}: the weights are quantized"
             raise BadData(Code.OTHER_ARCHITECTURE, file, problem, "name the checkpoint that they were made from")
     return tensors, [str(name) for name in entries if str(name) not in tensors]
+
+
+def _unwrapped(
+    stored: "dict[str, torch.Tensor]", others: list[str]
+) -> "tuple[dict[str, torch.Tensor], list[str], str]":
+    """Tensors and other names without what a wrapper has put before them (`module.`, `model.`), and that; empty: none.
+
+    It is what stands before the name of the embeddings, which may lie in an encoder called `bert`.
+    """
+    name = next((name for name in stored if name.endswith(_EMBEDDINGS)), _EMBEDDINGS)
+    before = name.removesuffix(_EMBEDDINGS)
+    wrapper = before.removesuffix(BERT.prefix) if before != BERT.prefix else ""
+    unwrapped = {name.removeprefix(wrapper): tensor for name, tensor in stored.items()}
+    return unwrapped, [name.removeprefix(wrapper) for name in others], wrapper
 
 
 def _refused(file: Path, words: str) -> BadData:

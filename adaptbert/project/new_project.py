@@ -10,22 +10,41 @@ from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.plan import PLAN
+from adaptbert.config.plan import FINETUNE, PLAN
 from adaptbert.config.recipe import PARAMS, Recipe
-from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, is_hub_name
-from adaptbert.errors import BadData, BadParams, Place, UserError, printable, raise_all
+from adaptbert.config.schema.bases import DOMAIN, DOMAIN_TRANSFER, FOLDERS, GENERAL, TASK_TRANSFER, Base, is_hub_name
+from adaptbert.core.files import make_folder
+from adaptbert.errors import BadData, BadParams, UserError, failures_of, printable, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
-from adaptbert.project import editing, importing, own_data, preflight, rules, task_inference
+from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
 from adaptbert.project.add_task import block_of, check_name, name_of, shares_of
+from adaptbert.project.budgets import Budgets, Values
+from adaptbert.project.editing import AS_NEW
 from adaptbert.project.preview import Said
+from adaptbert.project.price import about
+from adaptbert.project.task_inference import Inferred
 
 OPTIONS = {GENERAL: "--general", DOMAIN: "--text"}
 """Corpus -> the option that names its file."""
-_SMALL = "  small: {layers: 4, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512}\n"
+SMALL = Base(layers=4, hidden_size=256, heads=4, intermediate_size=1024, max_positions=512)
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
+_WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
+_BY_WORD: Mapping[str, Any] = {"masking": {"unit": "word"}}
+_COMMENTS = {
+    DOMAIN_TRANSFER: "    # one pass over the text of the domain",
+    TASK_TRANSFER: "    # 50 passes over the text of the task",
+}
+_CHINESE = "Chinese; words are found by rjieba and masked whole"
+_OTHER = "little or no Chinese in it; tokens are masked one by one"
+_WHY = {
+    "learning_rate": "# learning_rate: the default, for a width of 768, times 768 / {width}: Adam's go with 1 / width",
+    "global_batch_tokens": "# global_batch_tokens: so small that the text gives {steps} steps, if any batch does",
+}
+"""Key -> a comment above the steps."""
 _HEAD = "# Written by `adaptbert new`. What is left out has a default: docs/parameters.md.\n\n"
 
 
@@ -37,6 +56,7 @@ def create(
     *,
     base: str | None,
     name: str | None,
+    minutes: int | None,
     force: bool,
 ) -> Iterator[str]:
     """Look at all files, then write the project.
@@ -48,6 +68,7 @@ def create(
         said: of labelled files; its encoding is that of all files that are not UTF-8.
         base: a folder, or a name on the hub; None: random weights.
         name: of the task; None: by its files.
+        minutes: that the recipe may take here; None: as long as the defaults take.
         force: overwrite a params.yaml that exists nowhere else.
 
     Yields:
@@ -55,62 +76,145 @@ def create(
 
     Raises:
         BadData: files, base or folder cannot be used, or it is not clear what the files hold.
-        BadParams: an option is missing or does not fit, or params.yaml would be lost.
+        BadParams: an option is missing or does not fit, or params.yaml would be lost. All that is wrong comes at once.
     """
     is_here = directory.resolve() == Path.cwd().resolve()
-    _check_place(directory, is_here=is_here, force=force)
-    files = {f"--{split}": path for split, path in splits.items()}
-    files |= {OPTIONS[corpus]: path for corpus, (path, _) in corpora.items()}
-    missing = [(option, path) for option, path in files.items() if not path.exists()]
-    raise_all([BadData(Code.FILE, path, f"no such file ({option})", "write where it is") for option, path in missing])
-    of_base, folder = _base(base) if base else (_random(has_general=GENERAL in corpora), None)
-    texts = {
-        corpus: task_inference.of_corpus(path, OPTIONS[corpus], column, said.encoding)
-        for corpus, (path, column) in corpora.items()
-    }
-    labelled = task_inference.of_files(splits, shares_of(splits), said)
+    looked = _Looked(directory, corpora, splits, said, base=base, is_here=is_here, force=force)
+    files, texts, labelled, (of_base, folder) = looked.files, looked.texts, looked.labelled, looked.base
     name = name or name_of(splits["train"])
+    weights = Base(checkpoint=str(folder or base)) if base else SMALL
     is_chinese = task_inference.is_chinese([text for each in (*texts.values(), labelled) for text in each.texts])
 
-    def content(homes: Mapping[Path, Path]) -> str:
-        """params.yaml, by the paths of the files in it."""
+    def content(homes: Mapping[Path, Path], values: Values) -> str:
+        """params.yaml, by the paths of the files in it, and what differs from the defaults of the steps."""
         entries = {
             corpus: {"path": homes[corpora[corpus][0]].as_posix(), **each.values} for corpus, each in texts.items()
         }
         block = block_of(labelled, {split: homes[path] for split, path in splits.items()})
         above = _HEAD + of_base + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
-        return f"{above}\n{_sections(is_chinese=is_chinese, is_random=base is None, has_domain=DOMAIN in corpora)}"
+        words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
+        return f"{above}\n{words if is_chinese else ''}{_sections(values, fitting.width(weights), minutes)}"
 
-    as_given = Recipe(load.document(content({path: path for path in files.values()}), PARAMS))
-    check_name(name, {**as_given.names(), "task": ()})
-    rules.check(as_given)
-    seen = preflight.check(as_given)
+    def recipe(values: Values, homes: Mapping[Path, Path]) -> Recipe:
+        return Recipe(load.document(content(homes, values), PARAMS))
+
+    as_given = {path: path for path in files.values()}
+    values: Values = fitting.values(recipe({}, as_given), weights)
+    if is_chinese:
+        values = {step: each if step == FINETUNE else {**each, **_BY_WORD} for step, each in values.items()}
+    values = {step: each for step, each in values.items() if step != DOMAIN_TRANSFER or DOMAIN in corpora}
+    checked = recipe(values, as_given)
+    check_name(name, {**checked.names(), "task": ()})
+    rules.check(checked)
+    seen = preflight.check(checked)
     raise_all(seen.errors)
     yield f"base: {base or f'random weights, small, which know nothing before `pretrain`; {_PUBLIC}'}"
+    yield from _letters(folder or base)
     for corpus, each in texts.items():
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
-    yield "language: " + ("Chinese; words are found by rjieba and masked whole" if is_chinese else "not Chinese")
+    yield f"language: {_CHINESE if is_chinese else _OTHER}"
     yield printable("\n".join([f"task {name}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
     absolute = {path: path.absolute() for path in files.values()}
     with nullcontext() if is_here else _clone(directory):
         homes = own_data.homes(absolute.values())
         yield from _imported(folder) if folder is not None else ()
         yield from own_data.take(homes)
-        text = content({path: homes[there] for path, there in absolute.items()})
-        editing.write_recipe(Recipe(load.document(text, PARAMS)), text.encode())
-    yield f"{PARAMS} and {PLAN} are written"
+        at_home = {path: homes[there] for path, there in absolute.items()}
+        yield "the speed of this machine is measured, for some seconds ..."
+        budgets = Budgets(lambda values: recipe(values, at_home), values)
+        if minutes is not None:
+            values = budgets.within(minutes)
+        text = content(at_home, values).encode()
+        was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
+        editing.write_recipe(recipe(values, at_home), text)
+        make_folder(AS_NEW.parent)
+        editing.write(AS_NEW, text)
+    yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
+    yield from _time(budgets.minutes(values), minutes)
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
 
 
-def _sections(*, is_chinese: bool, is_random: bool, has_domain: bool) -> str:
-    """Those of the steps, with what differs from the defaults."""
-    words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n" if is_chinese else ""
-    unit = "masking: {unit: word}" if is_chinese else ""
-    budget = ", ".join(filter(None, ("tokens: 6_000_000" if is_random else "", unit)))
-    domain = f"domain_transfer: {{{unit}}}    # one pass over the text of the domain\n" if has_domain else ""
-    task = f"task_transfer: {{{unit}}}    # 50 passes over the text of the task\n"
-    return f"{words}pretrain: {{{budget}}}\n{domain}{task}finetune: {{}}\ncompare: {{}}\n"
+class _Looked:
+    """What the files, the base and the folder are, each looked at, whatever is wrong with the others.
+
+    Attributes:
+        files: option -> path.
+        texts: corpus -> what its file holds.
+        labelled: the same of the task.
+        base: its lines in params.yaml, and the folder that it is imported from.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        corpora: Mapping[str, tuple[Path, str | None]],
+        splits: Mapping[str, Path],
+        said: Said,
+        *,
+        base: str | None,
+        is_here: bool,
+        force: bool,
+    ) -> None:
+        self.files = {f"--{split}": path for split, path in splits.items()}
+        self.files |= {OPTIONS[corpus]: path for corpus, (path, _) in corpora.items()}
+        wrong = failures_of(lambda: _check_place(directory, is_here=is_here, force=force))
+        for option, path in self.files.items():
+            if not path.exists():
+                wrong.append(BadData(Code.FILE, path, f"no such file ({option})", "write where it is"))
+
+        def look_at_base() -> None:
+            self.base = _base(base) if base else (_random(has_general=GENERAL in corpora), None)
+
+        def look_at_labels() -> None:
+            self.labelled = task_inference.of_files(splits, shares_of(splits), said)
+
+        def look_at_text(corpus: str, path: Path, column: str | None) -> None:
+            self.texts[corpus] = task_inference.of_corpus(path, OPTIONS[corpus], column, said.encoding)
+
+        wrong += failures_of(look_at_base)
+        self.texts: dict[str, Inferred] = {}
+        for corpus, (path, column) in corpora.items():
+            wrong += failures_of(look_at_text, corpus, path, column) if path.exists() else []
+        wrong += failures_of(look_at_labels) if all(path.exists() for path in splits.values()) else []
+        raise_all(wrong)
+
+
+def _letters(base: Path | str | None) -> Iterator[str]:
+    """Whether the vocabulary has capitals; where no file says so, the import tells what it assumes."""
+    about: Path | None = base / importing.ABOUT if isinstance(base, Path) else None
+    if isinstance(base, str):
+        about = downloaded(base, "main", importing.ABOUT, required=False)
+    lower: Any = True if base is None else None
+    if about is not None and about.is_file():
+        lower = read_object(about).get(importing.LOWER)
+    if isinstance(lower, bool):
+        yield f"capital letters: {'become small ones (the tokenizer lower-cases)' if lower else 'are kept'}"
+
+
+def _time(takes: float, minutes: int | None) -> Iterator[str]:
+    """How long the recipe takes."""
+    if minutes is None:
+        yield f"{about(takes)}; --minutes M makes it shorter"
+        return
+    yield about(takes)
+    if takes > 1.1 * minutes:
+        yield (
+            f"notice: not in {minutes} minutes: shorter trainings learn nothing; take arms out, e.g. arms: [general, "
+            "domain], or lower compare.replicates"
+        )
+
+
+def _sections(values: Values, width: int | None, minutes: int | None) -> str:
+    """Those of the steps, with what differs from the defaults, and why."""
+    written = {key for each in values.values() for key in each}
+    lines = [line.format(width=width, steps=fitting.FEWEST_STEPS) for key, line in _WHY.items() if key in written]
+    if minutes is not None and (written & {"tokens", "labels"}):
+        lines.append(f"# tokens, labels: as many as take {minutes} minutes here, or the fewest that teach something")
+    for step, each in values.items():
+        comment = _COMMENTS.get(step, "") if "tokens" not in each else ""
+        lines.append(f"{step}: {editing.in_a_line(each)}{comment}")
+    return "\n".join([*lines, "compare: {}", ""])
 
 
 # ---- the base: its lines in params.yaml, and the folder that it is imported from
@@ -120,7 +224,8 @@ def _random(*, has_general: bool) -> str:
     if not has_general:
         problem = "missing, and random weights are trained on general text first"
         raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
-    return f"bases:{'':25}# what all weights begin with: random ones of this size\n{_SMALL}"
+    sizes = editing.in_a_line(SMALL.model_dump(exclude_none=True))
+    return f"bases:{'':25}# what all weights begin with: random ones of this size\n  small: {sizes}\n"
 
 
 def _base(name: str) -> tuple[str, Path | None]:
@@ -128,13 +233,14 @@ def _base(name: str) -> tuple[str, Path | None]:
     if folder.is_dir():
         return f"base: {_home(folder)}    # it brings its own sizes and vocabulary\n", folder
     if not is_hub_name(name):
-        raise BadData(Code.NOT_A_CHECKPOINT, place, "no such folder", importing.NAME_ONE)
+        raise BadData(Code.NOT_A_CHECKPOINT, place, "no such folder", f"{importing.NAME_ONE}; {_WITHOUT}")
     try:
         config = downloaded(name, "main", CONFIG)
         assert config is not None
         check_architecture(read_object(config), name)
     except UserError as error:
-        raise error.at(Place(f"{place} (no folder here)")) from None
+        remedy = f"{error.remedy}; {_WITHOUT}"
+        raise BadData(error.code, f"{place} (no folder here)", error.problem, remedy) from None
     return f"base: {name}    # of its branch main, which may move; docs/how-to/gpu.md names a commit\n", None
 
 
@@ -160,6 +266,7 @@ def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:
     if not Path(".dvc").is_dir():
         problem, remedy = "no .dvc: not the folder of the project", "run adaptbert in a clone of the project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, remedy)
+    dvc_files.check_path(directory.absolute())
     if is_here and not force:
         editing.check_replaceable(PARAMS)
     if not is_here and Path.cwd().resolve() in directory.resolve().parents:

@@ -84,7 +84,7 @@ def check(recipe: Recipe) -> list[tuple[str, UserError]]:
     """Missing paths, each with its error."""
     every = list(dict.fromkeys(paths(recipe)))
     named = {Path(path) for _, path in every}
-    return [(path, error) for place, path in every if (error := _problem(place, path, named))]
+    return [(str(Path(path)), error) for place, path in every if (error := _problem(place, path, named))]
 
 
 def paths(recipe: Recipe) -> Iterator[tuple[Place, str]]:
@@ -108,6 +108,8 @@ def _problem(place: Place, name: str, named: Collection[Path]) -> UserError | No
     path, shown = Path(name), shortened(name, _MOST_SHOWN)
     if name.startswith("~"):
         return BadData(Code.FILE, place, f"{shown}: ~ is not expanded", "write the path out")
+    if "://" in name:
+        return BadData(Code.FILE, place, f"{shown}: an address, not a file", "download it, and write where it is")
     try:
         if path.exists():
             return None

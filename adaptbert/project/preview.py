@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
+from adaptbert.data.fields import NO_HEADER, column_names, is_sentence, word_count
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import beginning, is_utf_8
 from adaptbert.data.rows import SourceFile, first_rows
-from adaptbert.errors import BadData, listed, shortened
+from adaptbert.errors import BadData, shortened
 
 OPTIONAL = ("id", "group")
 """Fields that are read only if they are named."""
@@ -34,10 +35,13 @@ BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
 _EXPORTS = ("doccano", "label_studio")
 _MOST_ROWS = 100_000
 """Of a file that are looked at: files may be sorted by label."""
+_PROSE = 12
+"""Characters of a text on average; of a name there are fewer."""
 FIRST_ROWS = 200
 """By which a language is told, and what kind of values a column has."""
 _MOST_UNDECODED = 0.01
 """Share of the rows: fewer are damaged, and validation counts them."""
+_FEWEST_WORDS = 3
 _MOST_CHARACTERS = 60
 """Of a value of the first row that are shown."""
 
@@ -88,9 +92,11 @@ class Preview(NamedTuple):
 
     def which(self, what: str, remedy: str) -> BadData:
         """The error of a file of whose columns none can be what is looked for; it may have no header."""
-        header = "; where its first line is no header, put one above it" if self.format in ("csv", "tsv") else ""
-        there = ", ".join(map(shortened, self.columns))
-        return self.unclear(f"which {what}? There are {there}", f"{remedy}{header}")
+        is_table = self.format in ("csv", "tsv")
+        if is_table and any(map(is_sentence, self.columns)):
+            return self.unclear(*NO_HEADER)
+        header = "; where its first line is no header, put one above it" if is_table else ""
+        return self.unclear(f"which {what}? There are {column_names(self.columns)}", f"{remedy}{header}")
 
     def candidates(self, field: str) -> list[str]:
         """The columns that may be a field: the one with its own name alone, else those with other names of it."""
@@ -99,12 +105,32 @@ class Preview(NamedTuple):
         columns = [column for column in named if self._can_be(field, column)]
         return columns[:1] if by_name.get(field) in columns else columns
 
+    def text_alone(self) -> list[str]:
+        """The column that is text whatever it is called, if there is one such: words, mostly of letters, in most
+        rows."""
+        columns = [column for column in self.columns if self._can_be("text", column) and self._is_prose(column)]
+        return columns if len(columns) == 1 else []
+
+    def _is_prose(self, column: str) -> bool:
+        """Not names, dates, addresses or numbers."""
+        values = [text for text in self.texts([column]) if text.strip()]
+        words = [text for text in values if " " in text.strip() or any(letter > "\u2e80" for letter in text)]
+        joined, rows = "".join(values), max(1, len(values))
+        has_letters = 2 * sum(map(str.isalpha, joined)) > len(joined)
+        return has_letters and len(joined) >= _PROSE * rows and 2 * len(words) > rows
+
     def _can_be(self, field: str, column: str) -> bool:
         """Whether the values can be those of the field: lists of tokens, text, or a label of any kind."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column) is not None]
         kinds = {"tokens": list, "tags": list, "answers": list | Mapping, "label": object}
         is_list = field in ("tokens", "tags", "answers")
         return (bool(values) or not is_list) and all(isinstance(value, kinds.get(field, str)) for value in values)
+
+    def is_prose(self, column: str) -> bool:
+        """Whether most values are texts of their own, of three words or more; an ideograph is half a word."""
+        values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column)]
+        different = {value for value in values if isinstance(value, str) and word_count(value) >= _FEWEST_WORDS}
+        return 2 * len(different) > len(values)
 
     def texts(self, columns: Sequence[str]) -> list[str]:
         """Of these columns in the first rows; tokens with spaces between them."""
@@ -129,7 +155,7 @@ class Preview(NamedTuple):
             unread = [name for name in unread if not (name.isdecimal() or name == "document")]
         if unread:
             more = " ".join(f"--columns {name}={name}" for name in optional if name in unread)
-            yield f"columns that are not read: {listed(unread)}{f' (read if named: {more})' if more else ''}"
+            yield f"columns that are not read: {column_names(unread)}{f' (read if named: {more})' if more else ''}"
 
 
 def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
@@ -146,7 +172,9 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         raise BadData(Code.FILE, path, what, "give a file")
     columns: list[str] = []
     layout = Layout("single_sentence")
-    file = SourceFile(path, str(path), layout, {}, columns.extend, encoding=said.encoding, stem=path.stem)
+    file = SourceFile(
+        path, str(path), layout, {}, columns.extend, encoding=said.encoding, stem=path.stem, of_command=True
+    )
     if said.encoding and (format_of(path) == "parquet" or is_utf_8(file)):
         file = replace(file, encoding=None)
     kind = said.format or _format(file, path)
@@ -159,16 +187,11 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         file = replace(file, layout=Layout("extractive_answer"))
     elif kind == "parquet":
         file = replace(file, columns={name: name for name in parquet_columns(path)})
-    every, remedy = FORMATS[kind].read(file), "name the encoding: --encoding, e.g. gb18030"
-    try:
-        read = list(every if head is None else first_rows(every, head))
-    except BadData as error:
-        if error.code != Code.ENCODING:
-            raise
-        raise BadData(error.code, error.place, error.problem, remedy) from None
+    every = FORMATS[kind].read(file)
+    read = list(every if head is None else first_rows(every, head))
     undecoded = [row.problem.reason for row in read if row.problem and row.problem.code == Code.ENCODING]
     if len(undecoded) > _MOST_UNDECODED * len(read):
-        raise BadData(Code.ENCODING, path, undecoded[0], remedy)
+        raise BadData(Code.ENCODING, path, undecoded[0], file.name_encoding())
     rows = [row.values for row in read if row.problem is None]
     if not rows:
         problem_of_row = next((row.problem for row in read if row.problem), None)

@@ -26,6 +26,7 @@ from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME, comparable
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
+from adaptbert.project import fitting
 from adaptbert.report.language import listed
 from adaptbert.report.metrics_json import DIFFERENCES
 from adaptbert.report.terms import BASELINES
@@ -291,27 +292,39 @@ BETWEEN: Rules = (
 
 def notices(recipe: Recipe) -> list[str]:
     """Warnings before training: arms that no step compares with another, tasks with too few seeds for an interval,
-    questions that will get no verdict.
+    questions that will get no verdict, training that nothing uses.
 
     Args:
         recipe: one that `check` lets pass.
     """
-    return [*_rates(recipe), *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+    return [*_unused(recipe), *_rates(recipe), *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
+
+
+def _unused(recipe: Recipe) -> Iterator[str]:
+    """General pre-training that no arm begins with."""
+    for base in recipe.bases:
+        names = {"base": base}
+        for key in BUDGET:
+            if getattr(recipe.values(PRETRAIN, names), key) and not recipe.uses_pretraining(base):
+                place = recipe.place(PRETRAIN, names, key)
+                yield f"{place}: no arm begins with general pre-training of {base}, which this trains; leave it out"
 
 
 def _rates(recipe: Recipe) -> Iterator[str]:
-    """Learning rates as of random weights, on a base with weights, which forgets at such a rate."""
-    public = [name for name, weights in recipe.bases.items() if not weights.is_random]
+    """Learning rates as of random weights, on a base with weights, which forgets at such a rate, at its width."""
     lines = dict[str, None]()
     for section in (PRETRAIN, *TRANSFERS, FINETUNE):
-        random, trained = (SECTIONS[section][0].filled({}, random=each)["learning_rate"] for each in (True, False))
+        random = SECTIONS[section][0].filled({}, random=True)["learning_rate"]
         for names in recipe.entries(section):
-            values = recipe.values(section, names)
+            values, base = recipe.values(section, names), recipe.bases[names["base"]]
             is_trained = section != PRETRAIN or any(getattr(values, key) for key in BUDGET)
-            if names["base"] in public and is_trained and values.learning_rate >= random:
+            if base.is_random or not is_trained:
+                continue
+            if values.learning_rate >= random * fitting.factor(fitting.width(base)):
+                usual = fitting.usual_rate(section, base)
                 place = recipe.place(section, names, "learning_rate")
                 high, forgets = f"{values.learning_rate:g} is for random weights", f"{names['base']} would forget"
-                lines[f"{place}: {high}, and {forgets} what it has learned; left out: {trained:g}"] = None
+                lines[f"{place}: {high}, and {forgets} what it has learned; usual: {usual:g}"] = None
     yield from lines
 
 

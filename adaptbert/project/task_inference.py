@@ -8,14 +8,17 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
+from adaptbert.data.fields import JSON_LIST, column_names, listed, written
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
+from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.errors import BadData, BadParams, nearest
 from adaptbert.project.preview import BY_HAND, FIRST_ROWS, OPTIONAL, Preview, Said, preview
 
@@ -90,7 +93,7 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
         column = _text_alone(file, option)
     elif column not in file.columns:
         problem = f"{path} has no column '{column}'{nearest(column, file.columns)}"
-        raise BadParams(Code.UNKNOWN_KEY, f"{option}-column", problem, f"it has {', '.join(file.columns)}")
+        raise BadParams(Code.UNKNOWN_KEY, f"{option}-column", problem, f"it has {column_names(file.columns)}")
     values = {"encoding": file.encoding} if file.encoding else {}
     columns = {"columns": {"text": column}} if column != "text" else {}
     return Inferred({**values, **columns}, [file.shown, *file.first_row({"text": column})], file.texts([column]))
@@ -98,7 +101,7 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
 
 def _text_alone(file: Preview, option: str) -> str:
     """The column that is the text of a file without labels."""
-    columns, choose = file.candidates("text"), f"{option}-column"
+    columns, choose = file.candidates("text") or file.text_alone(), f"{option}-column"
     if FORMATS[file.format].is_labelled:
         raise file.unclear(f"{FORMATS[file.format].title} is a format of labelled sets", f"give text to {option}")
     if not columns:
@@ -106,8 +109,8 @@ def _text_alone(file: Preview, option: str) -> str:
     if len(columns) > 1:
         ways = ", or ".join(f"{choose} {column}" for column in columns)
         raise file.unclear(f"{' and '.join(columns)} may each be the text", f"choose: {ways}")
-    if any(all(map(file.candidates, fields)) for fields in ROWS):
-        problem = f"its columns may be those of a labelled set: {', '.join(file.columns)}"
+    if any(all(field == "text" or file.candidates(field) for field in fields) for fields in ROWS):
+        problem = f"its columns may be those of a labelled set: {column_names(file.columns)}"
         raise file.unclear(problem, f"give it to --train; if it is meant as mere text, say so: {choose} {columns[0]}")
     return columns[0]
 
@@ -186,10 +189,12 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
             raise BadParams(Code.UNKNOWN_KEY, "--columns", problem, f"fields are {', '.join(known)}")
         if column not in file.columns:
             problem = f"{file.path} has no column '{column}'{nearest(column, file.columns)}"
-            raise BadParams(Code.UNKNOWN_KEY, f"--columns {field}", problem, f"it has {', '.join(file.columns)}")
+            raise BadParams(Code.UNKNOWN_KEY, f"--columns {field}", problem, f"it has {column_names(file.columns)}")
     fixed = {("label" if field in _FOUND.values() else field): column for field, column in said.columns.items()}
     possible = [fields for fields, types in ROWS.items() if said.type in (None, *types)]
     fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed))]
+    if not fits and ("text", "label") in possible and (alone := file.text_alone()):
+        fits = [chosen] if (chosen := _fields(file, ("text", "label"), {"text": alone[0]} | fixed)) else []
     if not fits:
         needed = possible[-1]
         example = " ".join(f"--columns {field}=COLUMN" for field in needed)
@@ -198,13 +203,26 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
         ways = [" ".join(f"--columns {field}={column}" for field, column in each.items()) for each in inputs]
-        problem = f"its columns may be those of several tasks: {', '.join(file.columns)}"
+        problem = f"its columns may be those of several tasks: {column_names(file.columns)}"
         raise file.unclear(problem, f"choose: {', or '.join(ways)}")
     for field, columns in fits[0].items():
         if len(columns) > 1:
             ways = [f"--columns {field}={column}" for column in columns]
             raise file.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {', or '.join(ways)}")
-    return {field: column for field, (column,) in fits[0].items()}
+    found = {field: column for field, (column,) in fits[0].items()}
+    if "text" in found and "text" not in fixed and said.type != "text-classification":
+        _check_one_text(file, found)
+    return found
+
+
+def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
+    """Raise where a second column may be the other text of a pair, which would be dropped."""
+    text = chosen["text"]
+    other = next((name for name in file.columns if name not in chosen.values() and file.is_prose(name)), None)
+    if other is not None:
+        first, second = sorted((text, other), key=file.columns.index)
+        ways = f"--columns text={text}, or --columns text_a={first} --columns text_b={second}"
+        raise file.unclear(f"{first} and {second} are both texts: one of them, or a pair?", f"choose: {ways}")
 
 
 def _fields(file: Preview, fields: tuple[str, ...], fixed: Mapping[str, str]) -> dict[str, list[str]] | None:
@@ -233,7 +251,8 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
         BadData: two types would do, or the values are of none.
     """
     column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
-    values = [row[column] for row in file.rows if row.get(column) not in (None, "")]
+    cells = [row.get(column) for row in file.rows]
+    values = [cell for cell in cells if cell not in (None, "") and cell == cell]  # NaN is no value
     if not values:
         raise BadData(Code.LABEL_MISSING, file.path, f"column '{column}' is empty", "name another: --columns")
     if "answers" in fields:
@@ -250,10 +269,11 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
         numbers = [number for value in values if (number := _number(value)) is not None]
         span = f"{min(numbers):g} to {max(numbers):g}" if numbers else "none"
         return {"type": name, **pair}, f"numbers from {span}"
-    if any(isinstance(value, float) for value in values):
+    if any(isinstance(value, float) and not value.is_integer() for value in values):
         problem = f"column '{column}' holds numbers with a fraction, and classes are text or integers"
         raise file.unclear(problem, "choose: --type regression")
-    return {"type": name, **pair}, _counts(Counter(map(str, values)), "classes")
+    found = Counter(str(int(value) if isinstance(value, float) else value) for value in values)
+    return {"type": name, **pair}, _counts(found, "classes")
 
 
 def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) -> TaskName:
@@ -262,10 +282,14 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
     lists = [value for value in values if isinstance(value, list)]
     if any(isinstance(item, list | Mapping) for value in lists for item in value):
         raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", BY_HAND)
-    if lists:
+    texts = [value for value in values if isinstance(value, str)]
+    if lists or 2 * sum(listed(text) is not None for text in texts if written(text)) > len(values):
         return "multi-label"
+    if any(map(written, texts)):
+        problem = f"column '{column}' has lists or mappings written as text: is it the label?"
+        raise file.unclear(problem, f"{JSON_LIST}; or name another column: --columns label=COLUMN")
     if all(_number(value) is not None for value in values):
-        if not all(float(text).is_integer() for text in different):
+        if not all(float(text).is_integer() or isnan(float(text)) for text in different):
             return "regression"
         if len(different) <= 2:
             return classes
@@ -282,10 +306,12 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
 
 
 def _several(file: Preview, values: Sequence[Any], column: str, separator: str | None) -> str:
-    if not separator and any(isinstance(value, str) for value in values):
+    lists = [value if (items := listed(value)) is None else items for value in values if isinstance(value, str)]
+    lists += [value for value in values if not isinstance(value, str)]
+    if not separator and any(isinstance(value, str) for value in lists):
         problem = f"column '{column}' has text, and several labels in one text need what parts them"
         raise file.unclear(problem, "name it: --separator ';'")
-    lists = [value.split(separator) if isinstance(value, str) else value for value in values]
+    lists = [value.split(separator) if isinstance(value, str) else value for value in lists]
     lists = [value if isinstance(value, list) else [value] for value in lists]
     counts = Counter(str(label).strip() for value in lists for label in value if str(label).strip())
     return _counts(counts, "labels")
@@ -297,22 +323,31 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
     if any(not isinstance(tag, str) for value in values for tag in value):
         problem = f"column '{column}' holds numbers in place of tags"
         raise file.unclear(problem, "write the names of the tags, such as B-PER, into the file")
-    counts = Counter(tag for row in rows for tag in row)
+    foreign = respelled({tag for row in rows for tag in row})
+    read = [[foreign.get(tag, tag) for tag in row] for row in rows]
+    counts = Counter(tag for row in read for tag in row)
     prefixed = [tag for tag in counts if tag[1:2] == "-" and tag[0] in "BIESLUM" and len(tag) > 2]
     others = [tag for tag in counts if tag not in prefixed and tag != tag_schemes.OUTSIDE]
-    scheme = tag_schemes.looks_like(rows)
-    if scheme == "io" and all(tag_schemes.fits(row, "iob1") for row in rows):
+    scheme = tag_schemes.looks_like(read)
+    if scheme == "io" and all(tag_schemes.fits(row, "iob1") for row in read):
         scheme = "iob1"  # reads these rows alike, and also those in which two spans touch
+    if said is None and foreign and (prefixed or others):
+        theirs, ours = list(foreign.items())[-1]
+        problem = f"column '{column}' has tags such as {theirs}, perhaps for {ours}: spans, or tags?"
+        raise file.unclear(problem, f"choose: --tag-scheme {scheme}, or --tag-scheme none")
     if said is None and others and (prefixed or tag_schemes.OUTSIDE in counts):
         problem = f"column '{column}' has tags such as {others[0]} beside {(prefixed or ['O'])[0]}: spans, or tags?"
-        raise file.unclear(problem, f"choose: --tag-scheme {scheme}, or --tag-scheme none")
+        spans = f"--tag-scheme {scheme}" if scheme_of(read) else "another column, --columns tags=COLUMN"
+        raise file.unclear(problem, f"choose: {spans}, or --tag-scheme none")
     if said == "none" or (said is None and not prefixed):
-        return {"type": "token-classification", "tag_scheme": "none"}, _counts(counts, "tags")
+        plain = Counter(tag for row in rows for tag in row)
+        return {"type": "token-classification", "tag_scheme": "none"}, _counts(plain, "tags")
     scheme = cast(tag_schemes.Scheme, said or scheme)
-    fitting = [row for row in rows if tag_schemes.fits(row, scheme)]
-    kinds = Counter(kind for row in rows for kind in _kinds(row, scheme))
+    fitting = [row for row in read if tag_schemes.fits(row, scheme)]
+    kinds = Counter(kind for row in read for kind in _kinds(row, scheme))
     shown = f"{_counts(kinds, 'types of spans')}; {len(fitting):,} of {len(rows):,} rows are written as {scheme}"
-    return {"type": "token-classification", "tag_scheme": scheme}, shown
+    renamed = {"map_labels": foreign} if foreign else {}
+    return {"type": "token-classification", "tag_scheme": scheme, **renamed}, shown
 
 
 def _kinds(tags: Sequence[str], scheme: tag_schemes.Scheme) -> list[str]:

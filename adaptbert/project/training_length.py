@@ -1,95 +1,95 @@
-"""Tasks with so few optimizer steps of fine-tuning that models often predict one class: told before training."""
+"""Trainings with so few optimizer steps that nothing is learned, or one class is predicted, or with so few labels that
+some classes are never shown: told before training."""
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
+from adaptbert.comparison.training_length import steps_to_learn
+from adaptbert.config import plan_file
 from adaptbert.config.plan import FINETUNE
-from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.sources import Task
-from adaptbert.data.files import Files
-from adaptbert.data.task_description import TaskDescription
-from adaptbert.errors import UserError
-from adaptbert.project.preflight import ROWS, is_small, without_warnings
+from adaptbert.config.recipe import Recipe, budget
+from adaptbert.project import fitting
+from adaptbert.project.amounts import Amounts
+from adaptbert.project.trainings import Training, trainings
 
-VALIDATED = Path("data/validated/tasks")
-FEWEST_STEPS, STEPS_OF_A_CLASS = 50, 10
-"""Optimizer steps of a run, and for each class, below which a warning is given.
-
-A rule of thumb. Of what was trained for this project from small models in batches of 32, 38 steps for 12 classes and
-125 for 13 (`scratch` of chemprot, docs/results/biomedical.md) ended in models that predict one class; 75 and 94 steps
-for 5 classes (the demonstration, rct_sections) did not. Public checkpoints are no exception: the usual three epochs of
-a thousand rows are too few to be stable (Zhang et al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 6), and
-runs that are longer fail less often (Mosbach et al. 2021, "On the Stability of Fine-tuning BERT").
-"""
+MOST_TIMES = 1.75
+"""At half the usual learning rate of its base a step counts for half of one, at a higher rate for more, but at most so
+much: 50 steps at 2.5 times that rate taught nothing."""
+FEWEST_MLM_STEPS = 50
+"""Of masked-language modelling: 12 and 26 steps of 32,768 tokens changed a small checkpoint by 0.01 bits per character,
+211 of 4,096 on the same text by 0.20."""
 
 
-class Known(NamedTuple):
-    """What is known of a task before training.
-
-    Attributes:
-        rows: for training; infinite where a large file was not read to its end.
-        classes: labels; those of the first rows of such a file. 0: no row has a class.
-    """
-
-    rows: float
-    classes: int
-
-
-def notices(recipe: Recipe) -> list[str]:
-    """A line for each task with such cells, about the shortest of them.
+def notices(recipe: Recipe, planned: Sequence[Training] | None = None) -> list[str]:
+    """A line for each step on a text that is too short, and for each task about the shortest of its cells.
 
     Args:
         recipe: one that `adaptbert.project.rules.check` lets pass.
+        planned: all that it trains, where that is known.
     """
-    return [line for task in recipe.tasks for line in _of(recipe, task)]
+    every = trainings(recipe, plan_file.expand(recipe), Amounts(recipe)) if planned is None else planned
+    known = [each for each in every if each.steps is not None]
+    lines = [line for each in known if each.step != FINETUNE for line in _of_text(recipe, each)]
+    for task in recipe.tasks:
+        cells = [each for each in known if (each.step, each.text) == (FINETUNE, task)]
+        if cells:
+            lines += _of_task(recipe, min(cells, key=lambda each: _usual_steps(recipe, each)))
+    return lines
 
 
-def _of(recipe: Recipe, task: str) -> Iterator[str]:
-    cells = [cell for cell in recipe.cells() if cell["task"] == task]
-    known = (_validated(task) or _previewed(recipe.tasks[task])) if cells else None
-    if known is None:
+def _of_text(recipe: Recipe, training: Training) -> Iterator[str]:
+    steps, tokens, values = training.steps or 0, training.tokens or 0, training.values
+    if steps >= FEWEST_MLM_STEPS:
         return
-
-    def steps(cell: Mapping[str, str]) -> float:
-        values = recipe.values(FINETUNE, cell)
-        return float(values.epochs * min(values.labels or math.inf, known.rows) / values.global_batch_size)
-
-    needed, shortest = max(FEWEST_STEPS, STEPS_OF_A_CLASS * known.classes), min(cells, key=steps)
-    if (fewest := steps(shortest)) >= needed:
-        return
-    values, place = recipe.values(FINETUNE, shortest), recipe.place(FINETUNE, shortest, "epochs")
-    of_classes, short = "", "have hardly begun to learn"
-    if known.classes:
-        of_classes, short = f" for {known.classes} classes", "often predict one class"
-    or_labels = ", or raise labels" if values.labels and values.labels < known.rows else ""
+    place = recipe.place(training.step, _names(training), budget(values)[1])
+    batch, smaller = (
+        values.global_batch_tokens,
+        max(fitting.batch(tokens, values.global_batch_tokens), values.block_size),
+    )
+    or_batch = f", or global_batch_tokens and micro_batch_tokens: {smaller:_}" if smaller < batch else ""
     yield (
-        f"{place}: {task}: {max(1, round(fewest))} steps{of_classes}: models this short {short}; raise epochs to "
-        f"{math.ceil(values.epochs * needed / fewest)}{or_labels}"
+        f"{place}: {training.text}: {steps:,} step{'' if steps == 1 else 's'} of {batch:,} tokens: too few to learn "
+        f"much from; write tokens: {FEWEST_MLM_STEPS * batch:_}{or_batch}"
     )
 
 
-def _validated(task: str) -> Known | None:
-    folder = VALIDATED / task
-    try:
-        described = TaskDescription.read(folder)
-        return Known(described.rows["train"], len(described.labels))
-    except (OSError, ValueError, KeyError):  # not validated yet, or by an older version
-        return None
+def _of_task(recipe: Recipe, training: Training) -> Iterator[str]:
+    assert training.amount is not None
+    values, place = training.values, recipe.place(FINETUNE, _names(training), "epochs")
+    rows, classes = training.amount.rows, training.amount.classes
+    shares, labels = training.amount.shares, values.labels
+    shown = sum(1 - (1 - share) ** labels for share in shares)
+    if 0 < labels < rows and shares and round(shown) < classes:
+        of_labels = recipe.place(FINETUNE, _names(training), "labels")
+        yield (
+            f"{of_labels}: {training.text}: the {labels:,} rows of a seed show about {shown:.0f} of the {classes} "
+            "classes that it is scored on; raise labels, or write 0 for all rows"
+        )
+    enough, few = needed(training), _usual_steps(recipe, training)
+    if few >= enough:
+        return
+    of_classes, short = "", "have hardly begun to learn"
+    if classes:
+        of_classes, short = f" for {classes} classes", "often predict one class"
+    times = values.learning_rate / fitting.usual_rate(FINETUNE, recipe.bases[training.base])
+    at_rate = "" if times == 1 else f" at {times:.2g} times the usual learning rate"
+    or_labels = ", or raise labels" if values.labels and values.labels < rows else ""
+    yield (
+        f"{place}: {training.text}: {training.steps:,} steps{of_classes}{at_rate}: models this short {short}; raise "
+        f"epochs to {math.ceil(values.epochs * enough / few)}{or_labels}"
+    )
 
 
-def _previewed(task: Task) -> Known | None:
-    """By the rows of a small file, else by the first; None where it cannot be read, which `adaptbert check` reports."""
-    path, column, labels, count = Path(task.train), task.spec.output.column, set[str](task.labels or ()), 0
-    try:
-        is_whole = is_small([path])
-        with without_warnings():
-            for row in Files(path, task, "train", None if is_whole else ROWS).rows():
-                if row.problem is None:
-                    count += 1
-                    labels.update(task.spec.output.labels(row.values[column]))
-    except (UserError, OSError):
-        return None
-    share = 1 - sum(task.split.shares().values()) if task.split is not None else 1
-    return Known(count * share if is_whole else math.inf, len(labels)) if count else None
+def needed(training: Training) -> int:
+    """Optimizer steps of a fine-tuning at the usual rate, below which a warning is given."""
+    return steps_to_learn(training.amount.classes if training.amount else 0)
+
+
+def _usual_steps(recipe: Recipe, training: Training) -> float:
+    """To how many steps at the usual rate those of a fine-tuning amount."""
+    usual = fitting.usual_rate(FINETUNE, recipe.bases[training.base])
+    return (training.steps or 0) * min(MOST_TIMES, float(training.values.learning_rate) / usual)
+
+
+def _names(training: Training) -> dict[str, str]:
+    return next(iter(training.entries.values())).names()

@@ -1,14 +1,15 @@
 """A comparison -> its first screen, in English and Chinese: of each task the answer, why, and what to do next."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptbert.comparison.judging import trivial
-from adaptbert.comparison.records import Answer, Arm, Comparison, Task
+from adaptbert.comparison.records import Answer, Arm, Comparison, Task, trivial
+from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t
+from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t, within
 from adaptbert.report.terms import baseline_name, metric_name, question_name, verdict
-from adaptbert.statistics.intervals import FEWEST_SEEDS
+from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.verdicts import Verdict
 
 
@@ -33,7 +34,17 @@ def heading(comparison: Comparison) -> Text:
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
-    """The answer to the first question of a task."""
+    """The answer to the first question of a task, and of which classes it says nothing."""
+    said = _answer(task, comparison)
+    if not task.classes_unseen:
+        return said
+    return said + t(
+        "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
+        unseen=task.classes_unseen,
+    )
+
+
+def _answer(task: Task, comparison: Comparison) -> Text:
     first = task.first
     if first is None:
         return t("No question of `compare.order` is asked on this task.")
@@ -53,7 +64,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
             metric=metric,
             other=other,
             price=_price(first, task),
-            worth=_worth(first, comparison.min_gain),
+            worth=_worth(first, task, comparison.min_gain),
         )
     said = t(
         "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}: "
@@ -62,7 +73,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
         metric=metric,
         gap=gap,
         other=other,
-        verdict=verdict(first.verdict, False, comparison.min_gain),
+        verdict=_decided(first, comparison),
     )
     return said + (settles(first) if first.verdict == "undecided" else EMPTY)
 
@@ -83,10 +94,31 @@ def _price(answer: Answer, task: Task) -> Text:
     return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
 
 
-def _worth(answer: Answer, min_gain: float) -> Text:
+def _decided(answer: Answer, comparison: Comparison) -> Text:
+    said, by = verdict(answer.verdict, False, comparison.min_gain), decided_by(answer, comparison)
+    return t("{name} ({of})", name=said, of=by[0]) if by else said
+
+
+def decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
+    """The interval that a verdict of equivalence rests on, which is narrower than that of the difference."""
+    if answer.verdict != "equivalent" or answer.difference is None or not answer.difference.testable:
+        return []
+    level = 1 - comparison.confidence
+    low, high = answer.difference.inside(level)
+    wide = 1 - 2 * level
+    return [
+        t("two one-sided tests: {wide:percent} % interval {low:change} to {high:change}", wide=wide, low=low, high=high)
+    ]
+
+
+def _worth(answer: Answer, task: Task, min_gain: float) -> Text:
     """Of a gain."""
     if answer.at_least:
-        return t("worth it")
+        rival = _rival(task)
+        if rival is None or not _is_above(task.beside_baselines[rival]):
+            return t("worth it")
+        name, score = baseline_name(rival, task.target), task.baselines[rival].mean
+        return t("a gain, but {name} has {score:points}", name=name, score=score)
     assert answer.difference is not None
     assert answer.difference.high is not None
     if answer.difference.high < min_gain:
@@ -96,9 +128,7 @@ def _worth(answer: Answer, min_gain: float) -> Text:
 
 def parts(task: Task) -> Text:
     """What the steps of the recipe bring, and how much of that as much general text brings as well."""
-    if nothing_learned(task):
-        return EMPTY
-    by_name = {each.name: each for each in task.answers if each.difference is not None}
+    by_name = {each.name: each for each in task.answers if task.says_something(each)}
     said, first = EMPTY, task.first
     domain, longer, text = (by_name.get(name) for name in ("domain_transfer", "more_training", "domain_text"))
     if domain is None and first is not None and first.question == "recipe" and text is not None:
@@ -141,7 +171,13 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
                 least=FEWEST_SEEDS,
             )
         case "nothing_learned":
-            return t("Neither arm does better than the most trivial baseline, so their difference says nothing.")
+            return t(
+                "{arms} learned nothing in {steps:,} steps: until fine-tuning is longer, the difference is no measure "
+                "of {what}.",
+                arms=listed([f"`{arm.name}`" for arm in task.sides(answer) if arm.name in task.unlearned]),
+                steps=task.steps,
+                what=within(question_name(answer.question)),
+            )
         case "no_spread":
             return t("All runs score alike, so there is no interval.")
     return EMPTY
@@ -151,7 +187,7 @@ def _once(answer: Answer, task: Task, comparison: Comparison) -> Text:
     by_name = {each.name: each for each in comparison.checkpoints}
     are_random = {by_name[arm.checkpoint].trained_on.is_random for arm in task.sides(answer)}
     if len(are_random) > 1:
-        return t("General pre-training is done once, so another one may give another result.")
+        return t("There is one general pre-training, and another one may give another result.")
     said = t("Each step was trained once; another replicate may give another result.")
     if comparison.one_more_replicate is None:
         return said
@@ -186,13 +222,9 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     arm = task.chosen_arm
     if arm is None:
         return t("Next: `make recipe`, because no arm has a result.")
-    if nothing_learned(task):
-        return t(
-            "Next: in {steps:,} steps the models learned nothing. Raise `finetune.epochs` or `finetune.labels`, then "
-            "the tokens of the steps before.",
-            steps=task.steps,
-        )
     first = task.first
+    if nothing_learned(task) or (first is not None and first.why == "nothing_learned"):
+        return _longer(task, arm)
     if first is not None and first.why == "missing":
         return t("Next: `make recipe`, because not every arm has a result.")
     better = _baseline(task)
@@ -209,6 +241,26 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     return t("Next: use `{model}`.", model=model_of(arm))
 
 
+def _longer(task: Task, chosen: Arm) -> Text:
+    """What may let the models learn, at least twice as many steps, and what to use until then."""
+    ways = [t("twice as many `epochs`")]
+    if task.epochs:
+        epochs = math.ceil(task.epochs * max(2, steps_to_learn(task.classes) / task.steps))
+        ways = [t("`epochs: {epochs}` (now {now:g})", epochs=epochs, now=task.epochs)]
+    if task.has_subsets:
+        ways.append(t("all {rows:,} labels", rows=task.rows["train"]))
+    ways.append(t("a higher `learning_rate`"))
+    said = t("Next: fine-tune with {ways}.", ways=joined(ways, ", or ", "，或"))
+    best = max(task.baselines, key=lambda name: task.baselines[name].mean, default=None)
+    score = task.baselines[best].mean if best is not None else -math.inf
+    assert chosen.interval is not None
+    if chosen.interval.mean > score and chosen.name not in task.unlearned:
+        return said + t("Until then use `{model}`.", model=model_of(chosen))
+    if best is None or score == trivial(task.baselines):
+        return said
+    return said + t("Until then take {name} ({score:points}).", name=baseline_name(best, task.target), score=score)
+
+
 def _without(arm: Arm) -> Text:
     """The arm that lacks what does not pay."""
     if arm.role in ("general", "scratch"):
@@ -217,22 +269,32 @@ def _without(arm: Arm) -> Text:
 
 
 def nothing_learned(task: Task) -> bool:
-    """Whether no arm does better than the most trivial baseline, tested or not."""
-    least, scores = trivial(task.baselines), [arm.interval.mean for arm in task.arms if arm.interval is not None]
-    return least is not None and all(score <= least for score in scores)
+    """Whether no arm did, tested or not."""
+    learned = {arm.name for arm in task.arms if not arm.missing} - set(task.unlearned)
+    return bool(task.unlearned) and not learned
+
+
+def _rival(task: Task) -> str | None:
+    """The best baseline, where the chosen arm is not shown to score higher."""
+    name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean, default=None)
+    low = task.beside_baselines[name].low if name is not None else None
+    return None if low is None or low > 0 else name
+
+
+def _is_above(beside: Difference) -> bool:
+    """Whether a baseline is shown to score higher than the arm beside it."""
+    return beside.high is not None and beside.high < 0
 
 
 def _baseline(task: Task) -> Text | None:
-    """The best baseline, where the chosen arm is not shown to score higher."""
-    if not task.beside_baselines:
+    """What to do about the best baseline."""
+    name = _rival(task)
+    if name is None:
         return None
-    name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
     beside, score = task.beside_baselines[name], task.baselines[name].mean
-    if beside.low is None or beside.high is None or beside.low > 0:
-        return None
     values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
-    is_lower, once = beside.high < 0, beside.replicates == 1
-    if is_lower and not once:
+    once = beside.replicates == 1
+    if _is_above(beside) and not once:
         return t("Next: take {name} ({score:points}): it scores higher than `{arm}`, and costs seconds.", **values)
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
     said = t("Next: compare with {name} ({score:points}), which costs seconds:", **values)

@@ -91,7 +91,7 @@ def best_on_dev(task: Task) -> Text:
 def _answers_of(task: Task, comparison: Comparison) -> Rows:
     def row(answer: Answer) -> Row:
         name, css, difference = answer_name(answer), f"verdict-{answer.verdict}", answer.difference
-        if difference is None:
+        if difference is None or not task.says_something(answer):
             return Row(name, css, None)
         return Row(name, css, difference.mean, difference.low, difference.high, unseen=_unseen(answer))
 

@@ -23,7 +23,8 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
     yield t("[Report with figures](index.html)")
     yield from map(prose.of_bases, comparison.rankings)
     for task in comparison.tasks:
-        yield _around("**", same(task.name), "**") + answer.answer(task, comparison) + answer.parts(task)
+        said = answer.answer(task, comparison) + answer.parts(task)
+        yield t("{name}: {fact}", name=f"**{task.name}**", fact=said)
         yield answer.next_step(task, comparison)
     yield joined([_around("- ", fact) for fact in prose.facts(comparison)], "\n", "\n")
     if (demonstration := prose.demonstration(comparison)) is not None:

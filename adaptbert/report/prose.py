@@ -28,11 +28,14 @@ MASKED_WHOLE_MOST = 0.01
 def facts(comparison: Comparison) -> Iterator[Text]:
     """Leaks, what was repeated, what is missing or failed, the price."""
     yield _leaks(comparison)
+    for source in comparison.sources:
+        if source.sharing:
+            shared = t("{rows:,} training rows share a text with test rows, and were kept.", rows=source.sharing)
+            yield t("{name}: {fact}", name=source.name, fact=shared)
     if comparison.replicates > 1:
-        yield t(
-            "Each step above general pre-training was trained {n} times (replicates), general pre-training once. Their "
-            "spread is pooled over the arms of a task, so that an arm more or less changes all intervals a little.",
-            n=comparison.replicates,
+        yield _repeated(comparison) + t(
+            "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals a "
+            "little."
         )
     lacking = [
         task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({replicate})"
@@ -63,11 +66,20 @@ def _leaks(comparison: Comparison) -> Text:
     rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
     named = [f"{name} {count:,}" for name, count in rows.items() if count]
     if not named:
-        return t("No training text was found that equals or contains a dev or test text.")
+        return t("No training row was found that equals or contains a dev or test row.")
     return t(
         "{rows:,} rows with dev or test text were left out of training: {names}.",
         rows=sum(rows.values()),
         names=listed(named),
+    )
+
+
+def _repeated(comparison: Comparison) -> Text:
+    if all(map(comparison.takes_as_it_is, comparison.bases)):
+        return t("Each step was trained {n} times (replicates), from the checkpoint as it is.", n=comparison.replicates)
+    return t(
+        "Each step above general pre-training was trained {n} times (replicates), general pre-training once.",
+        n=comparison.replicates,
     )
 
 
@@ -224,11 +236,11 @@ def of_checkpoints(comparison: Comparison) -> Iterator[Text]:
     """What a reader of the bits per character has to know: where they began, which mean nothing, and whose masks differ
     from the configuration."""
     for base, checkpoint in comparison.began_from.items():
-        yield t(
-            "General pre-training{of_base} started from {checkpoint}, whose earlier training is not counted here.",
-            of_base=t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY,
-            checkpoint=checkpoint,
-        )
+        values = {"of_base": t(" of {base}", base=base) if len(comparison.bases) > 1 else EMPTY, "name": checkpoint}
+        began = t("General pre-training{of_base} started from {name}.", **values)
+        if comparison.takes_as_it_is(base):
+            began = t("No general pre-training{of_base}: {name} as it is.", **values)
+        yield began + t("Its earlier training is not counted here.")
     for group in comparison.checkpoints:
         for each in group.replicates:
             if each.missing:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Cost, Ranking, Task
+from adaptbert.report.answer import decided_by
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
@@ -75,11 +76,11 @@ class Table:
 def summary(comparison: Comparison) -> Table:
     """The scores of all tasks side by side, below them the best baseline of each."""
     columns = [_name(t("Arm")), *(Column(_task_and_metric(task)) for task in comparison.tasks)]
-    by_task = [{arm.name: arm.interval for arm in task.arms} for task in comparison.tasks]
+    by_task = [{arm.name: _short(arm.interval) for arm in task.arms} for task in comparison.tasks]
     names = dict.fromkeys(name for own in by_task for name in own)
-    rows = [[Cell(same(name)), *(_short(own.get(name)) for own in by_task)] for name in names]
-    best = [max(task.baselines.values(), key=lambda each: each.mean, default=None) for task in comparison.tasks]
-    rows.append([Cell(t("best baseline")), *map(_short, best)])
+    rows = [[Cell(same(name)), *(own.get(name, Cell(NONE)) for own in by_task)] for name in names]
+    scores = [sorted(task.baselines.values(), key=lambda each: each.mean) for task in comparison.tasks]
+    rows.append([Cell(t("best baseline")), *(_short(own[-1]) if own else Cell(NONE) for own in scores)])
     return Table("table-summary", t("Arms"), columns, rows)
 
 
@@ -113,7 +114,7 @@ def arms(task: Task) -> Table:
 
 
 def _arm(arm: Arm, task: Task) -> list[Cell]:
-    notes = [arm_is(arm.name, arm.role, arm.checkpoint)]
+    notes = [arm_is(arm)]
     notes += [best_on_dev(task)] if arm.name in task.best_on_dev else []
     name = Cell(_code(arm.name), arm.name, notes, key=f"role-{arm.role}")
     seeds = same(" | ".join(" ".join(map(points, scores.values())) for scores in arm.by_replicate.values()))
@@ -133,7 +134,8 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     for answer, task in compared:
         name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
         cells = [Cell(name, answer.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
-        rests_on = [behind(answer.difference, answer, task)] if answer.difference is not None else []
+        rests_on = decided_by(answer, comparison)
+        rests_on += [behind(answer.difference, answer, task)] if answer.difference is not None else []
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
         rows.append([*cells, *_difference(answer.difference, answer.p_adjusted), judged, _price(answer, task)])

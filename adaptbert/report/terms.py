@@ -10,7 +10,7 @@ from adaptbert.report.language import Text, same, t
 from adaptbert.statistics.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from adaptbert.comparison.records import Answer
+    from adaptbert.comparison.records import Answer, Arm
 
 ARMS = {
     "scratch": t("random weights"),
@@ -67,9 +67,11 @@ MAJORITY: Mapping[Target, Text] = {
 """What the baseline of that name answers, where it is not the most frequent label."""
 
 
-def arm_is(name: str, role: str, checkpoint: str) -> Text:
+def arm_is(arm: Arm) -> Text:
     """What an arm is; with what it fine-tunes where the arm is not named by its role."""
-    return ARMS[role] if name == role else t("{name} ({of})", name=ARMS[role], of=checkpoint)
+    as_it_is = arm.role == "general" and arm.cost is not None and arm.cost.tokens == 0
+    name = t("the checkpoint as it is") if as_it_is else ARMS[arm.role]
+    return name if arm.name == arm.role else t("{name} ({of})", name=name, of=arm.checkpoint)
 
 
 def question_name(question: str) -> Text:

@@ -19,8 +19,9 @@ HIDDEN = "***"
 SHORTEST = 4
 """Characters of a credential that is looked for by itself; shorter ones are parts of words."""
 
-_BEFORE_THE_HOST = re.compile(r"(?<=://)([^\s/@:]*:(?!\d+[^\w@])\S*|[^\s/?#'\"<>]*)@")
-"""What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded."""
+_BEFORE_THE_HOST = re.compile(r"(?:(?<=://)|(?<=\w\w:/)(?!/))([^\s/@:]*:(?!\d+[^\w@])\S*|[^\s/?#'\"<>]*)@")
+"""What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded. Of
+an address that was taken for a path, one slash is left."""
 _ADDRESS = re.compile(r"://(.*)@", re.DOTALL)
 _PARAMETER = re.compile(
     r"([?&;][\w.-]*(?:token|secret|passw(?:or)?d|pwd|signature|credential|api_?key|access_?key)[\w.-]*=)"

@@ -82,6 +82,11 @@ class Difference:
         """
         return float(scipy.special.stdtr(self.df, (abs(self.mean) - most) / self.se)) if self.testable else None
 
+    def inside(self, level: float) -> Range:
+        """The interval that lies within ± `most` where `p_inside(most)` is below the level: of 1 - 2 x level."""
+        margin = float(scipy.special.stdtrit(self.df, 1 - level)) * self.se
+        return self.mean - margin, self.mean + margin
+
 
 def difference(
     mean: float, variance: Variance | None, seeds: int, replicates: int, confidence: float, within: Range = ANYWHERE

@@ -126,6 +126,17 @@ def test_baselines_are_fitted_on_as_many_rows_as_the_arms(made: Simulated) -> No
     }
 
 
+def test_classes_that_the_labels_of_a_seed_do_not_show_are_counted(made: Simulated) -> None:
+    assert compared(made).tasks[0].classes_unseen == 0
+    for path in made.root.glob("metrics/finetune/*.json"):
+        with edited(path) as cell:
+            cell["labels"] = 2
+    rows = split(made.outputs.data / "section", "train")
+    shown = [{row["label"] for row in subset(rows, 2, seed)} for seed in SEEDS]
+    unseen = compared(made).tasks[0].classes_unseen
+    assert unseen == round(mean(len({*LABELS} - each) for each in shown)) > 0
+
+
 def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_row(repeated: Comparison) -> None:
     for task in repeated.tasks:
         chosen = known(task.arm(task.chosen))
@@ -203,6 +214,14 @@ def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
     assert [source.name for source in comparison.sources] == ["domain", "general", "section", "mention"]
     assert all(source.rows == source.kept + sum(source.rejected.values()) for source in comparison.sources)
     assert comparison.demonstration
+
+
+def test_training_rows_that_share_a_text_with_test_rows_are_told(made: Simulated) -> None:
+    with edited(made.root / "metrics/validate.json") as validated:
+        splits = validated["tasks"]["section"]
+        splits["train"]["warnings"] = {"rows_sharing_a_text_with_dev": 3, "rows_sharing_a_text_with_test": 258}
+        splits["dev"]["warnings"] = {"rows_sharing_a_text_with_test": 25}
+    assert {source.name: source.sharing for source in compared(made).sources if source.sharing} == {"section": 258}
 
 
 # ---- what is missing

@@ -135,21 +135,28 @@ def test_verdicts_are_against_the_smallest_gain_worth_having(
     assert not answer.at_least
 
 
-@pytest.mark.parametrize(("accuracy", "why", "verdict"), [(0.03, "nothing_learned", "not_tested"), (0.4, "", "gain")])
-def test_arms_that_learned_nothing_have_no_verdict_however_far_they_lie_apart(
-    tmp_path: Path, accuracy: float, why: str, verdict: Verdict
-) -> None:
-    """Both below the most frequent label; it takes one arm above it for a verdict."""
-    nothing = dict.fromkeys(ARMS, -0.1)
-    made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=nothing | {"domain_task": accuracy})
-    task = compared(made, min_gain=0.001).tasks[0]
-    recipe, majority = known(task.first), task.baselines["majority"].mean
-    scores = [known(arm.interval).mean for arm in task.sides(recipe)]
-    assert (max(scores) <= majority) == bool(why)
+def test_arms_that_learned_nothing_have_no_verdict_and_leave_their_place_to_the_others(tmp_path: Path) -> None:
+    """One side below the most frequent label says nothing of the other, however far they lie apart."""
+    made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED | {"general": -0.1})
+    task = compared(made, order=["recipe", "domain_text"]).tasks[0]
+    recipe, text = known(task.first), known(task.answer("domain_text"))
+    assert task.unlearned == ["general"]
     assert p_of(recipe) < 0.05, "which would be a gain"
-    assert (recipe.name, recipe.why, recipe.verdict, recipe.place) == ("recipe", why, verdict, 0)
-    assert known(task.answer("domain_text")).why == "nothing_learned"
-    assert "gain" not in {answer.verdict for answer in task.answers if answer.why}
+    assert (recipe.name, recipe.why, recipe.verdict, recipe.place) == ("recipe", "nothing_learned", "not_tested", None)
+    assert (text.why, text.verdict, text.place, text.p_adjusted) == ("", "gain", 0, p_of(text))
+    assert (task.classes, task.steps > 0, task.epochs > 0) == (5, True, True)
+
+
+def test_an_arm_whose_runs_all_give_one_answer_has_learned_nothing(tmp_path: Path) -> None:
+    """Even where its score is above that of the most trivial baseline."""
+    made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED)
+    for number in (1, 2):
+        with edited(made.root / f"metrics/finetune/section-domain_task-small-{number}.json") as metrics:
+            for seed in metrics["seeds"]:
+                seed["degenerate"] = True
+    task = compared(made).tasks[0]
+    assert task.unlearned == ["domain_task"]
+    assert known(task.first).why == "nothing_learned"
 
 
 # ---- what could be shown, and what would show it

@@ -94,6 +94,11 @@ SAT_CAT = [{**ANSWERED, "answers": [{"text": "sat", "start": 8}, {"text": "cat",
 PARIS = [{"tokens": ["Ann", "😀", "Paris"], "tags": ["O", "O", "B-LOC"]}]
 PAIR_CSV = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\nH,I,1_000,y\n"
 PAIRS = {"columns": {"text_a": "one", "text_b": "two", "value": "score"}}
+CELLS = [
+    "['food', 'it''s']".replace("''", "\\'"), '[""food"", ""it\'s""]', "['food' , ]", "[]", "{'food'}",
+    "['food' 'staff']", "[food, staff]", "['food', ['staff']]", "{'food': 1}", '{""food"": true}',
+]  # fmt: skip
+IN_CELLS = [["food", "it's"], ["food", "it's"], ["food"], [], ["food"]]
 INSIDE = "a\u2028b\u2029c\x85d\x0be\x0cf"
 NO_ANSWERS: list[Any] = [
     {"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7, "a",
@@ -150,11 +155,40 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.jsonl", '{"text": "a", "label": "007"}\n{"text": "b", "label": NaN}\n{"text": "c", "label": "NA"}\n',
         CLASS, {}, [{"text": "a", "label": "007"}, {"text": "c", "label": "NA"}], [(2, 62)],
     ),
+    "a header with the name of a value, and one above each part": (
+        "a.csv", "text,label\ntext,x\ntext,label\na,y\ntext,label\n", CLASS, {},
+        [{"text": "text", "label": "x"}, {"text": "text", "label": "label"}, {"text": "a", "label": "y"},
+         {"text": "text", "label": "label"}], [],
+    ),
+    **{  # a missing label makes a column of integers one of floats
+        f"whole numbers are integers, {suffix}": (
+            f"a.{suffix}", content, CLASS, {},
+            [{"text": "a", "label": "1"}, {"text": "c", "label": "0"}], [(2, 62)],
+        )
+        for suffix, content in (
+            ("parquet", pa.table({"text": [*"abc"], "label": [1.0, None, 0.0]})),
+            ("jsonl", '{"text": "a", "label": 1.0}\n{"text": "b", "label": NaN}\n{"text": "c", "label": 0}\n'),
+        )
+    },
     "labels of another type": (
         "a.jsonl", ({"text": "a", "label": 1.5}, {"text": "b", "label": [1]}), CLASS, {}, [], [(1, 65), (2, 65)],
     ),
     "lists as text": (
         "a.csv", "text,labels,tokens,tags,context,question,answers\na,x;y,a,O,a,b,c\n", LABELS, {}, [], [(2, 65)],
+    ),
+    **{  # by pandas of lists, of arrays, and by JSON; with a separator or without
+        f"labels as a list in a cell, separator {separator}": (
+            "a.csv",
+            "text,labels\n" + "".join(f'{number},"{cell}"\n' for number, cell in enumerate(CELLS)),
+            LABELS, {} if separator is None else {"separator": separator},
+            [{"text": f"{number}", "labels": labels} for number, labels in enumerate(IN_CELLS)],
+            [(line, 65) for line in range(7, 12)],
+        )
+        for separator in (None, ",")
+    },
+    "a list or mapping where one label is due": (
+        "a.csv", "text,label\n" + "".join(f'a,"{cell}"\n' for cell in [*CELLS, "(a)", "[a]"]), CLASS, {},
+        [{"text": "a", "label": "(a)"}, {"text": "a", "label": "[a]"}], [(line, 65) for line in range(2, 12)],
     ),
     **{  # the same labels as from a list, none in an empty cell, each once
         f"labels in one text of {suffix}": (
@@ -229,6 +263,29 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
     "CoNLL with tabs: blanks part nothing": (
         "a.tsv", "New York\tB-LOC\r\nis\tO\r\n\r\nbig O\r\n\r\n#\tO", SPANS, {"format": "conll"},
         [{"tokens": ["New York", "is"], "tags": ["B-LOC", "O"]}, {"tokens": ["#"], "tags": ["O"]}], [(4, 44)],
+    ),
+    **{  # every sentence begins with a comment, also where it has as many columns as a token
+        f"comments above the sentences of CoNLL: {comment}": (
+            "a.conll", f"{comment}\nEU _ B-ORG\n\n{comment}\n# _ O\n", SPANS, {},
+            [{"tokens": ["EU"], "tags": ["B-ORG"]}, {"tokens": ["#"], "tags": ["O"]}], [],
+        )
+        for comment in ("# id 1\tdomain=en", "# sent_id = 1")
+    },
+    "comments with as many columns as a token": (
+        "a.conll", "".join(f"# id {n}\nEU _ B-ORG\n\n" for n in range(3)), SPANS, {},
+        [{"tokens": ["EU"], "tags": ["B-ORG"]}] * 3, [],
+    ),
+    "CoNLL-U": (
+        "a.conll", "# newdoc\n# text = Don't #\n1-2\tDon't\t_\t_\n1\tDo\tAUX\t_\n2\tn't\tPART\t_\n2.1\tgo\tVERB\t_\n"
+        "\n# text = # 1\n1\t#\tSYM\t_\n", TAGS, {"columns": {"tags": "3"}},
+        [{"tokens": ["Do", "n't"], "tags": ["AUX", "PART"]}, {"tokens": ["#"], "tags": ["SYM"]}], [],
+    ),
+    "CoNLL in lines that end with CR CR LF": (
+        "a.conll", "EU B-ORG\r\r\nis O\r\r\n\r\r\nso O\r\r\n", SPANS, {},
+        [{"tokens": ["EU", "is"], "tags": ["B-ORG", "O"]}, {"tokens": ["so"], "tags": ["O"]}], [],
+    ),
+    "CSV in lines that end with CR CR LF": (
+        "a.csv", 'text\r\r\n"a\r\r\nb"\r\r\n', CORPUS, {}, texts("a\nb"), [],
     ),
     "SQuAD": (
         "a.json", SQUAD, ANSWER, {"format": "squad"},
@@ -314,6 +371,24 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
             ("JSON-MIN", lambda start: [{"text": "Ann 😀 Paris", "ner": [mark(start)]}]),
         )
     },
+    **{  # one unit for all spans of a text: the second may lie where it should by chance
+        f"Label Studio, {name} as one": (
+            "a.json",
+            [{"text": f"{start}Ha{end}Ha Ha", "ner": [
+                {"start": first, "end": first + 2, "text": "Ha", "labels": ["X"]} for first in firsts]}],
+            SPANS, {"format": "label_studio", "columns": {"tags": "ner"}},
+            [{"tokens": [*odd, "Ha", "Ha", "Ha"], "tags": ["O"] * len(odd) + ["B-X", "B-X", "O"]}], [],
+        )
+        for name, start, end, firsts, odd in (
+            ("CRLF", "\r\n", "\r\n", (1, 4), []), ("CRLF beside UTF-16", "😀\r\n", "\r\n", (3, 6), ["😀"]),
+            ("nothing", "\r\n", "\r\n", (2, 6), []),
+        )
+    },
+    "Label Studio, a span over CRLF": (
+        "a.json", [{"text": "Ann\r\nLee", "ner": [{"start": 0, "end": 7, "text": "Ann\nLee", "labels": ["X"]}]}],
+        SPANS, {"format": "label_studio", "columns": {"tags": "ner"}},
+        [{"tokens": ["Ann", "Lee"], "tags": ["B-X", "I-X"]}], [],
+    ),
     **{
         f"a span that does not fit: {odd}": (
             "a.json", [{"text": "Ann", "label": [odd]}], SPANS, {"format": "label_studio"}, [], [(1, code)]
@@ -381,7 +456,7 @@ NO_TERM = r"no control 'termx' for tags; found label, term \(did you mean 'term'
 NO_TAGS = r"no control 'tags' for tags; found label, term\n  name one of them, e.g. `columns: {tags: label}`"
 NO_MOOD = r"no control 'moody' for label; found .*mood.* \(did you mean 'mood'\?\)"
 CORPUS_ERRORS = [
-    ("a.txt", "text".encode("utf-16"), 1, "declare encoding: utf-16"),
+    ("a.txt", "text".encode("utf-16"), 1, "that all files of the set have: utf-16"),
     ("a.txt", "plain text".encode("utf-16-le"), 10, "where every second byte is NUL"),
     ("a.txt", b"some text\0\0\0 and more", 10, "binary file"),
     ("a.txt", bytes(4096), 10, "its content was lost"),
@@ -408,6 +483,17 @@ CORPUS_ERRORS = [
     ("a.docx", b"x", 50, "no known format"),
     ("a.csv", b"Text,label\na,b\n", 56, "found Text, label (did you mean 'Text'?)"),
     ("a.jsonl", b'{"txt": "a"}', 56, "did you mean 'txt'?"),
+    *(  # a label that comes again, a number among numbers, a text; and no text of a row in the message
+        ("a.csv", rows.encode(), 56, "a.csv:1: this file seems to have no header\n  put a line with the names of its")
+        for rows in (
+            "good,pos\nbad,neg\nfine,pos\nso,pos\n",
+            "good,1.5\nbad,2\n",
+            "It was good of them to come\nbad\n",
+            "这家酒店的房间很好,好\n很差,坏\n",
+            '"Good.","Good."\n',
+        )
+    ),
+    ("a.csv", b"0,1\nx,1\ny,1\n", 56, "column 'text' missing; found 0, 1"),
     ("a.csv", b'text\n"a\nb\n', 37, "quote opened in line 2 never closes"),
     ("a.csv", b'text\n"a"b\n', 37, "not CSV"),
     ("a.csv", b"text;label\na;b\n", 37, "delimiter ';'?"),
@@ -417,6 +503,10 @@ CORPUS_ERRORS = [
 SET_ERRORS: list[tuple[str, Any, Layout, dict[str, Any], int, str]] = [
     ("a.conll", "a\nb\n\n", SPANS, {}, 44, "a.conll:1: one column found"),
     ("a.conll", "a O\n", SPANS, {"columns": {"tags": "5"}}, 56, "'5' missing; found 1, 2, document, tokens, tags"),
+    (
+        "a.conll", "EU B-ORG\n\nis O\n\nbig O\n\n\n\n" * 5, SPANS, {}, 44,
+        "a.conll:1: a blank line after every line\n  write one only where a sentence ends",
+    ),
     ("a.conll", "-DOCSTART- O\n\n\n", SPANS, {}, 17, "0 sentences"),
     *(
         ("a.json", content, ANSWER, {"format": "squad"}, code, words)

@@ -166,6 +166,21 @@ CASES = {
         SPANS, MIXED, {"tag_scheme": "bio"},
         [(89, "1 of 3 rows are not bio, and no other scheme fits more: a mixture?\n  repair_tags: true")],
     ),
+    **{  # io has bare types, so that these would be entities of the types B_X and I_X
+        f"another spelling, declared {scheme}": Case(
+            SPANS, tagged(*["B_X I_X 0"] * 4), {"tag_scheme": scheme, "map_labels": {"x": "y"}},
+            [(89, "the file writes 'I-X' as 'I_X'\n  write map_labels: {'x': 'y', '0': 'O', 'B_X': 'B-X', "
+                  f"'I_X': 'I-X'}} below tasks.raw, in place of what it says{other}")] * 3,
+        )
+        for scheme, other in (("bio", ""), ("io", ", and tag_scheme: bio"))
+    },
+    **{
+        f"tags of no scheme, declared {scheme}, repaired: {repair}": Case(
+            SPANS, tagged(*["(X* *) O"] * 4), {"tag_scheme": scheme, "repair_tags": repair},
+            [(89, "most rows have tags of no scheme\n  map the column of the tags")] * 3,
+        )
+        for scheme, repair in (("bio", False), ("bio", True), ("io", False))
+    },
     "mixed schemes, repaired": Case(SPANS, MIXED, {"tag_scheme": "bio", "repair_tags": True}),
     "tags": Case(
         TAGS, {s: [(["Ann", s], ["N", "-"])] for s in SPLITS}, task={"type": "token-tags", "labels": ["-", "N"]},

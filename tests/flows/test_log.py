@@ -1,15 +1,17 @@
 """What is said of a stage: all its lines to Prefect, to a terminal its progress and a line at its end."""
 
 import logging
+import signal
 from pathlib import Path
 
 import pytest
 from prefect.logging.loggers import PrefectLogAdapter
 
 from adaptbert.core.files import write_json
-from flows import log
+from flows import log, process
 from flows.log import StageLog, result
 from flows.process import StageFailed
+from tests.support.simulated import edited, simulate
 
 STAGE = "measure@small"
 BEGIN = ["Running stage 'measure@small':", "> exec python -m stages.measure --checkpoint '{key}'"]
@@ -104,6 +106,33 @@ def test_one_that_fails_shows_all_its_lines(
     logger.error("Finished in state Failed('...')")
     assert server == [HELD[0], SHOWN[0], HELD[1], "Task run failed"]
     assert terminal == of_terminal([SHOWN[0], *HELD, "Task run failed"])
+
+
+def test_one_that_ends_while_a_signal_stops_the_flow(
+    stage: StageLog, server: list[str], terminal: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logging is disabled then, and the server goes as well."""
+    monkeypatch.setattr(process, "_received", [signal.SIGINT])
+    logging.disable()
+    try:
+        stage.say(SHOWN[0])
+        stage.ended(2.0, "3 of 4")
+    finally:
+        logging.disable(logging.NOTSET)
+    assert (server, terminal) == ([], of_terminal(["nothing to do (2 s; 3 of 4)"]))
+
+
+def test_what_was_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(simulate(tmp_path, tasks=["section"]).root)
+    with edited(Path("metrics/finetune/section-general-small.json")) as metrics:
+        for seed in metrics["seeds"][:2]:
+            seed["degenerate"] = True
+    assert result("finetune@section-general-small").endswith("), one answer only in 2 of 3 runs")
+    assert "answer only" not in result("finetune@section-domain-small-1")
+    assert result("pretrain@small").startswith("bits per character: general ")
+    with edited(Path("metrics/pretrain/small.json")) as metrics:
+        metrics |= {"steps": 0, "before": {}, "after": {}}
+    assert result("pretrain@small") == "as it is"
 
 
 def test_a_stage_without_measures(stage: StageLog) -> None:

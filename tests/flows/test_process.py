@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ from tests.support.project import ROOT, wait_until
 from tests.support.project import environment as clean
 from tests.support.small_graph import write_graph
 
+STOPPED = "stopped by SIGINT; the same command goes on from here"
 BUSY = "another DVC process is at work here; run again when it is done"
 AGAIN = "; the same command goes on from here"
 
@@ -119,8 +121,8 @@ def test_whoever_lacks_a_device_keeps_none_while_it_waits(tmp_path: Path, monkey
             assert not waiting.done()
         assert waiting.result(timeout=10) == {"CUDA_VISIBLE_DEVICES": "0,1"}
     assert said == ["waits for 2 free devices of 0, 1: other stages have them"]
-    monkeypatch.setattr(process, "received", lambda: True)
-    with taken(["1"]), pytest.raises(StageFailed, match=process.STOPPED):
+    monkeypatch.setattr(process, "_received", [signal.SIGINT])
+    with taken(["1"]), pytest.raises(StageFailed, match=STOPPED):
         take()
 
 
@@ -134,12 +136,12 @@ NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are
     [
         (LEFT, False, 65, "error: left: exited with 65"),
         (LEFT, True, 65, "error: left: exited with 65"),
-        (StageFailed("left: exited with -15", -15), True, 75, process.STOPPED),
+        (StageFailed("left: exited with -15", -15), True, 75, STOPPED),
         (NO_GRAPH, False, 78, "error: AB-198 dvc.yaml: it names no stage, or is missing\n  restore it"),
         (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
         (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
-        (ConnectError("refused"), True, 75, process.STOPPED),
-        (TerminationSignal(15), False, 75, process.STOPPED),
+        (ConnectError("refused"), True, 75, STOPPED),
+        (TerminationSignal(15), False, 75, STOPPED.replace("SIGINT", "SIGTERM")),
         (RuntimeError("Failed to reach API at x"), False, 75, NO_SERVER.format("Failed to reach API at x")),
         (ConnectError("to http://me:secret@host"), False, 75, NO_SERVER.format("to http://***@host")),
     ],
@@ -158,7 +160,7 @@ def test_how_the_flow_ends(
     monkeypatch.setattr(process, "await_server", lambda: None)
     monkeypatch.setattr(log, "shorten", lambda: None)
     monkeypatch.setattr(recipe, "check_folder", lambda: None)
-    monkeypatch.setattr(process, "received", lambda: is_after_a_signal)
+    monkeypatch.setattr(process, "_received", [signal.SIGINT] * is_after_a_signal)
     monkeypatch.setattr("os._exit", sys.exit)
     monkeypatch.setattr("psutil.Process", mock.MagicMock())
     with pytest.raises(SystemExit) as ended:

@@ -110,7 +110,9 @@ def test_conll_with_and_without_tags(project: Project, tmp_path: Path, out: Path
 def test_texts_to_tag_are_cut_into_words(project: Project, tmp_path: Path, out: Path) -> None:
     (tmp_path / "in.txt").write_text("The shape of an estimator, 好的。\n", encoding="utf-8")
     (row,) = answered(project, SPANS, tmp_path / "in.txt", out)
-    assert len(row["tags"]) == len(["The", "shape", "of", "an", "estimator", ",", "好", "的", "。"])
+    assert (
+        len(row["tags"]) == len(row["tokens"]) == len(["The", "shape", "of", "an", "estimator", ",", "好", "的", "。"])
+    )
 
 
 def test_squad_without_answers(project: Project, tmp_path: Path, out: Path) -> None:
@@ -211,6 +213,29 @@ def test_ids_that_look_like_formulas(project: Project, tmp_path: Path, out: Path
     assert [row["id"] for row in answered(project, CLASS, source, out)] == ["=1+1", "-"]
 
 
+@pytest.mark.parametrize(("rows", "is_said"), [(20, True), (19, False)])
+def test_a_model_that_gives_one_answer_is_said_once(
+    project: Project, tmp_path: Path, out: Path, rows: int, is_said: bool
+) -> None:
+    """Many rows that are answered alike, over batches; a row that has no answer says nothing."""
+    row, other = ({"text": text} for text in ("an array", ""))
+    done = run(model(project, CLASS), json_lines(tmp_path / "in.jsonl", [other, *[row] * rows]), "-o", out)
+    assert done.stderr.count(f"gives all {rows} rows the same answer") == int(is_said)
+    several = json_lines(tmp_path / "in.jsonl", rows_of(project, CLASS))
+    assert "same answer" not in run(model(project, CLASS), several, "-o", out).stderr
+
+
+def test_progress_is_told_of_batches_so_that_the_time_left_is_known(
+    project: Project, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first row of a batch comes as late as the last, and says nothing of the speed."""
+    monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", -1.0)
+    source = json_lines(tmp_path / "in.jsonl", rows_of(project, CLASS))
+    said = run(model(project, CLASS), source, "-o", out).stderr
+    shown = re.findall(r"(\d+)/150 rows  [\d,.]+ rows/s  \d+:\d\d left", said)
+    assert shown == ["128", "150"]
+
+
 def test_stdin_to_stdout(project: Project, out: Path) -> None:
     rows = "".join(json.dumps(row) + "\n" for row in rows_of(project, CLASS))
     done = piped(model(project, CLASS), "-", "--format", "jsonl", stdin=rows.encode())
@@ -258,6 +283,13 @@ UNREADABLE: list[tuple[str, bytes | None, str, str]] = [
     ("in.csv", b"Text,b\nx,x\n", "", f"(did you mean 'Text'?)\n  {WHICH} text=Text"),
     ("in.csv", b"a,b\nx,x\n", "", f"AB-056 {{}}:1: column 'text' missing; found a, b\n  {WHICH} text=NAME"),
     ("in.csv", b"a,b\nx,x\n", "--columns text=c", f"column 'c' missing; found a, b\n  {WHICH} "),
+    (
+        "in.csv",
+        b"It was good of them\nnot at all\n",
+        "",
+        "AB-056 {}:1: this file seems to have no header\n  put a line",
+    ),
+    ("in.txt", "text".encode("utf-16"), "", "AB-001 {}: file is UTF-16\n  name the encoding: --encoding, e.g. utf-16"),
     ("in.csv", b"text,b\nx,x\n", "--columns id=post", f"found text, b\n  {WHICH} id="),
 ]
 

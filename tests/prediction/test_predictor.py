@@ -57,7 +57,7 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
     answer, answered = TARGETS[KINDS[task][1]].answer, read(out)
     assert_as_evaluated(answered, project, task)
     assert len(answered) == ROWS[2]
-    assert all(row.keys() <= {"id", answer, "confidence", "entities"} for row in answered)
+    assert all(row.keys() <= {"id", "tokens", answer, "confidence", "entities"} for row in answered)
     assert len({json.dumps(row.get("confidence", row[answer])) for row in answered}) > 100, "bits that could differ"
     assert answers(project, task, rows_of(project, task), probabilities=False) == answered, "and from Python"
 
@@ -88,6 +88,9 @@ def test_texts_and_columns_are_those_of_the_task(tmp_path: Path) -> None:
     posts = json_lines(source, [{"text": "another", "post": "a @somebody word", "number": 9}])
     assert run(model(project, "section"), posts, "-o", out).exit_code == 0
     assert read(out) == [{**expected[0], "id": "9"}]
+    wrong = run(model(project, "section"), json_lines(source, [{"title": "a"}]), "-o", out)
+    assert "column 'post' missing; found title" in wrong.stderr
+    assert "--columns text=title" in wrong.stderr, "our name for it stands where it is typed"
     others = json_lines(source, [{"post": "another", "title": "a @somebody word"}])
     assert run(model(project, "section"), others, "--columns", "text=title", "-o", out).exit_code == 0
     assert read(out) == expected

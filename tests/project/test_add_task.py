@@ -78,6 +78,9 @@ def test_a_file_that_is_split_where_it_lies(project: Path) -> None:
     assert {section[split] for split in ("train", "dev", "test")} == {"data/all.jsonl"}
     assert section["split"] == {"dev": 0.1, "test": 0.2}
     assert "recorded" not in said
+    assert "already" not in said
+    _, said = added("--train", "data/all.jsonl", name="again")
+    assert "notice: data/all.jsonl: already data of the task rooms\n" in said
 
 
 def test_files_from_elsewhere_are_copied(project: Path) -> None:

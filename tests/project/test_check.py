@@ -1,5 +1,6 @@
 """adaptbert plan and check, as a user calls them: params.yaml, plan.json, and the files that are named."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
+from adaptbert.core.files import write_json
 from adaptbert.project import training_length
 from adaptbert.project.rules import notices
 from tests.support.checked_files import write_document
@@ -29,14 +31,14 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
     assert (done.exit_code, lines) == (
         0,
         [
-            "pretrain general small 1 x 600,000 tokens",
-            "domain_transfer general small 3 x 600,000 tokens",
-            "domain_transfer domain small 3 x 600,000 tokens",
-            "task_transfer section small 6 x 75,000 tokens",
-            "task_transfer mention small 6 x 75,000 tokens",
-            "finetune section small 14 x 3 seeds of 4 epochs",
-            "finetune mention small 14 x 3 seeds of 4 epochs",
-            "plan.json: 19 checkpoints and 28 cells",
+            "pretrain general small 1 x 1,000,000 tokens, 977 steps",
+            "domain_transfer general small 3 x 1,200,000 tokens, 1,172 steps",
+            "domain_transfer domain small 3 x 1,200,000 tokens, 1,172 steps",
+            "task_transfer section small 3 x 100,000 tokens, 98 steps",
+            "task_transfer mention small 3 x 100,000 tokens, 98 steps",
+            "finetune section small 10 x 4 seeds of 8 epochs",
+            "finetune mention small 10 x 4 seeds of 8 epochs",
+            "plan.json: 13 checkpoints and 20 cells",
         ],
     )
     assert "AB-210" not in run("check").stdout
@@ -49,7 +51,12 @@ def test_plan_tells_that_other_arms_change_intervals(project: Path, arms: str | 
     text = DEMO if arms is None else re.sub("^arms: .*$", f"arms: {arms}", DEMO, flags=re.MULTILINE)
     (project / "params.yaml").write_text(text, encoding="utf-8")
     (project / "metrics").mkdir()
-    shutil.copy(ROOT / "metrics/comparison.json", project / "metrics")
+    judged = json.loads((ROOT / "metrics/comparison.json").read_text(encoding="utf-8"))
+    for task in judged["tasks"]:
+        task["arms"] = [
+            {**task["arms"][0], "name": name} for name in params.document(DEMO, Path("params.yaml"))["arms"]
+        ]
+    write_json(project / "metrics/comparison.json", judged)
     pooled = "more or less than in the last comparison changes all its intervals a little"
     assert (run("plan").stdout.count(pooled) == 2) == said
 
@@ -70,7 +77,7 @@ def test_check_prints_the_notices(project: Path) -> None:
     *printed, last = done.output.splitlines()
     recipe = recipes.read()
     expected = [f"notice: {each}" for each in (*notices(recipe), *training_length.notices(recipe))]
-    assert (done.exit_code, printed, len(printed)) == (0, expected, 4)
+    assert (done.exit_code, printed, len(printed)) == (0, expected, 7)
     assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[1]
     assert last.endswith("the rows that were read of the files that it names are valid")
 
@@ -103,3 +110,13 @@ def test_a_folder_that_is_no_project(
     problem = f"error: AB-114 {tmp_path}: no folder .dvc: not the folder of a project\n"
     assert (done.exit_code, done.stdout, [*tmp_path.iterdir()]) == (78, "", before)
     assert done.stderr == f"{problem}  change to the clone (cd), and run again\n"
+
+
+@pytest.mark.parametrize("command", [["check"], ["plan"], ["new", ".", "--train", "x.csv"]], ids=lambda words: words[0])
+def test_a_path_that_dvc_cannot_work_in(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a {b}"
+    (folder / ".dvc/tmp").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    done = run(*command)
+    problem = f"error: AB-198 {folder}: the path has a brace, and DVC cannot work there\n"
+    assert (done.exit_code, done.stderr) == (78, f"{problem}  move the project, or rename its folder\n")

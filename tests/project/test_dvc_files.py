@@ -217,6 +217,15 @@ def test_what_dvc_would_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert dvc_files.due().stages["train@b"] == ["plan", "train@a"]
 
 
+def test_a_record_of_a_file_of_the_users_runs_nothing_and_does_not_count() -> None:
+    """`make recipe` brings one up to date, and counts as `adaptbert plan` does."""
+    upstream = {"own.csv.dvc": [], "collect": ["own.csv.dvc"], "train": ["collect"]}
+    due = dvc_files.Due.of(upstream, ["own.csv.dvc", "collect"])
+    assert str(due) == "will run: 2 of 2 stages: 1 collect, 1 train"
+    assert [*due.stages] == ["own.csv.dvc", "collect", "train"]
+    assert str(dvc_files.Due.of(upstream, [])) == "all up to date"
+
+
 def test_what_it_would_run_is_not_known(project: Path) -> None:
     """`adaptbert plan` has written plan.json and says why."""
     with Path(".dvc/tmp/lock").open("r+") as file:

@@ -6,14 +6,21 @@ import json
 import pickle
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer as Backend
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.encoder import Tokens, encode
+from adaptbert.model.packing import pack
 from adaptbert.project.importing import name_of
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import public_checkpoints as public
@@ -47,6 +54,11 @@ def save(content: Any, legacy: bool = False) -> None:
 
 # ---- weights that are brought
 
+
+def below(prefix: str, weights: State) -> State:
+    return {prefix + name: tensor for name, tensor in weights.items()}
+
+
 ODDITIES: dict[str, tuple[Callable[[State], State], bool, bool]] = {
     "tied": (public.tied, True, True),
     "no decoder": (lambda weights: weights, True, True),
@@ -58,6 +70,8 @@ ODDITIES: dict[str, tuple[Callable[[State], State], bool, bool]] = {
     "neither": (public.without("bert.pooler.", "cls."), False, False),
     "buffers": (public.with_buffers, True, True),
     "other heads": (public.with_other_heads, True, True),
+    **{f"below {prefix}": (partial(below, prefix), True, True) for prefix in ("module.", "bert.", "net.model.")},
+    "encoder alone, below encoder.": (lambda weights: below("encoder.", public.encoder_alone(weights)), False, True),
     "bias of the decoder": (public.bias_of_the_decoder, True, True),
 }
 """The change, and whether a masked-LM head and a pooler come out of it."""
@@ -97,6 +111,10 @@ def test_what_is_said() -> None:
         "files left out: flax_model.msgpack, tf_model.h5",
         "to train from it, write into params.yaml, then run `adaptbert plan` and `adaptbert check`:",
         "  base: models/init/source    (beside other bases: source: models/init/source below `bases`)",
+        *(
+            f"  {section}: {{learning_rate: {rate}}}    (for its width; beside other bases in overrides.source)"
+            for section, rate in (("domain_transfer", "1.0e-3"), ("task_transfer", "2.0e-3"), ("finetune", "7.0e-4"))
+        ),
     ]
 
 
@@ -117,6 +135,26 @@ def test_safetensors_are_copied() -> None:
     assert "files left out: pytorch_model.bin\n" in said
     assert "in the weights but not used: classifier.bias, classifier.weight\n" in said
     assert public.same_encoder()
+
+
+def test_safetensors_of_a_wrapper_are_written_anew() -> None:
+    save_file(below("module.", state()), SAFE)
+    assert "notice: the weights are those of a module around the model: module. was taken off their names\n" in brought(
+        "source"
+    )
+    assert public.same_encoder()
+    assert public.same_head()
+
+
+def test_one_type_of_tokens() -> None:
+    """A pair is read with it: the second text has the row of the first."""
+    name = "bert.embeddings.token_type_embeddings.weight"
+    config(type_vocab_size=1)()
+    save({**state(), name: state()[name][:1]})
+    assert "notice: type_vocab_size is 1: the two texts of a pair are told apart by [SEP] alone\n" in brought("source")
+    model, rows = Checkpoint.load(INIT).encoder(), pack(np.array([4]), 4)
+    plain, pair = (encode(model, rows, Tokens(public.IDS[0, :4], each)) for each in (None, torch.tensor([0, 0, 1, 1])))
+    assert torch.equal(plain, pair)
 
 
 def test_a_checkpoint_of_this_project_keeps_its_card() -> None:
@@ -187,6 +225,10 @@ REFUSED: list[tuple[Act, str]] = [
     (weights(**{"cls.predictions.bias": torch.ones(151)}), f"{DISAGREE}cls.predictions."),
     (weights(**{"bert.pooler.dense.weight": torch.ones(32, 31)}), f"{DISAGREE}bert.pooler.dense.weight\n"),
     (weights(only=public.without(QUERY)(whole())), f"{DISAGREE}{QUERY}\n"),
+    (
+        weights(**{QUERY.replace("query", "distance_embedding"): torch.ones(127, 16)}),
+        f"AB-132 {BIN}: relative positions are not supported: {QUERY.replace('query', 'distance_embedding')}\n",
+    ),
     # files that hold something else
     (weights(args=Namespace(lr=1)), f"AB-119 {BIN}: the pickle holds more than tensors, it names argparse.Namespace"),
     (weights(only={"model": {}, "epoch": 3}), f"AB-132 {BIN}: holds no tensors by name; found a dict\n  take the fi"),
@@ -357,3 +399,39 @@ def test_a_vocabulary_without_special_tokens() -> None:
     tokens = [token for token in tiny.tokenizer().tokens if token != "[MASK]"]
     Path(VOCABULARY).write_text("\n".join(tokens) + "\n", encoding="utf-8")
     assert refused().startswith("AB-129 source: the vocabulary has no [MASK]\n  take a tokenizer made for BERT")
+
+
+@pytest.mark.parametrize("about", [{}, {"tokenizer_class": "BertTokenizer", "do_lower_case": True}, None])
+@pytest.mark.parametrize(
+    ("change", "different"),
+    [
+        ({"normalizer": Lowercase()}, "accents, Chinese, Japanese and Korean, control characters"),
+        ({"pre_tokenizer": WhitespaceSplit()}, "full-width forms, digits, punctuation"),
+        ({"model": {"max_input_chars_per_word": 200}}, "long words"),
+        ({}, None),
+    ],
+)
+def test_the_rules_of_the_file_are_kept(
+    about: dict[str, Any] | None, change: dict[str, Any], different: str | None
+) -> None:
+    """Every text is read as the file says, also by a tokenizer that was saved from it."""
+    tiny.tokenizer().save(Path("source"))
+    file, config_file = Path("source/tokenizer.json"), Path("source/tokenizer_config.json")
+    backend = Backend.from_file(str(file))
+    for name, value in change.items():
+        if isinstance(value, dict):
+            for key, each in value.items():
+                setattr(getattr(backend, name), key, each)
+        else:
+            setattr(backend, name, value)
+    backend.save(str(file))
+    config_file.unlink() if about is None else config_file.write_text(json.dumps(about))
+    said = brought("source")
+    notice = f"notice: the rules of tokenizer.json are kept, which are not BERT's for {different}"
+    assert [line for line in said.splitlines() if line.startswith("notice: the rules")] == (
+        [notice] if different else []
+    )
+    Tokenizer.load(INIT).save(Path("again"))
+    text = "the r\u00e9sum\u00e9 stood, by a house:\u597d\u7684\x00 " + "a" * 120
+    for folder in (INIT, Path("again")):
+        assert Tokenizer.load(folder).encode([text])[0].ids == backend.encode(text, add_special_tokens=False).ids

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,7 +14,10 @@ from typer.testing import Result
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
-from adaptbert.project import own_data
+from adaptbert.model.checkpoint import random_weights
+from adaptbert.project import budgets, own_data
+from adaptbert.project.new_project import SMALL
+from adaptbert.project.speed import Speed, Speeds
 from tests.project.conftest import WORDS, rows
 from tests.project.test_add_task import state
 from tests.support import tiny
@@ -62,6 +66,11 @@ def files(project: Path) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def _measured_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "SECONDS", 0.02)
+
+
 def new(files: Path, words: str, directory: str = ".") -> Result:
     """The command; a word with a dot or a slash before it is one of the files."""
     named = (str(files / word.lstrip("/")) if "." in word or word[0] == "/" else word for word in words.split())
@@ -105,7 +114,9 @@ def is_ready() -> None:
     """The plan is that of params.yaml, and `check` has nothing to say."""
     plan_file.check(recipes.read())
     checked = run("check")
-    others = [line for line in checked.output.splitlines() if "notice" in line and " steps for " not in line]
+    others = [
+        line for line in checked.output.splitlines() if "notice" in line and not re.search(r" steps? (for|of) ", line)
+    ]
     assert (checked.exit_code, others) == (0, []), checked.output
 
 
@@ -115,17 +126,20 @@ def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
     assert PARAMS.read_text() == OF_CSV
     lines = done.output.splitlines()
     assert lines[0].startswith("base: random weights, small, which know nothing before `pretrain`; --base NAME takes a")
-    assert [line for line in lines if line.startswith(("domain", "language", "labels"))] == [
+    assert [line for line in lines if line.startswith(("capital", "domain", "language", "labels"))] == [
+        "capital letters: become small ones (the tokenizer lower-cases)",
         f"domain: {files}/posts.jsonl (jsonl)",
         "language: Chinese; words are found by rjieba and masked whole",
         "labels of 100 rows: classes (2): happy (50), sad (50)",
     ]
     names = ("mood.csv", "news.txt", "posts.jsonl")
-    assert lines[-3:] == [
+    recorded, _, written, takes, run_it = lines[-5:]
+    assert (recorded, written) == (
         f"recorded by DVC: {', '.join(f'data/own/{name}' for name in names)}",
         "params.yaml and plan.json are written",
-        "now run: make recipe",
-    ]
+    )
+    assert re.fullmatch(r"(about [\d.]+ (minutes|hours)|less .*) by `make recipe`; --minutes M makes it shorter", takes)
+    assert run_it == "now run: make recipe"
     assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
     is_ready()
 
@@ -136,13 +150,21 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     assert done.exit_code == 0, done.output
     document = params.read(PARAMS)
     assert (document["base"], document["pretrain"], "tokenize" in document) == ("models/init/tiny_bert", {}, False)
+    batch = {"global_batch_tokens": 1024, "micro_batch_tokens": 1024}
+    assert [document[step] for step in ("domain_transfer", "task_transfer", "finetune")] == [
+        {"learning_rate": 1e-3, **batch},  # for a width of 32, a twenty-fourth of 768; of little text
+        {"learning_rate": 2e-3, **batch},
+        {"learning_rate": 7e-4},
+    ]
+    assert "# learning_rate: the default, for a width of 768, times 768 / 32: Adam" in PARAMS.read_text()
     assert {key: document["tasks"]["genes"][key] for key in ("type", "tag_scheme", "format")} == {
         "type": "token-classification",
         "tag_scheme": "bio",
         "format": "conll",
     }
     assert "\nmodels/init/tiny_bert:\nBERT with " in done.output
-    assert "language: not Chinese\n" in done.output
+    assert "language: little or no Chinese in it; tokens are masked one by one\n" in done.output
+    assert "\ncapital letters: become small ones (the tokenizer lower-cases)\n" in done.output
     is_ready()
     again = new(files, f"{CONLL} --base /tiny-bert --force")
     remedy = "is there already, and is not replaced\n  take it: --base models/init/tiny_bert; or"
@@ -234,7 +256,7 @@ def two_columns(files: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "code", "message"),
     [
-        (no_header, 65, "AB-216 {}/mood.csv: which columns are text and label? There are "),
+        (no_header, 65, "AB-056 {}/mood.csv:1: this file seems to have no header\n  put a line with the names of "),
         (
             two_columns,
             65,
@@ -258,6 +280,52 @@ def test_files_that_are_not_what_they_should_be(
     done = new(files, CSV)
     assert (done.exit_code, message.format(files) in done.output) == (code, True), done.output
     assert state(project) == before
+
+
+def test_all_that_is_wrong_comes_at_once(files: Path, project: Path) -> None:
+    done = new(files, "--text no.jsonl --train mood.csv --columns text=body --base ./nowhere")
+    lines = done.output.removeprefix("error: ").splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("AB-")] == ["AB-050", "AB-128", "AB-099"]
+    assert "hf download NAME --local-dir FOLDER; or leave out --base and give --general" in done.output
+
+
+def test_a_column_that_alone_is_text_and_files_that_only_name_their_split(files: Path, project: Path) -> None:
+    """Names, dates and numbers beside it are none."""
+    folder = files / "Reviews"
+    folder.mkdir()
+    other = {"when": "2024-01-02 10:20", "stars_of": "4"}
+    for split, begin in (("train", 0), ("dev", 100), ("test", 200)):
+        each = (
+            {"who": f"Ann {n}", "said": f"{WORDS[n % 5]} {n}", "label": "ab"[n % 2]} for n in range(begin, begin + 60)
+        )
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row | other) + "\n" for row in each))
+    (files / "told.jsonl").write_text(as_lines("story", texts(WORDS, 60)))
+    splits = " ".join(f"--{split} Reviews/{split}.jsonl" for split in ("train", "dev", "test"))
+    done = new(files, f"{splits} --text told.jsonl --general wiki.jsonl")
+    assert done.exit_code == 0, done.output
+    document = params.read(PARAMS)
+    assert document["tasks"]["reviews"]["columns"] == {"text": "said"}
+    assert document["corpora"]["domain"]["columns"] == {"text": "story"}
+    is_ready()
+
+
+@pytest.mark.parametrize(
+    ("minutes", "pretrained", "labels", "is_short"),
+    [(600, 6_000_000, None, True), (60, 1_200_000, None, True), (30, 110_000, 3_200, True), (2, 110_000, 800, False)],
+)
+def test_minutes(
+    minutes: int, pretrained: int, labels: int | None, is_short: bool, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tokens shrink first, then labels; never below what teaches something, which is said."""
+    slow = Speeds({"small": Speed(random_weights(SMALL, 12_000, 0), 1000, 1000)}, start=5.0, jobs=2)
+    monkeypatch.setattr(budgets.speed, "measured", lambda *_: slow)
+    mood = "".join(f"{ZH[n % 5]} {n},{'ab'[n % 2]}\n" for n in range(5000))
+    (files / "mood.csv").write_text(f"content,emotion\n{mood}")
+    done = new(files, f"{CSV} --minutes {minutes}")
+    document = params.read(PARAMS)
+    assert (document["pretrain"]["tokens"], document["finetune"].get("labels")) == (pretrained, labels), done.output
+    assert ("notice: not in" not in done.output) == is_short
+    assert "steps" not in run("plan").output.partition("plan.json")[2]
 
 
 def test_where_a_project_may_be(files: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,6 +353,9 @@ def test_params_that_exist_nowhere_else_are_kept(files: Path, project: Path) -> 
     for command in (["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
         subprocess.run(["git", *command], check=True)
     assert new(files, CSV).exit_code == 0
+    again = new(files, f"{CSV} --name other")
+    assert "\nparams.yaml and plan.json are written over those of the last `adaptbert new`\n" in again.output
+    PARAMS.write_text(PARAMS.read_text() + "# mine\n")
     assert new(files, CSV).exit_code == 78
     assert new(files, f"{CSV} --force").exit_code == 0
 

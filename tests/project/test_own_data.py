@@ -73,6 +73,12 @@ def test_a_file_that_is_offered_is_like_it(name: str, beside: str, meant: bool) 
     [
         ("corpora.general.path", "~/posts", "~ is not expanded", "write the path out"),
         ("corpora.general.path", "x" * 300, "cannot be read: File name too long", "check the path and its permissions"),
+        (
+            "corpora.general.path",
+            "https://a:b@c.org/d.csv",
+            "an address, not a file",
+            "download it, and write where it",
+        ),
         ("corpora.general.path", "tracked/a/b.txt", "no such file", "get it from the remote: dvc pull tracked; or fr"),
         ("tasks.section.dev", "data/demo/x.jsonl", "no such file", "make it: python -m examples.docstrings demo"),
     ],

@@ -7,7 +7,6 @@ import pytest
 from adaptbert.config import load, plan_file
 from adaptbert.config.recipe import Recipe
 from adaptbert.project import editing, own_data, rules
-from tests.support.commands import DEMO
 from tests.support.imports import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "presets").glob("*.yaml"))
@@ -39,4 +38,6 @@ def test_the_committed_files_are_those_of_the_demonstration(monkeypatch: pytest.
     plan_file.check(Recipe(load.read(PARAMS)), plan_file.stages())
     if (shown := editing.committed(PARAMS)) is None:
         pytest.skip("not a git repository")
-    assert shown.decode() == DEMO, "cp params.yaml presets/demo.yaml (or the other way round)"
+    assert shown == Path(ROOT / "presets/demo.yaml").read_bytes(), (
+        "cp params.yaml presets/demo.yaml (or the other way round)"
+    )

@@ -1,40 +1,29 @@
-"""`adaptbert plan --price`: the price of each step that is due, one table, and nothing trained is kept."""
+"""`adaptbert plan --price`: arithmetic on speeds that are given here, and one real measurement."""
 
-import json
 import re
-import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adaptbert.config import load as params
-from adaptbert.config import plan as planning
-from adaptbert.config import recipe as recipes
-from adaptbert.errors import BadData
-from adaptbert.mlm.step import Step
-from adaptbert.mlm.step import train as train_step
-from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.config import plan_file
+from adaptbert.config.recipe import Recipe
+from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.flops import training_flop
-from adaptbert.project import price
-from adaptbert.project.price import Price, prices
-from adaptbert.tasks.seed_run import TaskRun, flop_of, train_seed
-from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny, tiny_params, tiny_tasks
+from adaptbert.project import price, speed
+from adaptbert.project.amounts import Amounts
+from adaptbert.project.price import Price, about, minutes, prices
+from adaptbert.project.speed import Speed, Speeds
+from adaptbert.project.trainings import Training, trainings
+from tests.support import demonstration
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.project import write_params
-from tests.support.small_graph import dvc, write_graph
+from tests.support.small_graph import write_graph
 
-TOKENS = 20 * 2048
-"""Of a checkpoint: 40,000 tokens in steps of 2,048."""
-
-TASKS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
 ARMS = ("general", "general_long", "domain", "domain_task")
-
-
 SECTIONS = ("pretrain", "domain_transfer", "task_transfer", "finetune")
 GRAPH = "vars: [plan.json]\nstages:" + "".join(
     f"""
@@ -50,190 +39,140 @@ GRAPH = "vars: [plan.json]\nstages:" + "".join(
 """A checkpoint is its metrics here."""
 
 
-def document() -> dict[str, Any]:
+def document(**changes: Any) -> dict[str, Any]:
     """The preset `smoke` with other arms, in one precision."""
     smoke = params.read(ROOT / "presets/smoke.yaml") | {"arms": list(ARMS)}
     smoke["compare"]["replicates"] = 2
-    return smoke | {section: smoke[section] | {"precision": "32-true"} for section in SECTIONS}
-
-
-def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
-    """As `dvc repro tokenize` leaves it; no task has a test split.
-
-    Args:
-        values: of params.yaml.
-    """
-    (root / "stages").symlink_to(ROOT / "stages")
-    write_params(root, values)
-    write_graph(GRAPH)
-    for stage in SECTIONS:
-        (root / "metrics" / stage).mkdir(parents=True)
-    tokenized = root / "data/tokenized/small"
-    for kind in tiny.WORDS:
-        tiny.corpus(tokenized / "corpora" / kind, kind, 120)
-    tiny.heldout(tokenized / "heldout", tasks=list(TASKS))
-    for number, (task, (shape, target)) in enumerate(TASKS.items()):
-        tiny.corpus(tokenized / "tasks" / task, "domain", 40, seed=10 + number)
-        tiny_tasks.task(root / "data/validated/tasks" / task, shape, (100, 24, 24), target)
-        (root / f"data/validated/tasks/{task}/test.parquet").unlink()  # no price needs it
-    (root / "data/tokenizer").mkdir()
-    tiny.tokenizer().save(root / "data/tokenizer/small")
+    return smoke | {section: smoke[section] | {"precision": "32-true"} for section in SECTIONS} | changes
 
 
 @pytest.fixture(autouse=True)
-def _nothing_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of the demonstration, as after `new`: nothing is collected, validated or tokenised."""
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    (tmp_path / "data").mkdir()
+    demonstration.copy(tmp_path, most=50)
     monkeypatch.chdir(tmp_path)
 
 
-def train(*entries: str) -> None:
-    """As far as DVC knows."""
-    done = dvc("repro", "--single-item", *entries)
-    assert done.returncode == 0, done.stderr
+def planned(recipe: Recipe) -> list[Training]:
+    return trainings(recipe, plan_file.expand(recipe), Amounts(recipe))
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    tokenized_project(tmp_path, document())
-    return tmp_path
+def stages(every: Sequence[Training]) -> set[str]:
+    return {f"{each.step}@{key}" for each in every for key in each.entries}
 
 
-@pytest.fixture
-def start(project: Path) -> Checkpoint:
-    """That after general pre-training, which is up to date in the project."""
-    tiny.pretrained(project / "models/pretrain/small")
-    train("pretrain@small")
-    return Checkpoint.load(project / "models/pretrain/small")
+def of_speed(recipe: Recipe, masked: float, labelled: float, start: float = 0.0, jobs: int = 1) -> Speeds:
+    base = recipe.bases["small"]
+    return Speeds({"small": Speed(random_weights(base, 1000, 0), masked, labelled)}, start, jobs)
 
 
-def all_prices() -> list[Price]:
-    return prices(recipes.read(), planning.read(), steps=3)
-
-
-def priced() -> dict[tuple[str, str], Price]:
-    return {(each.step, each.text): each for each in all_prices()}
-
-
-@pytest.mark.usefixtures("start")
-def test_each_step_that_is_due_with_its_replicates_and_seeds(project: Path) -> None:
-    """A price is that of the budget; what is up to date has none, and has one again after a change."""
-    before = {folder: tiny.folder_bytes(project / folder) for folder in ("models", "data", "metrics")}
-    first = priced()
-    assert {folder: tiny.folder_bytes(project / folder) for folder in before} == before
-    assert list((project / ".work").iterdir()) == []
-    trainings = {key: each.trainings for key, each in first.items()}
-    assert trainings == {
+def test_each_step_that_is_due_with_its_replicates_and_seeds() -> None:
+    recipe = Recipe(document())
+    every, speeds = planned(recipe), of_speed(recipe, 1000, 500)
+    priced = {(each.step, each.text): each for each in prices(every, stages(every), speeds)}
+    assert {key: each.trainings for key, each in priced.items()} == {
+        ("pretrain", "general"): 1,
         ("domain_transfer", "general"): 2,
         ("domain_transfer", "domain"): 2,
-        **{("task_transfer", task): 2 for task in TASKS},
-        **{("finetune", task): 2 * 7 for task in TASKS},  # two seeds; one cell of general, two replicates of three arms
+        **{("task_transfer", task): 2 for task in ("section", "mention")},
+        **{("finetune", task): 2 * 7 for task in ("section", "mention")},  # one cell of general, two of three others
     }
-    domain = first["domain_transfer", "domain"]
-    assert domain.tokens == 2 * TOKENS
-    assert all(each.minutes > 0 and each.tokens > 0 for each in first.values())
-    checkpoints = [each for key, each in first.items() if key[0] != "finetune"]
-    assert len({round(each.minutes / each.tflop, 9) for each in checkpoints}) == 1, "one speed for all checkpoints"
+    domain, section = priced["domain_transfer", "domain"], priced["finetune", "section"]
+    assert (domain.tokens, domain.minutes) == (2 * 40_000, 80 / 60)
+    config = speeds.bases["small"].config
+    assert domain.tflop == training_flop(config, 80_000, 64, 12_000, 12_000) / 1e12
+    one = section.tokens / 14
+    amount = Amounts(recipe).task("section", "small")
+    assert amount is not None
+    assert one == pytest.approx(2 * 100 * amount.tokens / amount.rows), "two epochs of a hundred rows"
+    assert section.minutes == pytest.approx(section.tokens / 500 / 60)
 
-    domain_rungs = [f"domain_transfer@domain-small-{replicate}" for replicate in (1, 2)]
-    train(*domain_rungs, "finetune@section-general-small", "finetune@section-domain-small-1")
-    second = priced()
-    assert first.keys() - second.keys() == {("domain_transfer", "domain")}
-    one, other = second["finetune", "section"], first["finetune", "section"]
-    assert one.trainings == 2 * 5
-    assert one.tflop == pytest.approx(other.tflop * 5 / 7)
-
-    values = params.read(project / "params.yaml")
-    values["domain_transfer"]["tokens"] = 2 * TOKENS
-    (project / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
-    third = priced()
-    assert third["domain_transfer", "domain"].tokens == 2 * domain.tokens
-    assert third["finetune", "section"].trainings == 2 * 6, "the cell upon the changed checkpoint is due again"
+    due = stages(every) - {f"domain_transfer@domain-small-{replicate}" for replicate in (1, 2)}
+    due -= {"finetune@section-general-small", "finetune@section-domain-small-1"}
+    rest = {(each.step, each.text): each for each in prices(every, due, speeds)}
+    assert priced.keys() - rest.keys() == {("domain_transfer", "domain")}
+    assert rest["finetune", "section"].tflop == pytest.approx(section.tflop * 5 / 7, rel=1e-4)
+    assert prices(every, set(), speeds) == []
 
 
-def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_and_learning_curves_have_a_price() -> None:
+    search = {"trials": 3, "seeds": 2, "learning_rate": [1e-5, 1e-4]}
+    recipe = Recipe(document(finetune={"seeds": 2, "label_counts": [5, 10], "labels": 20, "search": search}))
+    every = planned(recipe)
+    (one,) = (each for each in every if (each.step, each.text) == ("finetune", "section"))
+    priced = {
+        each.text: each for each in prices(every, stages(every), of_speed(recipe, 1, 1)) if each.step == "finetune"
+    }
+    assert priced["section"].trainings == 7 * (2 * 3 + 6)
+    assert one.tokens is not None
+    assert priced["section"].tokens == pytest.approx(7 * one.tokens * (2 * (1 + 5 / 20 + 10 / 20) + 6))
+
+
+def test_the_recipe_takes_starts_and_stages_side_by_side() -> None:
+    """Stages of a kind share the jobs, one alone does not; what is not trained takes its start."""
+    recipe = Recipe(document())
+    priced = [
+        Price("pretrain", "general", "small", 1, 0, 0, 5.0),
+        Price("domain_transfer", "domain", "small", 2, 0, 0, 4.0),
+        Price("finetune", "section", "small", 6, 0, 0, 2.0),
+    ]
+    due = ["validate", "pretrain@small", *(f"domain_transfer@{n}" for n in "ab"), *(f"finetune@{n}" for n in "abcd")]
+    assert minutes(priced, due, of_speed(recipe, 1, 1, start=60, jobs=2)) == 1 + (5 + 1) + (4 + 2) / 2 + (2 + 4) / 2
+    assert minutes(priced, due, of_speed(recipe, 1, 1, start=60, jobs=1)) == 1 + 6 + 6 + 6
+    assert minutes([], [], of_speed(recipe, 1, 1)) == 0
+    assert [about(each) for each in (0.4, 14.6, 300)] == [
+        "less than a minute by `make recipe`", "about 15 minutes by `make recipe`", "about 5.0 hours by `make recipe`"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("arms", [["general"], list(ARMS)])
+def test_the_speed_of_each_kind_that_is_trained(arms: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Really measured, for a moment: neither text nor weights are there."""
+    monkeypatch.setattr(speed, "SECONDS", 0.2)
+    recipe = Recipe(document(arms=arms, pretrain={"tokens": 0}))
+    measured = speed.measured(recipe, planned(recipe))
+    assert measured.bases["small"].labelled > 0
+    assert (measured.bases["small"].masked > 0) == (len(arms) > 1)
+    assert measured.start > 0
+
+
+def test_a_step_so_slow_that_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 1000, 30))
+    monkeypatch.setattr(speed.time, "perf_counter", lambda: next(clock))
+    sizes: list[int] = []
+
+    def step(tokens: int) -> int:
+        sizes.append(tokens)
+        return tokens
+
+    assert speed._tokens_per_second(step, 16_384, 4.0) == 512 / 30
+    assert sizes == [512]
+
+
+def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is collected."""
+    (tmp_path / "stages").symlink_to(ROOT / "stages")
+    write_params(tmp_path, document())
+    write_graph(GRAPH)
+    monkeypatch.setattr(speed, "SECONDS", 0.2)
     monkeypatch.setenv("COLUMNS", "40")
-    done = run("plan", "--price", "10")
+    done = run("plan", "--price")
     assert done.exit_code == 0, done.output
     lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
     (header,) = [place for place, line in enumerate(lines) if "trainings" in line]
     assert lines[header] == ["step", "text or task", "base", "trainings", "tokens", "TFLOP", "minutes"]
     (everything,) = [line for line in lines if line[0] == "all"]
     rows = [line for line in lines[header + 2 :] if len(line) == 7]
-    assert [row[:4] for row in rows] == [[*key, "small", str(each.trainings)] for key, each in priced().items()]
+    assert len(rows) == 7
     assert int(everything[1]) == sum(int(row[3]) for row in rows)
-    assert "Minutes are those of one device" in done.output
+    assert re.search(r"^with the start of \d+ stages, \d side by side: .* by `make recipe`$", done.output, re.MULTILINE)
+    assert done.output.index("is measured, for some 20 seconds") < done.output.index("trainings")
 
 
-@pytest.mark.parametrize(
-    ("gone", "problem", "stage"),
-    [
-        ("tokenized/small/tasks/mention/corpus.json", "small: the text of this base is not tok", "tokenize@small"),
-        ("validated/tasks/mention/task.json", "tasks/mention: the rows of this task are not validated", "validate"),
-        ("validated/tasks/mention/train.parquet", "tasks/mention: the rows of this task are not", "validate"),
-    ],
-)
-def test_inputs_that_are_not_there_yet(project: Path, gone: str, problem: str, stage: str) -> None:
-    (project / "data" / gone).unlink()
-    done = run("plan", "--price", "10")
-    assert (done.exit_code, done.stderr.count("AB-")) == (65, 1)
-    assert f"AB-218 data/{gone.partition('/')[0]}/{problem}" in done.stderr
-    assert f"dvc repro {stage}`" in done.stderr
-
-
-def test_every_base_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And none is timed before the inputs of all are there."""
-    one = document()["bases"]["small"]
-    tokenized_project(tmp_path, document() | {"bases": {"small": one, "other": one}})
-    with monkeypatch.context() as patched:
-        patched.setattr(price, "train", lambda *_: pytest.fail("timed"))
-        with pytest.raises(BadData, match="AB-218 data/tokenized/other: the text of this base is not tokenised"):
-            all_prices()
-    for kind in ("tokenized", "tokenizer"):
-        shutil.copytree(tmp_path / f"data/{kind}/small", tmp_path / f"data/{kind}/other")
-    of = {base: [each[:2] for each in all_prices() if each.base == base] for base in ("small", "other")}
-    assert of["small"] == of["other"]
-    assert of["small"][0] == ("pretrain", "general"), "before its checkpoint is there"
-    assert not (tmp_path / "models").exists()
-
-
-def test_without_general_text(tmp_path: Path) -> None:
-    """The base is passed on, which has no price."""
-    values = document() | {"bases": {"small": "models/init/small"}, "arms": ["general", "domain", "domain_task"]}
-    del values["corpora"]["general"]
-    del values["pretrain"]["tokens"]
-    tokenized_project(tmp_path, values)
-    for kind in ("corpora", "heldout"):
-        shutil.rmtree(tmp_path / "data/tokenized/small" / kind / "general")
-    tiny.public(tmp_path / "models/init/small")
-    due = {*priced()}
-    assert due == {("domain_transfer", "domain"), *((step, task) for step in SECTIONS[2:] for task in TASKS)}
-
-
-@pytest.mark.parametrize("text", ["domain", "general"])
-def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path, start: Checkpoint) -> None:
-    """Special tokens are not masked: 15 % of the other tokens are."""
-    entry = next(each for each in planning.read().domain_transfer.values() if each.corpus == text)
-    values = recipes.read().values("domain_transfer", entry.names())
-    corpora = Path("data/tokenized/small/corpora")
-    corpus = TokenizedCorpus.load(corpora / text)
-    if text == "domain":
-        corpus = corpus.mixed_with(TokenizedCorpus.load(corpora / "general"), values.replay_fraction, 1)
-    heldout = [Path("data/tokenized/small/heldout/general")]
-    step = Step("domain_transfer", start, corpus, values, tiny_params.MEASURE, 1, heldout)
-    counts = train_step(step, "x", tiny.work(project), tiny.no_record()).counts
-    due = priced()["domain_transfer", text]
-    masked = training_flop(start.config(), TOKENS, 64, *[round(TOKENS * counts["chosen"] / counts["tokens"])] * 2)
-    assert due.tflop / due.trainings == pytest.approx(masked / 1e12, rel=0.002)
-
-
-def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path, start: Checkpoint) -> None:
-    """What is counted without training against what the trainer of a cell counts."""
-    folder = project / "data/validated/tasks/mention"
-    cell = next(cell for cell in planning.read().finetune.values() if cell.task == "mention")
-    values = recipes.read().values("finetune", cell.names())
-    request = TaskRun("mention", "mention", "", start, values, folder).of(values.seeds[0])
-    trained = train_seed(request, Savepoints(project / "points"), tiny.no_record())
-    counts = trained.fitted.counts
-    due = priced()["finetune", "mention"]
-    assert due.tokens / due.trainings == pytest.approx(counts["tokens"], rel=0.05)
-    assert due.tflop / due.trainings == pytest.approx(flop_of(values, start.config(), counts) / 1e12, rel=0.05)
+def test_a_base_that_is_not_there(tmp_path: Path) -> None:
+    recipe = Recipe(document(bases={"small": "models/init/small"}))
+    with pytest.raises(Exception, match="AB-128 models/init/small: no such folder"):
+        speed.measured(recipe, planned(recipe))
+    assert price.prices([], set(), of_speed(Recipe(document()), 1, 1)) == []

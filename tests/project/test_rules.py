@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.rules import DEMO, REMOVED, errors, found, notices
+from tests.support.rules import DEMO, REMOVED, errors, found, notices, recipe
 
 ARMS: dict[str, dict[str, Any]] = {
     "scratch": {"pretrain": "none"},
@@ -211,13 +211,31 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_a_notice() -> None:
     assert [line for line in notices(**otherwise, **{"bases.other": SMALL}) if "overrides.scratch" in line] == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"arms": ["scratch"], "pretrain": {}}, []),
+        (
+            {"arms": ["scratch"]},
+            ["params.yaml: pretrain.tokens: no arm begins with general pre-training of small, which this trains"],
+        ),
+        ({"arms": ["scratch", "general"]}, []),
+    ],
+)
+def test_general_pre_training_that_no_arm_begins_with_wants_no_values(changes: dict[str, Any], said: list[str]) -> None:
+    assert errors(**changes) == []
+    tokens = 0 if "pretrain" in changes else DEMO["pretrain"]["tokens"]
+    assert recipe(**changes).values("pretrain", {"base": "small"}).tokens == tokens
+    assert [line.partition("; ")[0] for line in notices(**changes) if "which this trains" in line] == said
+
+
 def test_learning_rates_of_random_weights_on_a_base_with_weights_are_a_notice() -> None:
     """Of every step that is trained, where they stand; general pre-training has no budget here."""
     high = {"pretrain": {"learning_rate": 1e-3}, "domain_transfer": {}, "task_transfer.learning_rate": 2e-4}
     own = {"bases.public": "hfl/rbt3", "overrides.mention.finetune.learning_rate": 4e-4}
     public = {"pretrain.tokens": 0, "bases.small": "hfl/rbt3"}
     assert [line.removeprefix("params.yaml: ") for line in notices(**own, **high, **public) if "rate" in line] == [
-        f"{place}: {rate} is for random weights, and {base} would forget what it has learned; left out: {usual}"
+        f"{place}: {rate} is for random weights, and {base} would forget what it has learned; usual: {usual}"
         for place, rate, usual in (
             ("task_transfer.learning_rate", "0.0002", "0.0001"),
             ("overrides.mention.finetune.learning_rate", "0.0004", "3e-05"),
@@ -251,4 +269,5 @@ def test_a_question_without_a_verdict_is_a_notice(changes: dict[str, Any], expec
 
 
 def test_questions_with_a_verdict_are_none() -> None:
-    assert notices() == notices(arms=["general", "task"]) == notices(arms=["scratch", "scratch_task"]) == []
+    assert notices() == notices(arms=["general", "task"]) == []
+    assert notices(arms=["scratch", "scratch_task"], pretrain={}) == []

@@ -48,6 +48,22 @@ SEVERAL = lines(
 """More columns than a task has."""
 BOTH = lines({"text": "a", "text_a": "b", "text_b": "c", "label": 1})
 TWO = lines({"content": "a", "body": "b", "label": 1})
+QUESTIONS = lines(
+    *({"id": n, "question": f"What is it, {n}?", "sentence": f"The river {n}.", "label": n % 2} for n in range(9))
+)
+AUTHORS = lines(
+    *(
+        {
+            "text": f"房间 {n}",
+            "who": f"Ann Lee{n}",
+            "url": f"https://a.com/b?c={n}",
+            "at": f"2020-01-0{n} 9 h",
+            "label": n % 2,
+        }
+        for n in range(9)
+    )
+)
+"""Columns that are no second text."""
 PAIRS = {"columns": {"text_a": "text", "text_b": "title"}}
 PARTED = labelled(["a;b", "a"] * 10)
 
@@ -78,11 +94,15 @@ SCORE = {"columns": {"value": "score"}}
     [
         (labelled(["good", "bad"] * 10), {}, CLASS),
         (labelled([0, 1] * 10), {}, CLASS),
+        (labelled([0.0, 1.0, float("nan")] * 9), {}, CLASS),
+        (labelled(["0.0", "1.0"] * 9), {}, CLASS),
+        (labelled([1.0, 2.0, 3.0] * 9), {"type": "text-classification"}, CLASS),
         (labelled([1, 2, 3] * 9), {"type": "text-classification"}, CLASS),
         (labelled([1, 2, 3] * 9, "score"), {"type": "regression"}, {**NUMBER, **SCORE}),
         (labelled([0.5, 1.5] * 10, "score"), {}, {**NUMBER, **SCORE}),
         (labelled(["0.5", "1"] * 10, "score"), {}, {**NUMBER, **SCORE}),
         (labelled([["a"], []] * 10, "labels"), {}, MULTI),
+        (labelled(["['a', 'b']", "[]"] * 10), {}, {**MULTI, "columns": {"labels": "label"}}),
         (PARTED, {"separator": ";"}, {**MULTI, "separator": ";", "columns": {"labels": "label"}}),
         (PARTED, {"type": "text-classification"}, CLASS),
         (labelled(["好", "坏"] * 10, "情感"), {}, {**CLASS, "columns": {"label": "情感"}}),
@@ -92,6 +112,12 @@ SCORE = {"columns": {"value": "score"}}
         (tagged("NOUN", "VERB", "DET"), {}, {**TAGS, "tag_scheme": "none"}),
         (tagged("PER", "O", "O"), {"tag_scheme": "io"}, {**TAGS, "tag_scheme": "io"}),
         (tagged("B-PER", "I-PER", "O"), {"tag_scheme": "none"}, {**TAGS, "tag_scheme": "none"}),
+        (
+            tagged("B_PER", "I_PER", "0"),
+            {"tag_scheme": "bio"},
+            {**TAGS, "tag_scheme": "bio", "map_labels": {"0": "O", "B_PER": "B-PER", "I_PER": "I-PER"}},
+        ),
+        (tagged("B", "I", "O"), {"tag_scheme": "none"}, {**TAGS, "tag_scheme": "none"}),
         (SEVERAL, {"columns": {"label": "kind"}}, {**CLASS, "columns": {"label": "kind"}}),
         (SEVERAL, {"columns": {"value": "kind"}}, {**NUMBER, "columns": {"value": "kind"}}),
         (
@@ -104,6 +130,9 @@ SCORE = {"columns": {"value": "score"}}
         (BOTH, {"columns": {"text": "text"}}, CLASS),
         (TWO, {"columns": {"text": "body"}}, {**CLASS, "columns": {"text": "body"}}),
         (TWO.replace("body", "text"), {}, CLASS),
+        (AUTHORS, {}, CLASS),
+        (QUESTIONS, {"columns": {"text": "sentence"}}, {**CLASS, "columns": {"text": "sentence"}}),
+        (QUESTIONS, {"type": "text-classification"}, {**CLASS, "columns": {"text": "sentence"}}),
     ],
 )
 def test_what_the_rows_and_the_user_tell(
@@ -149,8 +178,13 @@ PAIR_LABELS, UNIQUE = {"type": "text-pair-classification"}, labelled([*map(chr, 
 CHOOSE = "choose: --type"
 UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (INTS, {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
+    (labelled([1.0, 2.0, 3.0] * 9), {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
     (PARTED, {}, "or one label?", f"{CHOOSE} multi-label --separator ';', or --type text-classification"),
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
+    *(
+        (labelled([cell] * 20), {}, "has lists or mappings written as text", 'write them as JSON, e.g. ["a", "b"]; or')
+        for cell in ("['a' 'b']", '{"a": 1}')
+    ),
     (labelled(range(60)), PAIR_LABELS, "which columns are text_a and text_b and label?", "name them: --columns text_a"),
     (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN; if it is, say --type text-classification"),
     (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", f"{CHOOSE} regression"),
@@ -161,6 +195,15 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
         "such as PER beside O: spans, or tags?",
         "choose: --tag-scheme io, or --tag-scheme n",
     ),
+    *(
+        (tagged(*tags), {}, f"such as {shown}: spans, or tags?", "choose: --tag-scheme bio, or --tag-scheme none")
+        for *tags, shown in (
+            ("B", "O", "I", "I, perhaps for I-SPAN"),
+            ("B_X", "O", "I_X", "I_X, perhaps for I-X"),
+            ("B-X", "I-X", "0", "0, perhaps for O"),
+        )
+    ),
+    (tagged("(X*", "*)", "O"), {}, "such as (X* beside O", "choose: another column, --columns tags=COLUMN, or --tag-"),
     (
         tagged(1, 0, 0),
         {},
@@ -170,6 +213,15 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
     (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
     (TWO, {}, "content and body may each be the text", "choose: --columns text=content, or --columns text=body"),
+    *(
+        (
+            QUESTIONS.replace("What is it", asked),
+            {},
+            "question and sentence are both texts: one of them, or a pair?",
+            "choose: --columns text=sentence, or --columns text_a=question --columns text_b=sentence",
+        )
+        for asked in ("What is it", "这是什么河流")
+    ),
     (BOTH, {}, "may be those of several tasks", "choose: --columns text_a=text_a --columns text_b=text_b, or --col"),
     (
         "a b\n",
@@ -196,6 +248,12 @@ def test_a_table_without_a_header(tmp_path: Path) -> None:
         UserError, match=r"which columns are text and label\? There are 很好, 好\n.*no header, put one ab"
     ):
         seen(tmp_path / "x.csv", "很好,好\n很差,坏\n")
+    with pytest.raises(
+        UserError, match=r"AB-216 .*x\.csv: this file seems to have no header\n  put a line with the name"
+    ):
+        seen(tmp_path / "x.csv", "这家酒店的房间很好,好\n很差,坏\n")
+    with pytest.raises(UserError, match=r"AB-099 --columns text: .* has no column 'x'\n  it has \(a text\), 好"):
+        seen(tmp_path / "x.csv", "这家酒店的房间很好,好\n很差,坏\n", columns={"text": "x"})
 
 
 POSTS = lines({"id": 1, "content": "a b", "likes": 3})
@@ -300,17 +358,12 @@ def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
         ("MRPC-train.TSV", "mrpc"),
         ("/data/sst-2/train.csv", "sst_2"),
         ("a b.csv", "a_b"),
+        ("/数据/训练.csv", "my_task"),
+        ("data/own/train.csv", "my_task"),
     ],
 )
 def test_a_name(file: str, name: str) -> None:
     assert name_of(Path(file)) == name
-
-
-def test_no_name() -> None:
-    with pytest.raises(
-        UserError, match=r"AB-216 /数据/训练\.csv: no name for the task can be made of this\n  choose one"
-    ):
-        name_of(Path("/数据/训练.csv"))
 
 
 def test_a_byte_order_mark_hides_no_format(tmp_path: Path) -> None:

@@ -7,10 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.judging import TRIVIAL
-from adaptbert.comparison.records import Answer, Comparison, Needed, Task
+from adaptbert.comparison.records import TRIVIAL, Answer, Comparison, Needed, Task
 from adaptbert.report import answer
-from adaptbert.report.language import EMPTY
 from adaptbert.statistics.intervals import Interval
 from adaptbert.statistics.power import Design
 from adaptbert.statistics.verdicts import Verdict
@@ -75,10 +73,18 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
     for name, first in cases.items():
         yield f"Answer: {name}", answer.answer(alone(task, first), comparison)
     gain = cases["gain of at least what is worth having"]
+    few = replace(alone(task, gain), classes_unseen=44)
+    yield "Answer: classes that no label shows", answer.answer(few, comparison)
     scratch = replace(gain, other="scratch")
     yield "Answer: beside random weights", answer.answer(alone(task, scratch), comparison)
     own = replace(gain, question="which_text", arm="task", other="domain")
     yield "Answer: a question of one's own, of an arm that is cheaper", answer.answer(alone(task, own), comparison)
+    for name, gap in {"clearly above": -0.3, "as high as": -0.01}.items():
+        rival = {"tfidf_logistic": Interval(0.837, None, None, None, 3)}
+        beside = replace(
+            alone(task, gain), baselines=rival, beside_baselines=dict.fromkeys(rival, difference(gap, 0.05))
+        )
+        yield f"Answer: a baseline {name} the model", answer.answer(beside, comparison)
     unknown = [replace(arm, cost=None) if arm.name == "domain_task" else arm for arm in task.arms]
     yield "Answer: at an unknown price", answer.answer(replace(alone(task, gain), arms=unknown), comparison)
 
@@ -93,9 +99,11 @@ def reasons(task: Task, comparison: Comparison) -> Said:
         "without a result": (untested(task, "missing", difference=None), comparison),
         "no seed in common": (untested(task, "no_seed", difference=None), comparison),
         **{f"{n} of 3 seeds": (untested(task, "few_seeds", difference=each), free) for n, each in enumerate(few, 1)},
-        "nothing learned": (untested(task, "nothing_learned", place=0), comparison),
         "no spread": (untested(task, "no_spread", difference=difference(0.1, 0.0)), comparison),
     }
+    for name in ("general", "domain_task"):
+        one = learned(alone(task, untested(task, "nothing_learned")), 0.05, name)
+        yield f"Not tested: {name} learned nothing", answer.answer(one, comparison)
     missing = [replace(arm, runs=[], interval=None) if arm.name == "general" else arm for arm in task.arms]
     for name, (first, of) in cases.items():
         arms = missing if first.why == "missing" else task.arms
@@ -126,6 +134,8 @@ def parts(task: Task) -> Said:
     }
     for name, answers in cases.items():
         yield f"Parts: {name}", answer.parts(replace(task, answers=answers))
+    nothing = learned(replace(task, answers=[gain, *steps]), 0.05, "general")
+    yield "Parts: `general` learned nothing", answer.parts(nothing)
 
 
 # ---- what to do next
@@ -161,16 +171,30 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
     }.items():
         beside = replace(alone(task, gain), baselines=baselines, beside_baselines=dict.fromkeys(baselines, gap))
         yield f"Next: a baseline that {name}", answer.next_step(beside, comparison)
-    yield "Next: nothing learned", answer.next_step(learned(task, 0.05), comparison)
+    nothing = learned(replace(task, steps=38, epochs=3, classes=12, labels=200), 0.05)
+    for name, each in {
+        "nothing learned": nothing,
+        "nothing learned from all labels, in enough steps": replace(nothing, steps=300, labels=task.rows["train"]),
+        "nothing learned, no baseline is better": replace(
+            nothing, baselines={"majority": nothing.baselines["majority"]}
+        ),
+        "nothing learned in an unknown number of epochs": replace(nothing, epochs=0),
+        "`general` learned nothing, and the model is above the baselines": learned(
+            alone(task, untested(task, "nothing_learned")), 0.05, "general", best=0.1
+        ),
+    }.items():
+        yield f"Next: {name}", answer.next_step(each, comparison)
 
 
-def learned(task: Task, score: float, baseline: str = "majority") -> Task:
-    """All arms have this score, a baseline .07, and another one more."""
-    arms = [replace(arm, interval=replace(known(arm.interval), mean=score)) for arm in task.arms]
-    trivial = replace(task.baselines["majority"], mean=0.07)
-    baselines = {"tfidf_logistic": replace(trivial, mean=0.5), baseline: trivial}
-    answers = [untested(task, "once"), *(each for each in task.answers if each.name != "recipe")]
-    return replace(task, answers=answers, arms=arms, baselines=baselines, beside_baselines={})
+def learned(task: Task, score: float, *names: str, trivial: str = "majority", best: float = 0.5) -> Task:
+    """These arms, or all, have this score, a baseline .07, and another one more."""
+    arms = [
+        replace(arm, interval=replace(known(arm.interval), mean=score)) if arm.name in (names or [arm.name]) else arm
+        for arm in task.arms
+    ]
+    least = replace(task.baselines["majority"], mean=0.07)
+    baselines = {"tfidf_logistic": replace(least, mean=best), trivial: least}
+    return replace(task, arms=arms, baselines=baselines, beside_baselines={})
 
 
 def test_what_the_first_screen_says(comparison: Comparison) -> None:
@@ -195,15 +219,18 @@ def test_nothing_but_a_gain_is_called_so(comparison: Comparison, verdict: Verdic
 
 @pytest.mark.parametrize(("baseline", "is_trivial"), [*((name, True) for name in TRIVIAL), ("window_logistic", False)])
 @pytest.mark.parametrize("score", [0.05, 0.07, 0.08])
-def test_models_that_learned_nothing_are_told_to_learn_and_not_to_be_repeated(
+def test_models_that_learned_nothing_are_told_to_learn_and_have_no_mark(
     comparison: Comparison, score: float, baseline: str, is_trivial: bool
 ) -> None:
-    """Whatever the reason for which the first question has no verdict; one arm that learned something is enough."""
-    task = learned(comparison.tasks[0], score, baseline)
-    said, is_nothing = answer.next_step(task, comparison).en, is_trivial and score <= 0.07
-    assert ("the models learned nothing" in said) == (answer.parts(task) == EMPTY) == is_nothing
+    """They score no better than the most trivial baseline; one arm that learned something is enough."""
+    task = learned(comparison.tasks[0], score, trivial=baseline)
+    is_nothing = is_trivial and score <= 0.07
+    compared = replace(comparison, tasks=[task])
+    assert ("models learned nothing" in answer.heading(compared).en) == is_nothing
+    assert ("a higher `learning_rate`" in answer.next_step(task, comparison).en) == is_nothing
+    assert (task.best_on_dev == [] and not any(map(task.says_something, task.answers))) == is_nothing
     one = [replace(task.arms[0], interval=replace(known(task.arms[0].interval), mean=0.5)), *task.arms[1:]]
-    assert "learned nothing" not in answer.next_step(replace(task, arms=one), comparison).en
+    assert "learned nothing" not in answer.heading(replace(compared, tasks=[replace(task, arms=one)])).en
 
 
 def test_the_heading_names_each_task_once(several: Comparison) -> None:

@@ -152,6 +152,18 @@ def test_nothing_but_a_gain_has_the_colour_of_one(comparison: Comparison) -> Non
     assert coloured == {"--good": {"gain"}, "--bad": {"loss"}}
 
 
+def test_a_difference_from_an_arm_that_learned_nothing_has_no_dot(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    nothing = replace(task, arms=[replace(arm, interval=Interval(0.0, None, None, None, 3)) for arm in task.arms[:2]])
+    nothing = replace(nothing, arms=[*nothing.arms, *task.arms[2:]])
+    assert nothing.unlearned == ["scratch", "general"]
+    charts = [of_task(each, comparison)["differences"].__html__() for each in (task, nothing)]
+    dots = [len(re.findall(r'<circle class="mean', chart)) for chart in charts]
+    left = [each for each in task.answers if not {each.arm, each.other} & set(nothing.unlearned)]
+    assert dots == [len(task.answers), len(left)]
+    assert charts[1].count("not testable") == len(task.answers) - len(left) > 0
+
+
 def test_no_two_ticks_of_an_axis_are_written_alike(comparison: Comparison) -> None:
     """Text that a short run hardly changed: the axis is a ten-thousandth of a bit long."""
     first = comparison.checkpoints[1]

@@ -72,6 +72,7 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
     yield "Facts", prose.facts(comparison)
     rejected = {"domain": {"duplicate": 800, "dev_or_test_text": 1_012}, "section": {"in_test": 3}}
     sources = [replace(source, rejected=rejected.get(source.name, {})) for source in comparison.sources]
+    sources[-1] = replace(sources[-1], sharing=258)
     failed = first.arm("task").runs
     failed = [replace(failed[0], degenerate=True), *failed[1:]]
     half = {"runs": failed, "planned": {1: "a", 2: "b"}}
@@ -98,6 +99,9 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
         yield f"Masks: {changes}", prose.of_checkpoints(spoilt)
     yield "Checkpoints", prose.of_checkpoints(comparison)
     spoilt = retrained(comparison, {"pretrain": {"random_head": True}, "domain_transfer/domain": {"cost": None}})
+    as_it_is = retrained(comparison, {"pretrain": {"cost": Cost(0, 0.0)}})
+    yield "The checkpoint as it is", prose.of_checkpoints(replace(as_it_is, began_from={"small": "bert-base"}))
+    yield "Facts of a checkpoint as it is", prose.facts(replace(as_it_is, tasks=several.tasks))
     for shown in (spoilt, several):
         public = replace(shown, began_from={"small": "bert-base"})
         yield f"Checkpoints of {' and '.join(shown.bases)}", prose.of_checkpoints(public)

@@ -19,6 +19,7 @@ from adaptbert.report.metrics_json import headlines
 from adaptbert.report.page import render
 from adaptbert.report.tables import Cell, Table
 from adaptbert.report.text_table import aligned, summary
+from tests.support.judged_answers import answered
 from tests.support.known import known
 from tests.support.page_reader import seen
 from tests.support.snapshots import agrees
@@ -44,7 +45,7 @@ def spoilt(task: Task) -> Task:
     searches = [Search(replicate, 2, 2.5e-4, 16, 3.0, Cost(12_300_000, 456.78)) for replicate in (1, 2)]
     changes: dict[str, dict[str, Any]] = {
         "scratch": {"runs": [], "interval": None, "cost": None},
-        "general": {"runs": task.arm("general").runs[:2]},
+        "general": {"runs": task.arm("general").runs[:2], "cost": Cost(0, 0.0)},
         "domain": {"has_own_values": True, "searches": searches},
         "task": {"runs": [replace(run, degenerate=True) for run in task.arm("task").runs]},
     }
@@ -81,9 +82,13 @@ def all_tables(comparison: Comparison, repeated: Comparison, several: Comparison
     yield tables.arms(spoilt(comparison.tasks[0]))
     yield tables.search(spoilt(comparison.tasks[0]))
     yield tables.answers(comparison, [named(comparison.tasks[0])])
+    equivalent = answered(comparison.tasks[0], "recipe", 0.001, 0.011, "equivalent", 1.0)
+    yield tables.answers(comparison, [replace(comparison.tasks[0], answers=[equivalent])])
     yield tables.checkpoints(unmeasured(comparison, general=4.3))
     yield tables.checkpoints(unmeasured(comparison))
     yield tables.summary(replace(repeated, tasks=[*repeated.tasks, replace(spoilt(comparison.tasks[0]), baselines={})]))
+    first, second = comparison.tasks
+    yield tables.summary(replace(comparison, tasks=[replace(first, arms=first.arms[2:]), second]))
 
 
 def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: Comparison) -> None:
@@ -108,8 +113,8 @@ def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.Fixtu
 def test_a_terminal_shows_answers_arms_and_what_to_do_next(kind: str, request: pytest.FixtureRequest) -> None:
     comparison: Comparison = request.getfixturevalue(kind)
     first, arms, following = summary(comparison).split("\n\n")
-    for lines, says in ((first, answer.answer), (following, answer.next_step)):
-        said = [f"{task.name}: {in_a_terminal(says(task, comparison).en)}" for task in comparison.tasks]
+    for lines, says, mark in ((first, answer.answer, ":"), (following, answer.next_step, ".")):
+        said = [f"{task.name}{mark} {in_a_terminal(says(task, comparison).en)}" for task in comparison.tasks]
         assert lines.splitlines() == said
     for row in tables.summary(comparison).rows:
         cells = r"\s+".join(re.escape(in_a_terminal(cell.text.en)) for cell in row)

@@ -27,6 +27,7 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("postgresql+psycopg2://user:se@cret@host/db", "postgresql+psycopg2://***@host/db"),
         ("http://user:sec/ret@host/api", "http://***@host/api"),
         ("https://token@host", "https://***@host"),
+        ("https:/user:secret@host/a.csv: no such file", "https:/***@host/a.csv: no such file"),
         ("GET /api?run=1&token=secret&step=2 failed", "GET /api?run=1&token=***&step=2 failed"),
         ("url: /x?X-Amz-Signature=secret", "url: /x?X-Amz-Signature=***"),
         ("Invalid token hf_abcdefghijklmnopqrstuvwx.", "Invalid token ***."),

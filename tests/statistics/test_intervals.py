@@ -94,3 +94,12 @@ def test_two_differences_as_large_as_the_bound_are_called_none_at_the_stated_rat
     assert np.mean([known(p) < 0.05 for p in own]) < 0.05 + 4 * standard_error(0.05)
     assert difference(0.0, se=0.002).p_inside(0.01) == pytest.approx(stats.t.sf(5, 8))
     assert difference(-0.02, se=0.002).p_inside(0.01) == pytest.approx(stats.t.sf(-5, 8)), "both directions"
+
+
+def test_the_interval_that_two_one_sided_tests_ask_for_is_narrower_and_ends_where_they_decide() -> None:
+    for mean in (0.004, -0.004):
+        each = difference(mean, se=0.002)
+        low, high = each.inside(0.05)
+        assert known(each.low) < low < high < known(each.high)
+        for most, is_inside in ((1.01, True), (0.99, False)):
+            assert (known(each.p_inside(most * max(-low, high))) < 0.05) == is_inside

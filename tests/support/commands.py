@@ -10,7 +10,7 @@ from adaptbert.cli import app
 from tests.support import demonstration
 from tests.support.imports import ROOT
 
-DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
+DEMO = Path(__file__).with_name("recipe.yaml").read_text(encoding="utf-8")
 
 
 def run(*arguments: str) -> Result:

@@ -1,4 +1,4 @@
-"""The demonstration with some values changed, and what the checks of values and rules say of it."""
+"""tests/support/recipe.yaml with some values changed, and what the checks of values and rules say of it."""
 
 import copy
 from pathlib import Path
@@ -8,7 +8,6 @@ from adaptbert.config import load
 from adaptbert.config.recipe import Recipe
 from adaptbert.errors import UserError, failures_of
 from adaptbert.project import rules
-from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")
@@ -18,7 +17,7 @@ class REMOVED:
     """A mark, whose name stands in the names of tests."""
 
 
-DEMO = load.read(ROOT / "presets/demo.yaml")
+DEMO = load.read(Path(__file__).with_name("recipe.yaml"))
 
 
 def changed(changes: dict[str, Any]) -> dict[str, Any]:

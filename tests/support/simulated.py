@@ -258,7 +258,8 @@ def simulate(
                     chances = {seed: dice.gauss(of_replicate, SEED_SPREAD) for seed in seeds}
                     _write_arm(root, key, entry, rows["test"], chances, dice)
         validation["tasks"][task] = {
-            split: {"rows_in": n + 2, "kept": n, "rejected": {"empty": 2}} for split, n in splits.items()
+            split: {"rows_in": n + 2, "kept": n, "rejected": {"empty": 2}, "warnings": {}}
+            for split, n in splits.items()
         }
     write_json(root / "metrics/validate.json", validation)
     return made

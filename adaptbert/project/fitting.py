@@ -1,0 +1,112 @@
+"""Learning rates and batches that fit the width of a base with weights, and the length of a text: what `new` writes,
+`import` prints, and the warnings about rates and steps compare with. Random weights have defaults of their own.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from adaptbert.config.plan import FINETUNE, PRETRAIN
+from adaptbert.config.recipe import SECTIONS, Recipe
+from adaptbert.config.schema.bases import DOMAIN, DOMAIN_TRANSFER, TASK_TRANSFER, TRANSFERS, Base
+from adaptbert.config.schema.mlm import DomainTransfer, MlmStep, TaskTransfer
+from adaptbert.errors import UserError
+from adaptbert.model.checkpoint_files import CONFIG, read_object
+from adaptbert.project.amounts import Amounts
+
+USUAL_WIDTH = 768
+"""Of BERT base, for which the defaults of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
+_STEPS: Mapping[str, type[MlmStep]] = {DOMAIN_TRANSFER: DomainTransfer, TASK_TRANSFER: TaskTransfer}
+FITTED = (*TRANSFERS, FINETUNE)
+"""The sections whose learning rate follows from the width."""
+NEAR = 1.5
+"""A default that is right up to this factor stays."""
+FEWEST_STEPS = 200
+"""Optimizer steps of a step of masked-language modelling, as far as small batches give as many."""
+SMALLEST_BATCH = 1024
+"""Tokens: the batch of random weights."""
+RANDOM_TOKENS = 6_000_000
+"""Of general pre-training of random weights."""
+
+
+def factor(width: int | None) -> float:
+    """By which learning rates of a base with weights differ from the defaults: that of Adam goes with 1 / width (Yang
+    et al. 2022, "Tensor Programs V", table 3).
+
+    Args:
+        width: of its encoder; None: not known here.
+    """
+    times = USUAL_WIDTH / width if width else 1.0
+    return times if max(times, 1 / times) > NEAR else 1.0
+
+
+def usual_rate(section: str, base: Base) -> float:
+    """The default of a section, at the width of the base."""
+    rate = float(SECTIONS[section][0].filled({}, random=base.is_random)["learning_rate"])
+    return rate if base.is_random or (times := factor(width(base))) == 1 else float(f"{rate * times:.0e}")
+
+
+def width(base: Base) -> int | None:
+    """Of the encoder of a base with weights, by its config.json, if that lies on this machine."""
+    place: Any = base.checkpoint and Path(base.checkpoint, CONFIG)
+    if place and not base.is_folder:
+        from huggingface_hub import try_to_load_from_cache
+
+        place = try_to_load_from_cache(str(base.checkpoint), CONFIG, revision=base.revision)
+    try:
+        found = read_object(Path(place)).get("hidden_size") if isinstance(place, str | Path) else None
+    except (UserError, OSError):
+        return None
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def values(recipe: Recipe, weights: Base) -> dict[str, dict[str, Any]]:
+    """Step -> what `new` writes of it: a budget for random weights; for others the rate, and the batch for the text.
+
+    Args:
+        recipe: with one base and one task.
+        weights: of the base, where they lie now.
+    """
+    if weights.is_random:
+        return {PRETRAIN: {"tokens": RANDOM_TOKENS}, **{step: {} for step in FITTED}}
+    amounts, (base,), (task,) = Amounts(recipe, with_outputs=False), recipe.bases, recipe.tasks
+    of_text = {TASK_TRANSFER: amounts.task(task, base)}
+    if DOMAIN in recipe.corpora:
+        of_text[DOMAIN_TRANSFER] = amounts.corpus(DOMAIN, base)
+    fitted: dict[str, dict[str, Any]] = {PRETRAIN: {}, **rates(weights)}
+    for step, amount in of_text.items():
+        if amount is not None:
+            fitted[step] |= _batch(step, amount.tokens)
+    return fitted
+
+
+def rates(base: Base) -> dict[str, dict[str, Any]]:
+    """Section -> its learning rate, where that is not the default."""
+    fitted = {section: usual_rate(section, base) for section in FITTED}
+    return {
+        name: {"learning_rate": rate} if rate != _defaults(name)["learning_rate"] else {}
+        for name, rate in fitted.items()
+    }
+
+
+def batch(tokens: float, usual: int) -> int:
+    """Tokens an optimizer step, so that so many tokens are enough steps: a power of two, or the default.
+
+    Args:
+        usual: the default, which it does not exceed.
+    """
+    size = SMALLEST_BATCH
+    while 2 * size <= min(usual, tokens / FEWEST_STEPS):
+        size *= 2
+    return min(size, usual)
+
+
+def _batch(step: str, tokens: float) -> dict[str, int]:
+    """Of the usual passes over a text of so many tokens, where it is not the default."""
+    usual, passes = _defaults(step), _STEPS[step].usual_budget.trained["passes"]
+    size = batch(passes * tokens, usual["global_batch_tokens"])
+    return {key: size for key in ("global_batch_tokens", "micro_batch_tokens") if size < usual[key]}
+
+
+def _defaults(section: str) -> dict[str, Any]:
+    return SECTIONS[section][0].filled({}, random=False)

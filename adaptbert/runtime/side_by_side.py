@@ -1,0 +1,14 @@
+"""How many stages run side by side, and the threads of each: `make recipe` and its price have one rule."""
+
+import os
+
+from adaptbert.core.processes import cores
+
+JOBS = 2
+"""Stages side by side, where nobody says otherwise."""
+
+
+def threads(jobs: int = JOBS) -> str:
+    """Of each stage, for OMP_NUM_THREADS, which wins: as many as cores for each of several would mostly wait for each
+    other."""
+    return os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))

@@ -1,0 +1,95 @@
+"""Learning rates follow the width of a base with weights, batches the length of its text."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import Base
+from adaptbert.project import fitting
+from adaptbert.project.rules import notices
+from tests.support.checked_files import words
+
+SMALL = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_positions=512)
+
+
+def of_width(width: int) -> Base:
+    """A base in a folder, as far as its config.json."""
+    folder = Path(f"models/init/w{width}")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"hidden_size": width}))
+    return Base(checkpoint=str(folder))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("width", "rates"),
+    [
+        (768, [None, None, None]),
+        (1024, [None, None, None]),  # by a factor of 1.3
+        (512, [None, None, None]),
+        (312, [1e-4, 2e-4, 7e-5]),
+        (128, [3e-4, 6e-4, 2e-4]),
+        (2048, [2e-5, 4e-5, 1e-5]),
+    ],
+)
+def test_rates_follow_the_width(width: int, rates: list[float | None]) -> None:
+    assert [each.get("learning_rate") for each in fitting.rates(of_width(width)).values()] == rates
+
+
+def test_where_the_width_is_not_known() -> None:
+    assert fitting.width(Base(checkpoint="acme/not-here")) is None
+    assert fitting.width(Base(checkpoint="models/init/not_here")) is None
+    assert {*map(len, fitting.rates(Base(checkpoint="acme/not-here")).values())} == {0}
+
+
+def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
+    """A text of about 11 tokens a document."""
+    some = [words(number) for number in range(100)]
+    Path("text.txt").write_text("\n".join(some * (documents // 100) or some[:documents]))
+    rows = [json.dumps({"text": words(number), "label": "ab"[number % 2]}) for number in range(40)]
+    Path("rows.jsonl").write_text("\n".join(rows))
+    files = dict.fromkeys(("train", "dev", "test"), "rows.jsonl")
+    task = {"type": "text-classification", **files, "split": {"dev": 0.25, "test": 0.25}}
+    return Recipe({"base": weights, "corpora": {"domain": {"path": "text.txt"}}, "tasks": {"t": task}})
+
+
+@pytest.mark.parametrize(
+    ("documents", "batch"),
+    [
+        (100, {"global_batch_tokens": 1024, "micro_batch_tokens": 1024}),
+        (80_000, {"global_batch_tokens": 4096, "micro_batch_tokens": 4096}),  # 0.9 million tokens, not read whole
+        (300_000, {"global_batch_tokens": 16_384}),  # a micro-batch is as large anyway
+        (700_000, {}),
+    ],
+)
+def test_batches_follow_the_text(documents: int, batch: dict[str, int]) -> None:
+    base = of_width(128)
+    written = fitting.values(recipe(documents), base)
+    assert written["domain_transfer"] == {"learning_rate": 3e-4, **batch}
+    assert written["task_transfer"]["global_batch_tokens"] == 1024, "fifty passes over twenty rows"
+
+
+def test_random_weights_have_defaults_of_their_own() -> None:
+    assert fitting.values(recipe(100), SMALL) == {
+        "pretrain": {"tokens": 6_000_000}, "domain_transfer": {}, "task_transfer": {}, "finetune": {},
+    }  # fmt: skip
+
+
+def test_a_rate_is_too_high_for_its_width() -> None:
+    """0.0005 is a rate of random weights for 768, and none for 128."""
+    of_width(128)
+    wide = of_width(768)
+
+    def said(base: str, rate: float) -> list[str]:
+        written = recipe(1, base).written | {"finetune": {"learning_rate": rate}, "domain_transfer": {"passes": 1.0}}
+        return [line for line in notices(Recipe(written)) if "would forget" in line]
+
+    assert said("models/init/w128", 5e-4) == []
+    assert said("models/init/w128", 2.5e-3)[0].endswith("would forget what it has learned; usual: 0.0002")
+    assert said(str(wide.checkpoint), 5e-4)[0].endswith("would forget what it has learned; usual: 3e-05")
