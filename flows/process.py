@@ -226,7 +226,7 @@ def await_server() -> None:
 
 
 def leave(number: int = 0) -> NoReturn:
-    """After a signal, of this number if it is not noted yet: a line, and the end of this process and of the temporary server.
+    """After a signal, of this number if it is not noted yet: a line, and the end of this process and its server.
 
     What Prefect does at the end of a process, such as to wait for threads, may take minutes where it is interrupted.
     """
