@@ -1,1 +1,6 @@
 """Prefect flows: run and schedule the stages that dvc.yaml defines."""
+
+import warnings
+
+# Of a read-only project, about which `python -m flows.recipe` has a line of its own.
+warnings.filterwarnings("ignore", "Failed to create the Prefect home directory")

@@ -29,8 +29,8 @@ SHOWN = re.compile(r"\s*(step +[\d,]+/|resumed|warning|\S+ runs on )", re.IGNORE
 """Lines of a stage that a terminal shows while it runs."""
 ABOVE_ALL = logging.CRITICAL + 1
 """The level of a line that is said while logging is disabled."""
-OF_PREFECT = ("Finished in state", "Encountered exception during execution", "Stopping temporary server")
-"""It says how a flow ends in its own words, and `flows.recipe` in ours."""
+OF_PREFECT = ("Finished in state", "Encountered exception during execution", "Crash detected!", "View at http")
+"""It says how a flow ends in its own words, and `flows.recipe` in ours; a temporary server has no pages."""
 
 
 class StageLog:
@@ -134,7 +134,6 @@ class _Line(logging.Formatter):
     """Begins with the stage, in the log of a task."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        record.message = record.message.partition("\nSee https://")[0]  # of the temporary server
         if stage := getattr(record, "task_run_name", ""):
             record.message = f"{stage}: {record.message.strip()}"
         return super().formatMessage(record)

@@ -91,9 +91,10 @@ class Machines:
             for line in task(lines_in_clone).remote(self.repository, self.commit, stage, upstream, lock, variables):
                 yield self.ray.get(line)
         except errors.RayTaskError as error:
-            if not isinstance(error.cause, CommandFailed):
-                yield f"{error.cause}\n"
-            raise CommandFailed(stage) from None
+            if isinstance(error.cause, CommandFailed):
+                raise error.cause from None
+            yield f"{error.cause}\n"
+            raise CommandFailed(stage, 1) from None
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise MayPass(f"{stage}: its machine was lost: {reason}", TEMPORARY) from None

@@ -1,34 +1,42 @@
 """The commands that bring a stage up to date: their lines as they come, what a failure means, and signals.
 
 A signal to a flow that somebody started in a terminal ends it: stages save their state, none starts, and the same
-command goes on. From then on nothing is logged, for all that fails does so because of it, and one line is printed. A
-Prefect worker has its own way of ending a flow; there nothing of this is at work.
+command goes on. From then on nothing is logged, for all that fails does so because of it, and two lines are printed:
+which signal it was, and that all has ended. What the flow has started ends with it, also where it is killed. A Prefect
+worker has its own way of ending a flow; there no signal is taken here.
 """
 
+import atexit
 import logging
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import psutil
 
-from adaptbert.errors import INTERNAL, TEMPORARY
+from adaptbert.errors import BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY
 from adaptbert.runtime.signals import SIGNALS
 
-DVC = (sys.executable, "-m", "dvc", "--wait-for-lock")
+FOLLOWING = (sys.executable, "-m", "flows.following")
+DVC = (*FOLLOWING, "dvc", "--wait-for-lock")
 """It waits for the lock of the project, which two stages of the flow may want at once."""
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock", "/index.lock'")
 """What DVC says where another one works on a path, or where git's index is locked, into which it adds dvc.lock."""
+CODES = {BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY}
+INTERRUPTED = 252
+"""Exit code of a DVC that SIGINT ended."""
+SERVER = ("uvicorn", "--factory", "prefect.server.api.server:create_app", "--log-level", "error", "--host", "127.0.0.1")
 SECONDS_BETWEEN_LOOKS = 0.1
 
 
@@ -50,7 +58,15 @@ class MayPass(StageFailed):
 
 
 class CommandFailed(Exception):
-    """A command ended with another status than 0; its lines say why."""
+    """A command ended with another status than 0; its lines say why.
+
+    Args:
+        status: of the process; negative: the signal that ended it.
+    """
+
+    def __init__(self, command: str, status: int) -> None:
+        super().__init__(command, status)
+        self.status = status
 
 
 _running: set["subprocess.Popen[str]"] = set()
@@ -66,8 +82,14 @@ def environment() -> dict[str, str]:
 
 
 def run(*command: str) -> "subprocess.CompletedProcess[str]":
-    """A command to its end, whatever its status; its lines are kept."""
-    return subprocess.run(command, capture_output=True, text=True, env=environment())
+    """A command to its end, whatever its status; its lines are kept.
+
+    Raises:
+        StageFailed: a signal came before.
+    """
+    with _started(command, stderr=subprocess.PIPE, env=environment()) as process:
+        printed, errors = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, printed, errors)
 
 
 def output(command: Sequence[str], env: dict[str, str], folder: Path | None = None) -> Iterator[str]:
@@ -77,22 +99,27 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
         CommandFailed: when all lines have come, and its status is not 0.
         StageFailed: a signal came before.
     """
+    with _started(command, cwd=folder, stderr=subprocess.STDOUT, env=env) as process:
+        assert process.stdout is not None
+        # Not `yield from`: Ray sends into generators, which a file does not take.
+        for line in process.stdout:  # noqa: UP028
+            yield line
+    if process.returncode != 0:
+        raise CommandFailed(command[0], process.returncode)
+
+
+@contextmanager
+def _started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Popen[str]"]:
+    """A command that hears of signals; it has ended when the block ends."""
     with _starting:
         check()
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env
-        )
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace", **options)
         _running.add(process)
-    assert process.stdout is not None
     try:
-        with process.stdout:
-            # Not `yield from`: Ray sends into generators, which a file does not take.
-            for line in process.stdout:  # noqa: UP028
-                yield line
+        with process:
+            yield process
     finally:
         _running.discard(process)
-    if process.wait() != 0:
-        raise CommandFailed(command[0])
 
 
 def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
@@ -107,14 +134,30 @@ def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
         for line in filter(str.strip, lines):
             tail.append(line)
             say(line.rstrip())
-    except CommandFailed:
+    except CommandFailed as failed:
         text = "".join(tail)
-        ended = re.findall(r"exited with (-?\d+)", text)
-        if not ended and any(sign in text for sign in LOCKED):
+        codes = re.findall(r"exited with (-?\d+)", text)
+        if not codes and failed.status > 0 and any(sign in text for sign in LOCKED):
             message = f"{stage}: another DVC process is at work here; run again when it is done"
             raise MayPass(message, TEMPORARY) from None
-        reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
-        raise StageFailed(f"{stage}: {reason}", int(ended[-1]) if ended else INTERNAL, text) from None
+        reason, code = ended(int(codes[-1])) if codes else _dvc_ended(failed.status)
+        raise StageFailed(f"{stage}: {reason}", code, text) from None
+
+
+def ended(status: int) -> tuple[str, int]:
+    """What is said of a stage, and a code of adaptbert.errors; a shell adds 128 to the signal that ended a command."""
+    number = -status if status < 0 else status - 128
+    if number not in {*signal.Signals}:
+        return f"exited with {status}", status if status in CODES else INTERNAL
+    why = ", mostly because memory ran out" if number == signal.SIGKILL else ""
+    return f"ended by {signal.Signals(number).name}{why}; the same command goes on from here", TEMPORARY
+
+
+def _dvc_ended(status: int) -> tuple[str, int]:
+    """The same where DVC ended before its stage."""
+    if status == INTERRUPTED:
+        return "DVC was interrupted; the same command goes on from here", TEMPORARY
+    return ("DVC " + ended(status)[0], TEMPORARY) if status < 0 else ("dvc could not run it", INTERNAL)
 
 
 def take_signals() -> None:
@@ -147,34 +190,48 @@ def check() -> None:
 
 
 def await_server() -> None:
-    """Where PREFECT_API_URL names no server, start the temporary one and wait for it, which takes some seconds.
+    """Where PREFECT_API_URL names no server, start a temporary one and wait for it, which takes some seconds.
 
-    A terminal's signals do not reach it, so it takes the last state of the flow as well.
+    Prefect would start one itself, which outlives a flow that is killed. A terminal's signals do not reach it, so it
+    takes the last state of the flow as well.
 
     Raises:
-        StageFailed: a signal came meanwhile.
+        StageFailed: a signal came meanwhile, or the server does not start.
     """
+    import httpx
+    from prefect.context import refresh_global_settings_context
+    from prefect.logging import get_logger
+    from prefect.settings import PREFECT_API_URL
 
-    def start() -> None:
-        from prefect.client.orchestration import get_client
-
-        of_terminals = {signal.SIGINT, signal.SIGHUP}
-        signal.pthread_sigmask(signal.SIG_BLOCK, of_terminals)  # of this thread and the process that it starts
-        get_client(sync_client=True)
-
-    pool = ThreadPoolExecutor(1)
-    starting = pool.submit(start)
-    while not starting.done():
+    if PREFECT_API_URL.value():
+        return
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+    of_ephemeral = {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1", "PREFECT_UI_ENABLED": "0"}
+    get_logger("flows").info("a temporary Prefect server starts")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # also of the new process
+    server = subprocess.Popen([*FOLLOWING, *SERVER, "--port", str(port)], env=environment() | of_ephemeral)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    atexit.register(server.kill)
+    while server.poll() is None:
         check()
-        wait([starting], SECONDS_BETWEEN_LOOKS)
-    starting.result()
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{url}/health", timeout=1).is_success:
+                os.environ[PREFECT_API_URL.name] = url
+                refresh_global_settings_context()
+                return
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    raise StageFailed("the temporary Prefect server did not start", TEMPORARY)
 
 
-def leave() -> NoReturn:
-    """After a signal: a line, and the end of this process and of the temporary server.
+def leave(number: int = 0) -> NoReturn:
+    """After a signal, of this number if it is not noted yet: a line, and the end of this process and its server.
 
     What Prefect does at the end of a process, such as to wait for threads, may take minutes where it is interrupted.
     """
+    if number:
+        _received.append(signal.Signals(number))
     with suppress(OSError):  # the terminal was closed
         print(stopped(), file=sys.stderr, flush=True)
     for child in psutil.Process().children():
@@ -183,14 +240,23 @@ def leave() -> NoReturn:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    """A terminal sends its signals to the stages as well. Whoever ends a process (SIGTERM) ends this one alone: the
-    stages hear of it from here, save their state, and `output` waits for their last lines."""
+    """A terminal sends its signals to the stages as well, and whoever ends a process ends this one alone: so this sends
+    the stages what a terminal sends. They take two within a moment for one (adaptbert.runtime.signals), save their
+    state, and `output` waits for their last lines."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_DFL)
     _received.append(signal.Signals(number))
     logging.disable()
     logging.raiseExceptions = False  # else Prefect prints what it cannot send
-    if number == signal.SIGTERM:
-        with _starting:
-            for process in list(_running):
-                process.terminate()
+    with _starting:
+        commands = list(_running)
+    for command in commands:
+        with suppress(psutil.NoSuchProcess):
+            command.send_signal(signal.SIGINT)  # DVC first: if it does not heed it, its stage is there
+            for below in psutil.Process(command.pid).children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    below.send_signal(signal.SIGINT)
+    if commands:
+        name = signal.Signals(number).name
+        with suppress(OSError):  # not `print`: the signal may have come in the middle of one
+            os.write(2, f"{name}: waits for what runs to save its state; a second signal does not\n".encode())

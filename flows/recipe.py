@@ -10,10 +10,17 @@ DVC owns the graph and knows which stages are up to date. A task runs `dvc repro
 in a wrong order, cannot give a wrong result. This file names no edge, and no stage but the last.
 """
 
+from flows import process
+
+if __name__ == "__main__":
+    process.take_signals()  # before the imports below, which take seconds
+
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -25,27 +32,28 @@ from prefect import State, Task, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
-from prefect.exceptions import ParameterTypeError
+from prefect.exceptions import ParameterTypeError, TerminationSignal
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
 from pydantic import Field
 
 from adaptbert.codes import Code
+from adaptbert.commands.errors import user_errors
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
-from adaptbert.project.dvc_files import Due
+from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.origin import commit, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.side_by_side import JOBS, threads
-from flows import log, process
-from flows.devices import cuda_ids, share, taken
+from flows import log
+from flows.devices import SECONDS_BETWEEN_TRIES, cuda_ids, locked, share, taken
 from flows.log import StageLog
 from flows.machines import Machines
 from flows.pace import Pace, trainings
 from flows.process import DVC, MayPass, StageFailed, environment, heard, output
 
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
-PARAMS = Path("params.yaml")
+PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
 
@@ -204,19 +212,35 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = JO
     process.insist()
     process.check()
     log.quieten()
-    plan_and_check()
-    graph = Graph.read()
-    upstream = graph.needed(until)
-    due = due_of(upstream)
-    process.check()
-    get_run_logger().info(str(due))
-    if due.stages:
-        run_stages(due.stages, Resources(graph, due.stages, jobs, cluster), jobs)
+    with alone():
+        plan_and_check()
+        graph = Graph.read()
+        upstream = graph.needed(until)
+        due = due_of(upstream)
+        process.check()
+        get_run_logger().info(str(due))
+        if due.stages:
+            run_stages(due.stages, Resources(graph, due.stages, jobs, cluster), jobs)
     if "compare" in upstream and ANSWERS.is_file():
         path = REPORT.resolve()
         text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
         text += f"\nThe report lies at `{path}`.\n"
         create_markdown_artifact(markdown=text, key="report", description="The answers, and where the report lies")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """In this block no other flow works in this folder; waits for one that does, of whichever deployment.
+
+    The lock ends with its process. A limit of Prefect stays taken where its server or its worker was killed.
+    """
+    with ExitStack() as locks:
+        if not locked(WORKS, locks):
+            get_run_logger().info("waits: another run works in this folder")
+            while not locked(WORKS, locks):
+                process.check()
+                time.sleep(SECONDS_BETWEEN_TRIES)
+        yield
 
 
 def plan_and_check() -> None:
@@ -226,6 +250,9 @@ def plan_and_check() -> None:
     done = process.run(sys.executable, "-c", both)
     for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
         get_run_logger().info(line)
+    if done.returncode < 0:
+        reason, code = process.ended(done.returncode)
+        raise StageFailed(f"the check of params.yaml {reason}", code)
     if done.returncode:
         raise StageFailed(f"params.yaml was refused\n{done.stderr.strip()}", done.returncode)
     process.check()
@@ -262,8 +289,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--cluster", action="store_true", help="stages run on the machines of a Ray cluster")
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
-    process.take_signals()
     log.shorten()
+    with user_errors():
+        check_folder()  # a server keeps its database there
     try:
         process.await_server()
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
@@ -273,6 +301,8 @@ def main(argv: list[str] | None = None) -> None:
         _end(str(error), error.exit_code)
     except ParameterTypeError as error:
         _end(str(error), BAD_PARAMS)
+    except TerminationSignal as ended:  # of Prefect's handler, before `process.insist`
+        process.leave(ended.signal)
     except (TransportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and UNREACHABLE not in str(error):
             raise

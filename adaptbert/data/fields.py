@@ -290,9 +290,12 @@ def missing_column(column: str, present: Sequence[str], place: str, remedy: str)
     return BadData(Code.COLUMNS, place, problem, remedy)
 
 
-def column_names(names: Iterable[str]) -> str:
-    """The names of columns, for messages, which never show the text of a row: it may stand where a header should."""
-    return ", ".join("(a text)" if is_sentence(name) else name for name in names) or "none"
+def column_names(names: Iterable[str], most: int = 50) -> str:
+    """The names of columns, for messages, which never show the text of a row: it may stand where a header should. Of a
+    table with a million columns the first."""
+    shown = ["(a text)" if is_sentence(name) else name for name in names]
+    more = f" and {len(shown) - most:,} more" if len(shown) > most else ""
+    return (", ".join(shown[:most]) or "none") + more
 
 
 def is_sentence(name: str) -> bool:

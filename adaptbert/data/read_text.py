@@ -235,6 +235,8 @@ def _check(file: SourceFile, first: bytes, name: str) -> None:
     if (nuls := characters.count("\0")) > MAX_NULS * len(characters):
         problem = f"{nuls:,} of the first {len(characters):,} characters are NUL: binary file?"
         remedy = f"name a text file; where every second byte is NUL, {file.name_encoding('utf-16-le or utf-16-be')}"
+        if nuls == len(characters):  # a crash or a full disk while it was written
+            remedy = "its content was lost while it was written or copied: take it from where it came"
         raise file.error(Code.BINARY_FILE, problem, remedy)
     if not name.startswith("utf") and _is_utf_8(first):
         file.warnings[f"{Path(file.shown).name} is read as {name}, but is UTF-8: leave the encoding out"] += 1

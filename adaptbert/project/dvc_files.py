@@ -4,6 +4,7 @@
 dvc.lock             cut short: replaced by that of git's last commit, or removed; DVC restores the missing stages from
                      its run cache instead of running them
 .dvc/tmp/rwlock      the paths that a running DVC uses; cut short, or of processes that have ended: removed
+.dvc/cache/**/.*.tmp files that it had begun, as on a disk that became full: removed an hour later
 
 Both sides of a merge, which no kill leaves, are not touched: DVC says what they are. Copies that DVC had begun beside
 its outputs (`.*.tmp`) are ignored by git and DVC.
@@ -15,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,9 +24,11 @@ from graphlib import TopologicalSorter
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.core.files import full_disk
 from adaptbert.core.processes import has_ended
 from adaptbert.errors import BadData, BadParams
 from adaptbert.project import editing
@@ -33,7 +37,7 @@ from adaptbert.runtime.locks import ROOT, Busy
 ALWAYS_THE_SAME = "plan"
 """A stage of dvc.yaml."""
 GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
-STATE, RECORD = Path(".dvc/tmp"), ".dvc"
+STATE, CACHE, RECORD = Path(".dvc/tmp"), Path(".dvc/cache"), ".dvc"
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
@@ -53,15 +57,24 @@ def dvc(command: str, *arguments: str) -> str:
 
 
 def check_folder() -> None:
-    """Refuse a folder that is not that of a project, or that DVC cannot work in.
+    """Refuse a folder that is not that of a project, that DVC cannot work in, or in which nothing can be written.
 
     Raises:
         BadParams: DVC has no repository here, or would read its path as a template.
+        FullDisk: it is read-only, or full.
+        PermissionError: it belongs to somebody else.
     """
     check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
         raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, "change to the clone (cd), and run again")
+    try:
+        with TemporaryFile(dir=Path.cwd()) as file:
+            file.write(b"1")
+    except OSError as error:
+        if full := full_disk(error, Path.cwd()):
+            raise full from None
+        raise
 
 
 def check_path(folder: Path) -> None:
@@ -151,7 +164,7 @@ def mend() -> list[str]:
     if not (os.access(STATE.parent, os.W_OK) and os.access(LOCK.parent, os.W_OK)):  # no DVC project, or not writable
         return []
     with _held(STATE / "lock") as is_ours:
-        return [*_mend_lock(), *_mend_marks()] if is_ours else []
+        return [*_mend_lock(), *_mend_marks(), *_mend_cache()] if is_ours else []
 
 
 def _mend_lock() -> Iterator[str]:
@@ -210,6 +223,16 @@ def _mend_marks() -> Iterator[str]:
             return
         if all(has_ended(mark["pid"], moment) for mark in chain(marks["write"].values(), *marks["read"].values())):
             path.unlink()
+
+
+def _mend_cache() -> Iterator[str]:
+    """Old ones alone: a copy of the project (`dvc exp run --temp`) has another lock and the same cache."""
+    hour = 3600
+    begun = [path for path in CACHE.rglob(".*.tmp") if time.time() - path.lstat().st_mtime > hour]
+    for path in begun:
+        path.unlink()
+    if begun:
+        yield f"{CACHE}: {len(begun)} files that DVC had begun, and not finished: removed"
 
 
 @contextmanager

@@ -291,8 +291,11 @@ class Store:
             logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
         self._folder.mkdir(parents=True, exist_ok=True)
         if not os.environ.get("MLFLOW_TRACKING_URI"):
+            file = project_root() / "mlflow.db"
+            if file.exists() and not file.is_file():  # MLflow would try again for more than a minute
+                raise IsADirectoryError(f"{file.name} is no file")
             with FileLock(self._folder / "tables.lock"):
-                if not (project_root() / "mlflow.db").is_file():
+                if not file.is_file():
                     MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
 
     def _work(self) -> None:

@@ -2,7 +2,8 @@
 
 Outside training they raise at once, and unfinished files are removed. During training the handler only sets a flag,
 because it may run in the middle of a backward pass: the training loop checks the flag between two optimizer steps,
-where it can save its state. While it measures, they raise at once. A second signal ends the process at once.
+where it can save its state. While it measures, they raise at once. A second signal ends the process at once, unless it
+comes so soon that it is the first by another way: of the terminal, of the flow, of a DVC that has ended.
 """
 
 import atexit
@@ -10,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -22,7 +24,12 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 SECONDS_BETWEEN_LOOKS = 0.2
 """Longest time for which whoever waits in `held` lets a signal wait."""
 
+SECONDS_OF_ONE = 2.0
+"""For which signals count as one."""
+
 _received: list[signal.Signals] = []
+_first = 0.0
+"""When it came."""
 _holding = 0
 """How many `held` blocks the main thread is in."""
 _hooks: list[Callable[[Any], object]] = []
@@ -139,8 +146,12 @@ def _take(handler: Callable[[int, FrameType | None], None]) -> None:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
+    global _first
     if _received:
-        os._exit(128 + number)
+        if time.monotonic() > _first + SECONDS_OF_ONE:
+            os._exit(128 + number)
+        return
+    _first = time.monotonic()
     _received.append(signal.Signals(number))
 
 

@@ -459,6 +459,8 @@ CORPUS_ERRORS = [
     ("a.txt", "text".encode("utf-16"), 1, "that all files of the set have: utf-16"),
     ("a.txt", "plain text".encode("utf-16-le"), 10, "where every second byte is NUL"),
     ("a.txt", b"some text\0\0\0 and more", 10, "binary file"),
+    ("a.txt", bytes(4096), 10, "its content was lost"),
+    ("a.csv", ",".join(f"c{n}" for n in range(1000)).encode(), 56, "c48, c49 and 950 more"),
     ("a.txt", b"\n\r\n\n", 17, "0 documents in 3 lines"),
     ("a.txt", b"", 17, "file is empty"),
     ("a.jsonl", b"", 17, "file is empty"),

@@ -4,9 +4,11 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from urllib.error import HTTPError
 
 import psutil
@@ -134,12 +136,38 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
         submitted = toy.run("prefect", "deployment", "run", "recipe/local").stdout
         flow_run = re.search(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", submitted)
         assert flow_run is not None, submitted
-        wait_until(lambda: toy.began("start"), 60)
+        wait_until(lambda: toy.began("start"), 150)
         pid = int(toy.mark("start", "pid"))
         assert alive(pid)
         assert toy.run("prefect", "flow-run", "cancel", flow_run[0]).returncode == 0
         wait_until(lambda: not alive(pid), 30)
         assert not (toy.marks / "start.end").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("killed", [("server",), ("worker", "run"), ("server", "worker", "run")], ids=" and ".join)
+def test_after_a_kill_the_next_run_starts_by_itself(toy: Toy, killed: tuple[str, ...]) -> None:
+    """Once the killed are there again; where the run lives on, after its end: never two in a folder."""
+    seconds = 20.0 + len("".join(killed))  # another stage each time
+    toy.order(left=(seconds, 0))
+    other = Toy(toy.root, toy.env | {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"})
+    with ExitStack() as parts:
+        first = {"server": parts.enter_context(other.server())}
+        other.deploy()
+        first["worker"] = parts.enter_context(other.worker())
+        other.run("prefect", "deployment", "run", "recipe/local")
+        wait_until(lambda: toy.began("left"), 120)
+        if "run" in killed:  # Prefect gives it a group of its own
+            os.killpg(os.getpgid(int(toy.mark("left", "pid"))), signal.SIGKILL)
+        for name in filter(first.get, killed):
+            os.killpg(first[name].pid, signal.SIGKILL)
+            first[name].wait()
+            parts.enter_context(getattr(other, name)())
+        ran = other.run("prefect", "deployment", "run", "recipe/local", "--watch", timeout=240)
+    assert ran.returncode == 0, ran.stdout
+    assert (toy.root / "left.txt").read_text() == f"left{seconds}"
+    assert len((toy.marks / "left.folders").read_text().splitlines()) == (2 if "run" in killed else 1)
 
 
 # Signals to a flow that somebody started in a terminal: what runs ends, nothing new starts.
@@ -204,6 +232,17 @@ def test_a_signal_before_the_first_stage_starts_none(
     assert not toy.began("start")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the signals that a process takes are read from /proc")
+def test_a_signal_while_the_flow_is_loaded(toy: Toy) -> None:
+    """Imports take seconds."""
+    alone = toy.without_server()
+    with started(alone) as flow:
+        wait_until(lambda: takes(signal.SIGTERM, flow.pid), 60)
+        of_terminal(flow)
+        assert flow.wait(60) == 75
+    assert alone.log_file("flows.recipe").read_text() == "stopped by SIGINT; the same command goes on from here\n"
+
+
 @pytest.mark.parametrize("sent", [of_terminal, pytest.param(of_kill, marks=pytest.mark.slow)])
 def test_a_signal_while_the_server_starts(toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]) -> None:
     """Prefect waits for it for two minutes."""
@@ -231,18 +270,39 @@ def test_a_signal_while_a_stage_starts(toy: Toy, sent: Callable[["subprocess.Pop
 
 
 @pytest.mark.slow
-def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy) -> None:
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        pytest.param([signal.SIGTERM], 75, id="kill"),
+        pytest.param([signal.SIGINT], 75, id="an interrupt that no terminal sent"),
+        pytest.param([signal.SIGINT, signal.SIGTERM], -signal.SIGTERM, id="a second signal"),
+        pytest.param([signal.SIGKILL], -signal.SIGKILL, id="kill -9"),
+    ],
+)
+def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy, sent: list[signal.Signals], code: int) -> None:
     toy.order(left=(60, 0))
     alone = toy.without_server()
     with started(alone) as flow:
         wait_until(lambda: toy.began("left"), 150)
         others = psutil.Process(flow.pid).children(recursive=True)
         assert any("uvicorn" in " ".join(process.cmdline()) for process in others)
-        of_kill(flow)
-        assert flow.wait(60) == 75
+        for number in sent:
+            flow.send_signal(number)
+            time.sleep(0.05)
+        assert flow.wait(60) == code
     wait_until(lambda: not any(process.is_running() for process in others), 30)
-    judge(alone.log_file("flows.recipe").read_text())
+    printed = alone.log_file("flows.recipe").read_text()
+    if code == 75:
+        judge(printed)
+    if sent[0] != signal.SIGKILL:
+        assert f"\n{sent[0].name}: waits for what runs to save its state; a second signal does not\n" in printed
     assert not (toy.marks / "left.end").exists()
+
+
+def takes(number: signal.Signals, pid: int) -> bool:
+    """Whether this process has a handler for a signal."""
+    handled = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{pid}/status").read_text())
+    return handled is not None and bool(int(handled[1], 16) >> (number - 1) & 1)
 
 
 def has_child(pid: int, word: str) -> bool:

@@ -1,52 +1,82 @@
-"""The lines of a stage say how it failed; the graph is read; devices are shared out. No server, no process of DVC."""
+"""The lines of a stage say how it failed; the graph is read; devices are shared out. No server."""
 
+import fcntl
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import copy, which
 from unittest import mock
 
 import pytest
 from httpx import ConnectError
-from prefect.exceptions import ParameterTypeError
+from prefect.exceptions import ParameterTypeError, TerminationSignal
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from flows import devices, log, process, recipe
 from flows.devices import taken
-from flows.process import CommandFailed, MayPass, StageFailed, heard, output
+from flows.process import DVC, CommandFailed, MayPass, StageFailed, environment, heard, output
 from flows.recipe import Graph
+from tests.support.project import ROOT, wait_until
+from tests.support.project import environment as clean
 from tests.support.small_graph import write_graph
 
 STOPPED = "stopped by SIGINT; the same command goes on from here"
-BUSY = "a: another DVC process is at work here; run again when it is done$"
+BUSY = "another DVC process is at work here; run again when it is done"
+AGAIN = "; the same command goes on from here"
 
 
 @pytest.mark.parametrize(
-    ("printed", "kind", "message"),
+    ("printed", "status", "code", "message"),
     [
-        ("ERROR: failed to reproduce 'a': Unable to acquire lock. Most likely", MayPass, BUSY),
-        ("ERROR: unexpected error - ('/x/.git/index', '/x/.git/index.lock'): [Errno 17] File exists", MayPass, BUSY),
-        ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", MayPass, BUSY),
-        ("ERROR: the disk is busy, it is being blocked by x\nERROR: failed: exited with 65", StageFailed, "a: exited"),
-        ("ERROR: no such file", StageFailed, "a: dvc could not run it"),
+        ("ERROR: failed to reproduce 'a': Unable to acquire lock. Most likely", 255, 75, BUSY),
+        ("ERROR: unexpected error - ('/x/.git/index', '/x/.git/index.lock'): [Errno 17] File exists", 255, 75, BUSY),
+        ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", 255, 75, BUSY),
+        ("ERROR: the disk is busy, it is being blocked by x\nERROR: failed: exited with 65", 255, 65, "exited with 65"),
+        ("ERROR: failed to run: a, exited with 1", 255, 70, "exited with 1"),
+        ("ERROR: failed to run: a, exited with -9", 255, 75, f"ended by SIGKILL, mostly because memory ran out{AGAIN}"),
+        ("ERROR: failed to run: a, exited with -15", 255, 75, f"ended by SIGTERM{AGAIN}"),
+        ("ERROR: failed to run: a, exited with 143", 255, 75, f"ended by SIGTERM{AGAIN}"),
+        ("ERROR: interrupted by the user", 252, 75, f"DVC was interrupted{AGAIN}"),
+        ("Unable to acquire lock", -15, 75, f"DVC ended by SIGTERM{AGAIN}"),
+        ("ERROR: no such file", 255, 70, "dvc could not run it"),
     ],
 )
-def test_a_lock_is_told_from_a_failure(printed: str, kind: type[StageFailed], message: str) -> None:
-    """It may pass; a stage's own exit code comes first."""
+def test_how_a_stage_failed(printed: str, status: int, code: int, message: str) -> None:
+    """A lock of another process may pass; a stage's own exit code comes first; all codes are documented ones."""
 
     def lines() -> Iterator[str]:
         yield from f"Running stage 'a':\n{printed}\n".splitlines(keepends=True)
-        raise CommandFailed("dvc")
+        raise CommandFailed("dvc", status)
 
     said: list[str] = []
-    with pytest.raises(kind, match=message) as caught:
+    with pytest.raises(StageFailed) as caught:
         heard("a", lines(), said.append)
-    assert type(caught.value) is kind
+    assert (caught.value.reason, caught.value.exit_code) == (f"a: {message}", code)
+    assert (type(caught.value) is MayPass) == (message == BUSY)
     assert said == ["Running stage 'a':", *printed.splitlines()]
+
+
+def test_a_finished_stage_waits_for_the_lock_of_another_dvc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than DVC's own three seconds; else it would be run again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    write_graph("stages:\n a: {cmd: echo a >> ran.txt; sleep 1; cp ran.txt out.txt, outs: [out.txt]}\n")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(heard, "a", output([*DVC, "repro", "--single-item", "a"], environment()), print)
+        wait_until(Path("ran.txt").exists, 60)
+        with Path(".dvc/tmp/lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            wait_until(Path("out.txt").exists, 60)
+            time.sleep(4)
+            assert not running.done()
+        running.result()
+    assert (Path("ran.txt").read_text(), "out.txt" in Path("dvc.lock").read_text()) == ("a\n", True)
 
 
 def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
@@ -111,12 +141,13 @@ NO_SERVER = "error: the Prefect server does not answer ({}); finished stages are
         (ParameterTypeError("jobs: too few"), False, 78, "error: jobs: too few"),
         (ConnectError("refused"), False, 75, NO_SERVER.format("refused")),
         (ConnectError("refused"), True, 75, STOPPED),
+        (TerminationSignal(15), False, 75, STOPPED.replace("SIGINT", "SIGTERM")),
         (RuntimeError("Failed to reach API at x"), False, 75, NO_SERVER.format("Failed to reach API at x")),
         (ConnectError("to http://me:secret@host"), False, 75, NO_SERVER.format("to http://***@host")),
     ],
 )
 def test_how_the_flow_ends(
-    error: Exception,
+    error: BaseException,
     is_after_a_signal: bool,
     code: int,
     line: str,
@@ -126,9 +157,9 @@ def test_how_the_flow_ends(
     """One message and a documented code."""
     monkeypatch.setattr(recipe, "recipe", mock.Mock(side_effect=error))
     monkeypatch.setattr(recipe, "hide_in_tracebacks", lambda: None)
-    for name in ("take_signals", "await_server"):
-        monkeypatch.setattr(process, name, lambda: None)
+    monkeypatch.setattr(process, "await_server", lambda: None)
     monkeypatch.setattr(log, "shorten", lambda: None)
+    monkeypatch.setattr(recipe, "check_folder", lambda: None)
     monkeypatch.setattr(process, "_received", [signal.SIGINT] * is_after_a_signal)
     monkeypatch.setattr("os._exit", sys.exit)
     monkeypatch.setattr("psutil.Process", mock.MagicMock())
@@ -184,3 +215,24 @@ stages:
     assert set(graph.needed("compare")) == {"start", "kept", "train@x", "compare"}
     with pytest.raises(BadParams, match=r"no stage 'trian' \(did you mean 'train'\?\)\n  known: start, kept, train, c"):
         graph.needed("trian")
+
+
+READ_ONLY = 'mount --bind "$PWD" "$PWD" && mount -o remount,ro,bind "$PWD" && cd "$PWD" && exec "$@"'
+
+
+@pytest.mark.parametrize("command", ["flows.recipe", "adaptbert.cli check"])
+def test_a_read_only_project_is_one_line(tmp_path: Path, command: str) -> None:
+    """Before a server starts, whose database would lie there."""
+    (tmp_path / ".dvc").mkdir()
+    copy(ROOT / "prefect.toml", tmp_path)
+    mounted = ["unshare", "--map-root-user", "--mount", "sh", "-c", READ_ONLY, "sh"]
+    if which("unshare") is None or subprocess.run([*mounted, "true"], cwd=tmp_path).returncode:
+        pytest.skip("nothing can be mounted here")
+    env = clean(tmp_path / "home") | {"PYTHONPATH": str(ROOT)}
+    del env["PREFECT_API_URL"]
+    done = subprocess.run(
+        [*mounted, sys.executable, "-m", *command.split()], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    place, remedy = tmp_path.resolve(), "mount it for writing, or work in another folder"
+    assert (done.returncode, done.stdout) == (74, "")
+    assert done.stderr == f"error: AB-189 {place}: the file system is read-only\n  {remedy}\n"

@@ -50,6 +50,16 @@ def project(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return tmp_path
 
 
+def test_what_a_full_disk_left_in_the_cache(project: Path) -> None:
+    """Of an hour ago; what another DVC writes at this moment stays."""
+    begun = [next(project.glob(".dvc/cache/files/md5/*")) / f".{name}.tmp" for name in ("old", "new")]
+    for path in begun:
+        path.write_bytes(b"half")
+    os.utime(begun[0], (time.time() - 7200,) * 2)
+    assert dvc_files.mend() == [".dvc/cache: 1 files that DVC had begun, and not finished: removed"]
+    assert [path.exists() for path in begun] == [False, True]
+
+
 def runs() -> int:
     """Commands that DVC has run."""
     return len(Path("ran.txt").read_text().splitlines())

@@ -207,6 +207,13 @@ def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: s
     assert done.stderr.startswith(LINE)
 
 
+def test_a_folder_in_the_place_of_the_file(inside: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Not the hundred seconds of MLflow, which counts on a store that comes back."""
+    (inside / "mlflow.db").mkdir()
+    stage(20.0)
+    assert capfd.readouterr().err == f"{LINE}mlflow.db is no file); the stage goes on without tracking\n"
+
+
 @pytest.mark.slow
 def test_stages_that_begin_together_in_a_new_project(inside: Path) -> None:
     """The tables take longer than a stage may wait; one stage makes them and no tracking stops."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.runtime import signals
 from tests.support.project import wait_until
 
 PROGRAM = """
@@ -43,6 +44,11 @@ def deferred():
             time.sleep(0.05)
             if signals.received():
                 raise signals.Interrupted(f"{signals.received()} after a whole step")
+
+def whole_step():
+    with signals.deferred():
+        print("ready", flush=True)
+        time.sleep(4)
 
 def last_step():
     with signals.deferred():
@@ -118,12 +124,20 @@ def test_where_a_signal_ends_the_process(
     assert [path.name for path in tmp_path.iterdir()] == left
 
 
-def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
-    with start("deferred", tmp_path) as process:
+@pytest.mark.parametrize(
+    ("seconds", "code"),
+    [
+        pytest.param(signals.SECONDS_OF_ONE + 0.5, 128 + signal.SIGINT, id="on the spot"),
+        pytest.param(0.5, 75, id="soon after: the first by another way"),
+    ],
+)
+def test_the_second_signal_ends_the_process(tmp_path: Path, seconds: float, code: int) -> None:
+    with start("whole_step", tmp_path) as process:
         process.send_signal(signal.SIGTERM)
+        time.sleep(seconds)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=10)
-    assert process.returncode - 128 in (signal.SIGTERM, signal.SIGINT), "whichever the kernel delivers last"
+    assert process.returncode == code
 
 
 @pytest.mark.parametrize(
