@@ -119,4 +119,5 @@ def test_a_path_that_dvc_cannot_work_in(command: list[str], tmp_path: Path, monk
     monkeypatch.chdir(folder)
     done = run(*command)
     problem = f"error: AB-198 {folder}: the path has a brace, and DVC cannot work there\n"
-    assert (done.exit_code, done.stderr) == (78, f"{problem}  move the project, or rename its folder\n")
+    assert done.exit_code == 78
+    assert done.stderr.startswith(f"{problem}  move the project, or rename its folder\n")
