@@ -10,9 +10,9 @@ from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import SECTIONS
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, TASK_TRANSFER, TRANSFERS, Base
 from adaptbert.config.schema.mlm import DomainTransfer, MlmStep, TaskTransfer
-from adaptbert.errors import UserError
-from adaptbert.model.checkpoint_files import CONFIG, read_object
+from adaptbert.core.files import read_json
 
+CONFIG = "config.json"
 USUAL_WIDTH = 768
 """Of BERT base, for which the defaults of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
 _STEPS: Mapping[str, type[MlmStep]] = {DOMAIN_TRANSFER: DomainTransfer, TASK_TRANSFER: TaskTransfer}
@@ -53,8 +53,8 @@ def width(base: Base) -> int | None:
 
         place = try_to_load_from_cache(str(base.checkpoint), CONFIG, revision=base.revision)
     try:
-        found = read_object(Path(place)).get("hidden_size") if isinstance(place, str | Path) else None
-    except (UserError, OSError):
+        found = read_json(Path(place)).get("hidden_size") if isinstance(place, str | Path) else None
+    except (OSError, ValueError, AttributeError):  # no object: `adaptbert check` says so
         return None
     return found if isinstance(found, int) and found > 0 else None
 

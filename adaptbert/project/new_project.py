@@ -101,7 +101,7 @@ def create(
         return Recipe(load.document(content(homes, values), PARAMS))
 
     as_given = {path: path for path in files.values()}
-    values: Values = fitting.values(_tokens(recipe({}, as_given)), weights)
+    values: Values = fitting.values(tokens_of(recipe({}, as_given)), weights)
     if is_chinese:
         values = {step: each if step == FINETUNE else {**each, **_BY_WORD} for step, each in values.items()}
     values = {step: each for step, each in values.items() if step != DOMAIN_TRANSFER or DOMAIN in corpora}
@@ -193,7 +193,7 @@ def _letters(base: Path | str | None) -> Iterator[str]:
         yield f"capital letters: {'become small ones (the tokenizer lower-cases)' if lower else 'are kept'}"
 
 
-def _tokens(recipe: Recipe) -> dict[str, float]:
+def tokens_of(recipe: Recipe) -> dict[str, float]:
     """Step -> tokens of its text, as far as they are known."""
     amounts, (base,), (task,) = Amounts(recipe, with_outputs=False), recipe.bases, recipe.tasks
     of_text = {TASK_TRANSFER: amounts.task(task, base)}

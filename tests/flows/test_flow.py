@@ -106,7 +106,7 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
 def test_what_is_wrong_is_one_message_before_anything_starts(toy: Toy) -> None:
     """Also params that no stage asked for reads: the flow looks before it reads the graph."""
     toy.order()
-    with toy.edited("params.yaml", "vocabulary_size: 8000", "lowercas: true"):
+    with toy.edited("params.yaml", "vocabulary_size: 4000", "lowercas: true"):
         assert "unknown key 'lowercas' (did you mean 'lowercase'?)" in toy.flow("--until", "start", code=78)
     assert not toy.began("start")
 

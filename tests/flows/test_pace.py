@@ -76,9 +76,9 @@ def test_kinds_and_sizes_are_those_of_the_plan() -> None:
     """Of the demonstration: a task is a kind of its own, tokens of different texts are not."""
     stages = ["domain_transfer@general-small-1", "domain_transfer@domain-small-2", "finetune@section-domain-small-1"]
     assert trainings([*stages, "measure@small", "other@x"]) == {
-        stages[0]: Training(("domain_transfer", "small", "tokens", ""), 600_000),
-        stages[1]: Training(("domain_transfer", "small", "tokens", ""), 600_000),
-        stages[2]: Training(("finetune", "small", "section"), 12),
+        stages[0]: Training(("domain_transfer", "small", "tokens", ""), 1_200_000),
+        stages[1]: Training(("domain_transfer", "small", "tokens", ""), 1_200_000),
+        stages[2]: Training(("finetune", "small", "section"), 32),
         "measure@small": Training(("measure", "small"), 1),
         "other@x": Training(("other",), 1),
     }

@@ -8,6 +8,7 @@ import pytest
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.project import fitting
+from adaptbert.project.new_project import tokens_of
 from adaptbert.project.rules import notices
 from tests.support.checked_files import words
 
@@ -70,13 +71,13 @@ def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
 )
 def test_batches_follow_the_text(documents: int, batch: dict[str, int]) -> None:
     base = of_width(128)
-    written = fitting.values(recipe(documents), base)
+    written = fitting.values(tokens_of(recipe(documents)), base)
     assert written["domain_transfer"] == {"learning_rate": 3e-4, **batch}
     assert written["task_transfer"]["global_batch_tokens"] == 1024, "fifty passes over twenty rows"
 
 
 def test_random_weights_have_defaults_of_their_own() -> None:
-    assert fitting.values(recipe(100), SMALL) == {
+    assert fitting.values({}, SMALL) == {
         "pretrain": {"tokens": 6_000_000}, "domain_transfer": {}, "task_transfer": {}, "finetune": {},
     }  # fmt: skip
 

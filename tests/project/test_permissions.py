@@ -49,11 +49,12 @@ def test_a_folder_that_may_not_be_written(command: str, project: Path) -> None:
     assert (PARAMS.read_bytes(), PLAN.read_bytes()) == before
 
 
-def test_check_only_reads(project: Path) -> None:
-    """It keeps a copy of dvc.lock where it may."""
+def test_check_says_where_nothing_can_be_written(project: Path) -> None:
+    """Every stage would fail there."""
     shutil.copy(ROOT / "dvc.lock", project)
     project.chmod(0o555)
-    assert run("check") == (0, "")
+    problem = f"error: AB-184 {project}: you have no permission to write into this folder"
+    assert run("check") == (74, problem + REMEDY)
 
 
 def test_a_file_that_may_not_be_read() -> None:
