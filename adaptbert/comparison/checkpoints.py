@@ -18,14 +18,21 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
     replicates = {entry.replicate for step in TRANSFERS for entry in plan.table(step).values()}
     several_bases, several = len(plan.pretrain) > 1, len(replicates) > 1
     found: dict[str, Checkpoint] = {}
+
+    def on_all_text(key: str) -> Bits:
+        """Of what is planned: the file of an arm that is gone may still lie there."""
+        path = metrics / MEASURE / f"{key}.json"
+        is_planned = key in plan.measure and path.is_file()
+        return _bits(CheckpointMeasures.read(path).texts) if is_planned else {}
+
     for base in plan.pretrain:
         scratch, pretrain = (f"{step}/{base}" if several_bases else step for step in (SCRATCH, PRETRAIN))
         measured = _metrics(metrics / PRETRAIN / f"{base}.json")
-        random = _random(scratch, measured, _on_all_text(metrics, f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
+        random = _random(scratch, measured, on_all_text(f"{RANDOM}-{base}"), f"{SCRATCH}/{base}")
         public = measured.init if measured is not None and measured.init != f"{SCRATCH}/{base}" else None
         found[f"{SCRATCH}/{base}"] = Checkpoint(scratch, SCRATCH, base, None, None, TrainedOn(is_random=True), [random])
         below = replace(random, after={}) if public else random  # a public checkpoint did not begin with these weights
-        replicate = _trained(pretrain, 0, measured, _on_all_text(metrics, base), below)
+        replicate = _trained(pretrain, 0, measured, on_all_text(base), below)
         found[f"{PRETRAIN}/{base}"] = Checkpoint(
             pretrain, PRETRAIN, base, None, public or scratch, TrainedOn(), [replicate], public is not None
         )
@@ -37,7 +44,7 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
             name = f"{path}-{entry.base}" if several_bases else path
             own = f"{name}-{entry.replicate}" if several else name
             measured = _metrics(metrics / step / f"{key}.json")
-            replicate = _trained(own, entry.replicate, measured, _on_all_text(metrics, key), begun.replicates[0])
+            replicate = _trained(own, entry.replicate, measured, on_all_text(key), begun.replicates[0])
             found[f"{step}/{key}"] = Checkpoint(
                 name, path, entry.base, entry.task or None, begun.name, trained_on, [replicate]
             )
@@ -109,11 +116,6 @@ def _curve(measured: StepMetrics, before: Bits, after: Bits) -> list[tuple[int, 
 
 def _metrics(path: Path) -> StepMetrics | None:
     return StepMetrics.read(path) if path.is_file() else None
-
-
-def _on_all_text(metrics: Path, key: str) -> Bits:
-    path = metrics / MEASURE / f"{key}.json"
-    return _bits(CheckpointMeasures.read(path).texts) if path.is_file() else {}
 
 
 def _bits(measured: Mapping[str, HeldOutMeasures]) -> Bits:

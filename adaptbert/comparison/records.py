@@ -645,7 +645,7 @@ class Comparison:
     def takes_as_it_is(self, base: str) -> bool:
         """Whether a base is a checkpoint that general pre-training left alone."""
         own = [each.first.cost for each in self.checkpoints if (each.base, each.role) == (base, "general")]
-        return any(cost is not None and cost.tokens == 0 for cost in own)
+        return base in self.began_from and any(cost is not None and cost.tokens == 0 for cost in own)
 
     @property
     def bases(self) -> list[str]:

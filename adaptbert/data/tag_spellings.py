@@ -35,10 +35,10 @@ def respelled(tags: Collection[str]) -> dict[str, str]:
     are_numbers = any(tag.isdecimal() and tag not in _NO_SPAN for tag in others)
     ours = {} if are_numbers else {tag: OUTSIDE for tag in others if tag in _NO_SPAN}
     for spelling in _SPELLINGS:
-        found = {tag: match for tag in others if tag not in ours and (match := spelling.fullmatch(tag))}
-        begins = any(match["sign"] in "Bb" for match in found.values())
-        if begins and 2 * len(found) > len(others) - len(ours):
-            signed = {tag: f"{match['sign'].upper()}-{match['type'] or _UNNAMED}" for tag, match in found.items()}
+        matches = {tag: match for tag in others if tag not in ours and (match := spelling.fullmatch(tag))}
+        begins = any(match["sign"] in "Bb" for match in matches.values())
+        if begins and 2 * len(matches) > len(others) - len(ours):
+            signed = {tag: f"{match['sign'].upper()}-{match['type'] or _UNNAMED}" for tag, match in matches.items()}
             return {**ours, **signed}
     return ours
 

@@ -130,17 +130,17 @@ def _of_rows(source: Source, files: Files, *, is_whole: bool) -> _Read | None:
     rows = characters = 0.0
     labels, texts, every = Counter[str](), list[str](), 0
     for name, of_file in _by_file(files.rows()):
-        read, last, found = 0, 1, 0
+        read, last, length = 0, 1, 0
         for row in of_file:
             last = row.line
             if row.problem is None:
                 text = " ".join(_text(row.values[field]) for field in inputs)
-                read, found, every = read + 1, found + len(text), every + 1
+                read, length, every = read + 1, length + len(text), every + 1
                 texts += [text] if len(texts) < ROWS else []
                 if isinstance(source, Task):
                     labels.update(set(source.spec.output.labels(row.values[column])))
         times = 1 if is_whole else max(1.0, _lines(files.path / name if files.path.is_dir() else files.path) / last)
-        rows, characters = rows + times * read, characters + times * found
+        rows, characters = rows + times * read, characters + times * length
     shares = {label: count / every for label, count in labels.items()}
     return _Read(rows, characters, is_chinese(texts), shares) if rows else None
 

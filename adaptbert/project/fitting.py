@@ -20,7 +20,7 @@ FITTED = (*TRANSFERS, FINETUNE)
 """The sections whose learning rate follows from the width."""
 NEAR = 1.5
 """A default that is right up to this factor stays."""
-FEWEST_STEPS = 200
+ENOUGH_STEPS = 200
 """Optimizer steps of a step of masked-language modelling, as far as small batches give as many."""
 SMALLEST_BATCH = 1024
 """Tokens: the batch of random weights."""
@@ -53,10 +53,10 @@ def width(base: Base) -> int | None:
 
         place = try_to_load_from_cache(str(base.checkpoint), CONFIG, revision=base.revision)
     try:
-        found = read_json(Path(place)).get("hidden_size") if isinstance(place, str | Path) else None
+        hidden = read_json(Path(place)).get("hidden_size") if isinstance(place, str | Path) else None
     except (OSError, ValueError, AttributeError):  # no object: `adaptbert check` says so
         return None
-    return found if isinstance(found, int) and found > 0 else None
+    return hidden if isinstance(hidden, int) and hidden > 0 else None
 
 
 def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]:
@@ -90,7 +90,7 @@ def batch(tokens: float, usual: int) -> int:
         usual: the default, which it does not exceed.
     """
     size = SMALLEST_BATCH
-    while 2 * size <= min(usual, tokens / FEWEST_STEPS):
+    while 2 * size <= min(usual, tokens / ENOUGH_STEPS):
         size *= 2
     return min(size, usual)
 

@@ -218,7 +218,7 @@ def _time(takes: float, minutes: int | None) -> Iterator[str]:
 def _sections(values: Values, width: int | None, minutes: int | None) -> str:
     """Those of the steps, with what differs from the defaults, and why."""
     written = {key for each in values.values() for key in each}
-    lines = [line.format(width=width, steps=fitting.FEWEST_STEPS) for key, line in _WHY.items() if key in written]
+    lines = [line.format(width=width, steps=fitting.ENOUGH_STEPS) for key, line in _WHY.items() if key in written]
     if minutes is not None and (written & {"tokens", "labels"}):
         lines.append(f"# tokens, labels: as many as take {minutes} minutes here, or the fewest that teach something")
     for step, each in values.items():

@@ -40,7 +40,7 @@ def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) ->
     Args:
         due: names of stages, as DVC has them.
     """
-    found = []
+    priced = []
     for each in planned:
         if count := sum(f"{each.step}@{key}" in due for key in each.entries):
             speed, own = speeds.bases[each.base], next(iter(each.entries.values()))
@@ -48,8 +48,10 @@ def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) ->
             tokens = count * full_runs * (each.tokens or 0)
             name = f"{each.text}, {own.arm}" if own.has_own_values else each.text
             minutes = tokens / speed.of(each.step) / 60
-            found.append(Price(each.step, name, each.base, count * runs, tokens, _tflop(each, tokens, speeds), minutes))
-    return found
+            priced.append(
+                Price(each.step, name, each.base, count * runs, tokens, _tflop(each, tokens, speeds), minutes)
+            )
+    return priced
 
 
 def minutes(priced: Sequence[Price], due: Collection[str], speeds: Speeds) -> float:

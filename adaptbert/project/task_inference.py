@@ -209,10 +209,10 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         if len(columns) > 1:
             ways = [f"--columns {field}={column}" for column in columns]
             raise file.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {', or '.join(ways)}")
-    found = {field: column for field, (column,) in fits[0].items()}
-    if "text" in found and "text" not in fixed and said.type != "text-classification":
-        _check_one_text(file, found)
-    return found
+    by_field = {field: column for field, (column,) in fits[0].items()}
+    if "text" in by_field and "text" not in fixed and said.type != "text-classification":
+        _check_one_text(file, by_field)
+    return by_field
 
 
 def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
@@ -272,8 +272,8 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
     if any(isinstance(value, float) and not value.is_integer() for value in values):
         problem = f"column '{column}' holds numbers with a fraction, and classes are text or integers"
         raise file.unclear(problem, "choose: --type regression")
-    found = Counter(str(int(value) if isinstance(value, float) else value) for value in values)
-    return {"type": name, **pair}, _counts(found, "classes")
+    counts = Counter(str(int(value) if isinstance(value, float) else value) for value in values)
+    return {"type": name, **pair}, _counts(counts, "classes")
 
 
 def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) -> TaskName:

@@ -42,10 +42,8 @@ def _of_text(recipe: Recipe, training: Training) -> Iterator[str]:
     if steps >= FEWEST_MLM_STEPS:
         return
     place = recipe.place(training.step, _names(training), budget(values)[1])
-    batch, smaller = (
-        values.global_batch_tokens,
-        max(fitting.batch(tokens, values.global_batch_tokens), values.block_size),
-    )
+    batch = values.global_batch_tokens
+    smaller = max(fitting.batch(tokens, batch), values.block_size)
     or_batch = f", or global_batch_tokens and micro_batch_tokens: {smaller:_}" if smaller < batch else ""
     yield (
         f"{place}: {training.text}: {steps:,} step{'' if steps == 1 else 's'} of {batch:,} tokens: too few to learn "

@@ -210,6 +210,19 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, co
     assert published(read_checkpoints(made.plan, made.root / "metrics")) == set(), "general pre-training went on here"
 
 
+def test_a_measurement_that_is_no_longer_planned_is_not_read(made: Simulated) -> None:
+    """Its file lies there until somebody removes it: a fresh clone would say something else."""
+    path = next(iter(sorted((made.root / "metrics/measure").glob("*.json"))))
+    with_it = read_checkpoints(made.plan, made.root / "metrics")
+    plan = made.plan.model_copy(
+        update={"measure": {key: each for key, each in made.plan.measure.items() if key != path.stem}}
+    )
+    assert path.stem in made.plan.measure
+    left_over = read_checkpoints(plan, made.root / "metrics")
+    path.unlink()
+    assert left_over == read_checkpoints(plan, made.root / "metrics") != with_it
+
+
 def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
     assert [source.name for source in comparison.sources] == ["domain", "general", "section", "mention"]
     assert all(source.rows == source.kept + sum(source.rejected.values()) for source in comparison.sources)

@@ -175,8 +175,8 @@ def squad(draw: st.DrawFn) -> File:
             marks = {"is_impossible": none} if none or draw(st.booleans()) else {}
             answers = [] if none else [with_others(draw, {"text": answer, "answer_start": first})]
             questions.append(with_others(draw, {"id": "7", "question": question, "answers": answers, **marks}))
-            found = [] if none else [{"text": answer, "start": first}]
-            rows.append({"context": context, "question": question, "answers": found})
+            right = [] if none else [{"text": answer, "start": first}]
+            rows.append({"context": context, "question": question, "answers": right})
         paragraphs.append(with_others(draw, {"context": context, "qas": questions}))
     cut = draw(st.integers(0, len(paragraphs)))
     articles = [with_others(draw, {"title": "T", "paragraphs": part}) for part in (paragraphs[:cut], paragraphs[cut:])]

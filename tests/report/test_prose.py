@@ -100,7 +100,8 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
     yield "Checkpoints", prose.of_checkpoints(comparison)
     spoilt = retrained(comparison, {"pretrain": {"random_head": True}, "domain_transfer/domain": {"cost": None}})
     as_it_is = retrained(comparison, {"pretrain": {"cost": Cost(0, 0.0)}})
-    yield "The checkpoint as it is", prose.of_checkpoints(replace(as_it_is, began_from={"small": "bert-base"}))
+    as_it_is = replace(as_it_is, began_from={"small": "bert-base"})
+    yield "The checkpoint as it is", prose.of_checkpoints(as_it_is)
     yield "Facts of a checkpoint as it is", prose.facts(replace(as_it_is, tasks=several.tasks))
     for shown in (spoilt, several):
         public = replace(shown, began_from={"small": "bert-base"})
