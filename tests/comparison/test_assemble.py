@@ -210,17 +210,17 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, co
     assert published(read_checkpoints(made.plan, made.root / "metrics")) == set(), "general pre-training went on here"
 
 
-def test_a_measurement_that_is_no_longer_planned_is_not_read(made: Simulated) -> None:
-    """Its file lies there until somebody removes it: a fresh clone would say something else."""
-    path = next(iter(sorted((made.root / "metrics/measure").glob("*.json"))))
-    with_it = read_checkpoints(made.plan, made.root / "metrics")
-    plan = made.plan.model_copy(
-        update={"measure": {key: each for key, each in made.plan.measure.items() if key != path.stem}}
-    )
+def test_a_measurement_that_is_not_planned_is_not_read(made: Simulated) -> None:
+    """That of an arm that is gone lies there until somebody removes it: a fresh clone would say something else."""
+    measures = {"bits_per_char": 1.5, "mlm_loss": 1.5, "masked_accuracy": 0.5}
+    path = made.root / "metrics/measure/domain-small-1.json"
+    path.parent.mkdir(exist_ok=True)
+    write_json(path, {"checkpoint": "domain_transfer/domain-small-1", "texts": {"elsewhere": measures}})
     assert path.stem in made.plan.measure
-    left_over = read_checkpoints(plan, made.root / "metrics")
-    path.unlink()
-    assert left_over == read_checkpoints(plan, made.root / "metrics") != with_it
+    gone = made.plan.model_copy(update={"measure": {}})
+    read, left = (read_checkpoints(plan, made.root / "metrics") for plan in (made.plan, gone))
+    assert read["domain_transfer/domain-small-1"].first.after["elsewhere"] == 1.5
+    assert "elsewhere" not in left["domain_transfer/domain-small-1"].first.after
 
 
 def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
