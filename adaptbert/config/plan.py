@@ -65,7 +65,7 @@ class Entry(Section):
     task: str = ""
     beside: str = ""
     """The text that a step is measured on beside its own, and that domain transfer replays: `general`; where there is
-    no such corpus, its own."""
+    no such corpus, its own. Of the control, which is trained on general text: `domain`, of which it is the control."""
     arm: str = ""
     values: Values = {}
     """Those that do not stand in a section of the stage's name: of other sections, and `overrides` by name."""

@@ -13,7 +13,7 @@ from adaptbert.config import plan as planning
 from adaptbert.config.code_digest import ROOT, code_digest
 from adaptbert.config.plan import FINETUNE, MEASURE, PRETRAIN, SCRATCH, UNCHANGED, Entry, Plan
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.bases import FOLDERS, GENERAL, RANDOM, TRANSFERS, TrainedOn
+from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, RANDOM, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Section
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
@@ -120,7 +120,8 @@ class _Expansion:
         values |= self._overrides(stage, names)
         if stage in TRANSFERS:
             own = names.get("task") or names["corpus"]
-            names["beside"] = GENERAL if self.recipe.has_general_text else own
+            is_control = own == GENERAL and DOMAIN in self.recipe.corpora
+            names["beside"] = DOMAIN if is_control else GENERAL if self.recipe.has_general_text else own
         return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
 
     def _measured_with(self, base: str) -> dict[str, Any]:

@@ -81,12 +81,14 @@ class Step:
         name: of the stage.
         init: the checkpoint that it begins from.
         corpus: its text, with what is replayed.
+        pass_tokens: of a pass over the text, by which a budget in passes is counted.
         heldout: folders of the held-out sets that it is measured on while it is trained.
     """
 
     name: str
     init: Checkpoint
     corpus: TokenizedCorpus
+    pass_tokens: int
     params: MlmStep
     measure: Measure
     seed: int
@@ -121,6 +123,7 @@ class Step:
                 "measure": self.measure.model_dump(),
                 "init": [self.init.digest, self.init.tokenizer.fingerprint, old.fingerprint if old else None],
                 "texts": [*self.corpus.texts, len(self.corpus.lengths), *self.corpus.segmentation],
+                "pass_tokens": self.pass_tokens,
                 "heldout": heldout.digests,
             }
 
@@ -145,30 +148,56 @@ class Trained(NamedTuple):
     counts: Mapping[str, int]
 
 
+class Mixed(NamedTuple):
+    """Another text of domain transfer: general text that is replayed, or that of the domain beside the control.
+
+    Attributes:
+        share: of general text among the tokens of both.
+        is_control: whether the step is trained on general text alone, on as many tokens as the domain's would be.
+    """
+
+    other: Path
+    share: float
+    is_control: bool
+
+    def read(self, text: Path, seed: int) -> tuple[TokenizedCorpus, int]:
+        """What is trained on, and the tokens of a pass."""
+        corpus = TokenizedCorpus.load(text)
+        if self.other == text:
+            return corpus, corpus.tokens
+        other = TokenizedCorpus.load(self.other)
+        if self.is_control:
+            return corpus, other.mixed_with(corpus, self.share, seed).tokens
+        both = corpus.mixed_with(other, self.share, seed)
+        return both, both.tokens
+
+
 def take_step(
     name: str,
     init: Checkpoint,
     params: MlmStep,
     texts: Iterable[str],
     replicate: int = 1,
-    replay: tuple[Path, float] | None = None,
+    mixed: Mixed | None = None,
     **common: Unpack[StepArguments],
 ) -> None:
     """The stages pretrain, domain_transfer and task_transfer: open the text, train, write the checkpoint.
 
     Args:
         texts: names of the held-out sets that it is measured on while it is trained.
-        replay: another text, and its share of the tokens.
+        mixed: the other text of domain transfer.
         common: seed of the first replicate, folder of the text (a file where there is none, and nothing is trained),
             folder of the held-out sets; `metrics` is written last.
     """
     out, metrics, work, run = common["out"], common["metrics"], common["work"], common["run"]
     seed, text = seed_of_replicate(common["seed"], replicate), common["text"]
-    corpus = TokenizedCorpus.empty() if text.is_file() else TokenizedCorpus.load(text)
-    if replay is not None and replay[0] != text:
-        corpus = corpus.mixed_with(TokenizedCorpus.load(replay[0]), replay[1], seed)
+    if mixed is not None:
+        corpus, pass_tokens = mixed.read(text, seed)
+    else:
+        corpus = TokenizedCorpus.empty() if text.is_file() else TokenizedCorpus.load(text)
+        pass_tokens = corpus.tokens
     heldout = [common["heldout"] / name for name in texts]
-    step = Step(name, init, corpus, params, common["measure"], seed, heldout)
+    step = Step(name, init, corpus, pass_tokens, params, common["measure"], seed, heldout)
     trained = train(step, f"{name}/{out.name}", work, run)
 
     measured, sentence = trained.metrics, trained.metrics.sentence
@@ -208,7 +237,7 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
     )
     longest = min(params.block_size, init.longest)
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
-    body_steps = optimizer_steps(params, corpus.tokens)
+    body_steps = optimizer_steps(params, step.pass_tokens)
     steps = params.head_warmup_steps + body_steps
     batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, step.seed) if steps else None
     heldout = HeldOut(step.heldout, step.measure, init.tokenizer, params.block_size)

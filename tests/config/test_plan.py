@@ -98,6 +98,8 @@ def test_what_a_project_without_general_text_watches() -> None:
     with_general = expanded()
     assert with_general.pretrain["small"].text == "data/tokenized/small/corpora/general"
     assert {entry.beside for entry in with_general.task_transfer.values()} == {"general"}
+    steps = {key: entry.beside for key, entry in with_general.domain_transfer.items()}
+    assert steps == {"domain-small-1": "general", "general-small-1": "domain"}, "the control is as long as the domain"
 
 
 def test_one_replicate_more_adds_and_changes_nothing() -> None:

@@ -13,7 +13,7 @@ COMMANDS = {
     " --text data/tokenized/small/corpora/general --heldout data/tokenized/small/heldout"
     " --scratch models/scratch/small --out models/pretrain/small --metrics metrics/pretrain/small.json",
     "domain_transfer": "--corpus domain --base small --replicate 1 --init models/pretrain/small"
-    " --text data/tokenized/small/corpora/domain --replay data/tokenized/small/corpora/general"
+    " --text data/tokenized/small/corpora/domain --beside data/tokenized/small/corpora/general"
     " --heldout data/tokenized/small/heldout --out models/domain_transfer/domain-small-1"
     " --metrics metrics/domain_transfer/domain-small-1.json",
     "finetune section": "--task section --arm scratch --base small --replicate 0 --init models/scratch/small"

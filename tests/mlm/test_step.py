@@ -84,12 +84,23 @@ def test_a_checkpoint_is_measured_on_all_text_by_the_same_masks(trained: Steps, 
     assert trained.metrics(DOMAIN)["after"] == {name: domain[name] for name in ("general", "domain")}
     assert trained.metrics(TASK)["before"] == {name: domain[name] for name in ("general", "section")}
     control = trained.metrics(GENERAL)
-    assert control["before"] == {"general": below["general"]}
+    assert control["before"] == {name: below[name] for name in ("domain", "general")}
     assert [control[name] for name in ("tokens", "steps")] == [62 * 128, 62], "token for token as long as the domain"
     edit(steps.folder(PRETRAIN), "card.json", measured={})
     again = steps.measure(PRETRAIN)
     for text, measures in below.items():
         assert again[text] == pytest.approx(measures, rel=1e-6)
+
+
+def test_a_pass_of_the_control_is_as_long_as_one_of_the_domain(steps: Steps) -> None:
+    """With what is replayed, which is half of it here; general text alone would be another number of tokens."""
+    lengths = {}
+    for corpus in ("domain", "general"):
+        steps.domain_transfer(corpus, replay=0.5, passes=1)
+        lengths[corpus] = steps.metrics(f"domain_transfer/{corpus}-small-1")["tokens"]
+    general, domain = (read_json(steps.root / f"data/corpora/{name}/corpus.json")["tokens"] for name in tiny.WORDS)
+    assert lengths["general"] == lengths["domain"] == pytest.approx(2 * domain, rel=0.02)
+    assert general < 1.5 * domain
 
 
 def test_training_on_a_text_teaches_that_text(trained: Steps) -> None:

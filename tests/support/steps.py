@@ -69,15 +69,16 @@ class Steps:
         replay: float = 0.1,
         seed: int = 1,
         replicate: str = "1",
-        beside: str = "general",
+        beside: str = "",
         **changes: Any,
     ) -> None:
+        beside = beside or ("domain" if corpus == "general" else "general")
         domain_transfer(
             DomainTransfer(**tiny_params.step_values(**changes), replay_fraction=replay),
             corpus=corpus,
             replicate=replicate,
             init=self.folder(PRETRAIN),
-            replay=self.root / "data/corpora" / beside,
+            beside=self.root / "data/corpora" / beside,
             **self._common(f"domain_transfer/{corpus}-small-1", f"corpora/{corpus}", seed),
         )
 

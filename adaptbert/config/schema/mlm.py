@@ -70,7 +70,8 @@ class MlmStep(Training):
     tokens: Annotated[int, Field(ge=0, le=bounds.TOKENS)] | None = None
     """Budget: tokens trained on, special tokens included. One of `tokens`, `passes` and `steps` is the length."""
     passes: Annotated[float, Field(ge=0, le=bounds.PASSES)] | None = None
-    """Budget: passes over the text."""
+    """Budget: passes over the text, of domain transfer with what is replayed; of the control on general text over that
+    of `domain`, so that both are trained on as many tokens."""
     steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] | None = None
     """Budget: optimizer steps."""
     warmup_fraction: Fraction = 0.06
