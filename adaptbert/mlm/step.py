@@ -44,9 +44,10 @@ NEAR_CHANCE = 0.8
 V is the size of the vocabulary. A model of token frequencies alone gives the entropy of single tokens: 0.66 to 0.70
 ln V with BERT's vocabularies on encyclopaedic and biomedical English, mixed Chinese and Weibo posts.
 """
-RANDOM_HEAD = (
-    "the head of masked-language modelling in {name} was never trained: bits per character of this checkpoint mean"
-    " nothing, and no comparison with it does; set head_warmup_steps (some hundreds) to train the head alone first"
+RANDOM_HEAD = "the head of masked-language modelling in {name} was never trained"
+MEANINGLESS = (
+    "bits per character of this checkpoint mean nothing, and no comparison with it does; set head_warmup_steps (some"
+    " hundreds) to train the head alone first"
 )
 
 
@@ -253,7 +254,8 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
     )
     run.log_metrics(named(before), step=0)
     if began_untrained:
-        print(f"  warning: {RANDOM_HEAD.format(name=init.name)}")
+        warmed = f"{params.head_warmup_steps:,} steps train it alone first" if params.head_warmup_steps else MEANINGLESS
+        print(f"  warning: {RANDOM_HEAD.format(name=init.name)}: {warmed}")
     for text in corpus.texts:
         run.log_input(str(text["name"]), str(text["digest"]), "training")
     run.set_tags({"checkpoint": name, "init": init.digest, "precision": precision})
