@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adaptbert.config.recipe import Recipe
-    from adaptbert.project.trainings import Training
+    from adaptbert.project.workload import Training
 
 
 def plan(
@@ -36,26 +36,19 @@ def plan(
     recipe, planned = write_plan()
     with user_errors():
         if dvc_files.GRAPH.is_file():
-            print(_due(), flush=True)
+            try:
+                print(dvc_files.due(), flush=True)
+            except UserError as error:  # the plan is written
+                print(f"notice: {error}", flush=True)
         if price:
             _print_prices(recipe, planned)
-
-
-def _due() -> str:
-    from adaptbert.project import dvc_files
-
-    try:
-        return str(dvc_files.due())
-    except UserError as error:  # the plan is written
-        return f"notice: {error}"
 
 
 def write_plan() -> "tuple[Recipe, list[Training]]":
     """Write plan.json and say what it names; what it trains."""
     from adaptbert.config import plan_file
     from adaptbert.config.plan import PLAN
-    from adaptbert.project import dvc_files, editing, training_length, trainings
-    from adaptbert.project.amounts import Amounts
+    from adaptbert.project import dvc_files, editing, workload
     from adaptbert.runtime.stage import checked
 
     with user_errors():
@@ -63,15 +56,12 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
         recipe = checked()
         planned = plan_file.plan(recipe)
         editing.write(PLAN, plan_file.text(planned).encode())
-        planned_trainings = trainings.trainings(recipe, planned, Amounts(recipe))
-        notices = [*training_length.notices(recipe, planned_trainings), *trainings.other_arms(planned)]
-    for each in planned_trainings:
-        print(each)
-    for notice in notices:
-        print(f"notice: {notice}")
+        trainings = workload.trainings(recipe, planned, workload.Amounts(recipe))
+        notices = [*workload.notices(recipe, trainings), *workload.other_arms(planned)]
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
-    print(f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells")
-    return recipe, planned_trainings
+    summary = f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells"
+    print(*trainings, *(f"notice: {notice}" for notice in notices), summary, sep="\n")
+    return recipe, trainings
 
 
 def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
@@ -84,11 +74,11 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
     quieten()
     signals.raise_at_once()
     try:
-        from adaptbert.project import dvc_files, price, speed
+        from adaptbert.project import dvc_files, price
 
         due = dvc_files.due().stages
         trained = [each for each in planned if any(f"{each.step}@{key}" in due for key in each.entries)]
-        speeds = speed.measured(recipe, trained)
+        speeds = price.measured(recipe, trained, price.SECONDS)
     except signals.Interrupted as interrupted:
         print(f"{interrupted}; no price", file=sys.stderr)
         raise typer.Exit(interrupted.exit_code) from None
@@ -109,7 +99,7 @@ def check() -> None:
     78 if params.yaml is invalid, 65 if a file is. First, the command repairs partial files that a killed DVC left.
     """
     from adaptbert.config import load, plan_file
-    from adaptbert.project import dvc_files, own_data, preflight, rules, training_length
+    from adaptbert.project import dvc_files, own_data, preflight, rules, workload
     from adaptbert.runtime.stage import checked
 
     with user_errors():
@@ -121,7 +111,7 @@ def check() -> None:
         missing = own_data.check(recipe)
         seen = preflight.check(recipe, {path for path, _ in missing})
         of_the_plan = [" ".join(str(error).split()) for error in stale]
-        for notice in [*rules.notices(recipe), *training_length.notices(recipe), *of_the_plan, *seen.notices]:
+        for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices):
             print(f"notice: {notice}")
         if seen.unopened:
             skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"

@@ -1,4 +1,4 @@
-"""`adaptbert add-task`: files -> a block in `tasks`, and plan.json."""
+"""`adaptbert add-task`: files -> a block in `tasks`, and plan.json. It loads no torch, so that it answers at once."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -13,18 +13,14 @@ from adaptbert.data.formats import SUFFIXES
 from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.project import editing, own_data, preflight, rules, task_inference
 from adaptbert.project.preview import Said
-from adaptbert.project.task_inference import Inferred
 from adaptbert.runtime.stage import checked
 
-SPLITS = ("train", "dev", "test")
-SHARES = {"dev": 0.1, "test": 0.2}
-"""Of the rows of train, for a split without a file."""
+_BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
 _OF_SPLITS = re.compile(
     "train(ing)?|训练集?|dev(el|elopment)?|val(id|idation)?|eval|验证集?|开发集|test(ing)?|测试集?", re.IGNORECASE
 )
 """What is not part of a name."""
 _PARTS = re.compile(r"[._\-\s]+")
-_BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
 
 
 def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str]:
@@ -43,20 +39,20 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     """
     recipe, read = checked(), PARAMS.read_bytes()
     homes = own_data.homes(files.values())
-    inferred = task_inference.of_files(files, shares_of(files), said)
+    inferred = task_inference.of_files(files, said)
     name = name or name_of(files["train"])
     check_name(name, recipe.names())
 
     def added(block: Mapping[str, Any]) -> Recipe:
-        return Recipe({**recipe.written, "tasks": {**(recipe.written["tasks"] or {}), name: block}})
+        return Recipe({**recipe.written, "tasks": {**recipe.written["tasks"], name: block}})
 
-    as_given = added(block_of(inferred, files))
+    as_given = added(inferred.task(files))
     rules.check(as_given)
     first_rows = preflight.check(as_given, task=as_given.tasks[name])
     raise_all(first_rows.errors)
-    block = block_of(inferred, {split: homes[path] for split, path in files.items()})
+    block = inferred.task({split: homes[path] for split, path in files.items()})
     new = added(block)
-    content = editing.added(("tasks", name), block, new.written, PARAMS, _BY_HAND)
+    content = editing.added("tasks", {name: block}, new.written, PARAMS, _BY_HAND)
     cells = sum(cell.task == name for cell in plan_file.expand(new).finetune.values())
     shown = [
         f"task {name}",
@@ -67,9 +63,10 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
         *([] if cells else [f"no arm is for this task: add {name} to `tasks` of an arm"]),
     ]
     yield printable("\n".join(shown))
-    _check_unchanged(read)
     yield from own_data.take(homes)
-    _check_unchanged(read)
+    if PARAMS.read_bytes() != read:  # as by an editor while the command waited
+        problem = "was changed while this command was at work, and is left so"
+        raise BadParams(Code.NOT_EDITABLE, PARAMS, problem, "run the command again")
     editing.write_recipe(new, content)
     yield f"task {name} is in {PARAMS}, and its cells ({cells}) in plan.json"
 
@@ -80,25 +77,6 @@ def _shared(recipe: Recipe, files: Collection[Path]) -> Iterator[str]:
         both = sorted({task.train, task.dev, task.test} & {path.as_posix() for path in files})
         if both:
             yield f"{', '.join(both)}: already data of the task {name}"
-
-
-def _check_unchanged(read: bytes) -> None:
-    """As by an editor while the command waited."""
-    if PARAMS.read_bytes() != read:
-        problem = "was changed while this command was at work, and is left so"
-        raise BadParams(Code.NOT_EDITABLE, PARAMS, problem, "run the command again")
-
-
-def block_of(inferred: Inferred, files: Mapping[str, Path]) -> dict[str, Any]:
-    """The entry of `tasks`: a split that is cut off names the file of train."""
-    paths = {split: files.get(split, files["train"]).as_posix() for split in SPLITS}
-    shares = shares_of(files)
-    return {**inferred.values, **paths, **({"split": shares} if shares else {})}
-
-
-def shares_of(files: Mapping[str, Path]) -> dict[str, float]:
-    """Those of the splits that have no file."""
-    return {split: share for split, share in SHARES.items() if split not in files}
 
 
 def name_of(train: Path) -> str:

@@ -1,15 +1,13 @@
-"""Changes params.yaml and plan.json in the place where the user keeps them: an entry is added by ruamel's round trip,
-which keeps comments and the order of keys; a file is written through a link, and with its mode."""
+"""Changes params.yaml and plan.json in the place where the user keeps them: an entry is added as lines of text, and no
+other line changes; a file is written through a link, and with its mode."""
 
+import json
 import shutil
 import subprocess
-import sys
-from codecs import BOM_UTF8
 from collections.abc import Mapping
-from io import StringIO
 from os.path import realpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config import load, plan_file
@@ -24,10 +22,7 @@ AS_NEW = ROOT / "new.yaml"
 """A copy of the params.yaml that `adaptbert new` wrote last, by which it knows that nobody changed it."""
 _COMMENTS = 31
 """The column at which comments behind values begin."""
-
-if TYPE_CHECKING:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
+Entries = Mapping[str, Mapping[str, Any]]
 
 
 def write(target: Path, content: bytes) -> None:
@@ -85,111 +80,72 @@ def write_recipe(recipe: Recipe, content: bytes) -> None:
         raise
 
 
-def added(
-    keys: tuple[str, ...], values: Mapping[str, Any], document: Mapping[str, Any], file: Path, remedy: str
-) -> bytes:
-    """The content of the file with a further entry, at the end of its mapping.
+def added(section: str, entries: Entries, document: Mapping[str, Any], file: Path, remedy: str) -> bytes:
+    """The content of the file with further entries at the end of a section.
 
     Args:
-        keys: of the entry, from the outermost on.
         document: what the file should say then.
         remedy: what the user can do where the file cannot be changed so.
 
     Raises:
-        BadParams: the file would say something else, as with an anchor that stands for several places.
+        BadParams: the file would say something else, as with a section in one line, or an anchor for several places.
     """
-    yaml, before = _round_trip(), file.read_bytes()
-    content = mapping = yaml.load(before.decode("utf-8-sig").replace("\r\n", "\n"))
-    for key in keys[:-1]:
-        mapping = mapping[key]
-    _append(mapping, keys[-1], _laid_out(values))
-    text = _dumped(yaml, content)
+    before = file.read_bytes().decode()
+    end = "\r\n" if "\r\n" in before else "\n"
+    lines, last, indent = before.split(end), -1, ""
+    for number, line in enumerate(lines):
+        if line.lstrip("\ufeff").startswith(f"{section}:"):
+            last = number
+        elif last >= 0 and line.startswith(" ") and line.strip():
+            last, indent = number, indent or " " * (len(line) - len(line.lstrip()))
+        elif last >= 0 and line and not line.startswith("#"):  # the next section
+            break
+    lines[last + 1 : last + 1] = _block(entries, indent) if last >= 0 else []
+    text = end.join(lines)
     try:
-        means = load.document(text, file)
+        means = load.document(text.removeprefix("\ufeff"), file)
     except BadParams:
         means = None
     if means != document:
-        problem = "written in a way that this command cannot change (anchors)"
+        problem = f"{section} are written in a way that this command cannot change (in one line, or with anchors)"
         raise BadParams(Code.NOT_EDITABLE, file, problem, remedy)
-    mark = BOM_UTF8 if before.startswith(BOM_UTF8) else b""
-    return mark + (text.replace("\n", "\r\n") if b"\r\n" in before else text).encode()
+    return text.encode()
 
 
-def shown(section: str, entries: Mapping[str, Mapping[str, Any]], comment: str = "") -> str:
+def shown(section: str, entries: Entries, comment: str = "") -> str:
     """A section as it will stand in the file, with a comment behind its name."""
-    from ruamel.yaml.comments import CommentedMap
-
-    laid_out = CommentedMap({section: CommentedMap({name: _laid_out(values) for name, values in entries.items()})})
-    if comment:
-        laid_out.yaml_add_eol_comment(comment, section, column=_COMMENTS)
-    return _dumped(_round_trip(), laid_out)
+    title = f"{section}:" if entries else f"{section}: {{}}"
+    title = f"{title:{_COMMENTS}}# {comment}" if comment else title
+    return "".join(f"{line}\n" for line in [title, *_block(entries, "  ")])
 
 
-def in_a_line(values: Mapping[str, Any]) -> str:
-    """A mapping in one line; numbers as people write them: 6_000_000, 3.0e-4."""
-
-    def shown(value: Any) -> str:
-        if isinstance(value, Mapping):
-            return in_a_line(value)
-        if isinstance(value, float):
-            return f"{value:.1e}".replace("e-0", "e-")
-        return f"{value:_}" if isinstance(value, int) and value >= 10_000 else str(value)
-
-    return f"{{{', '.join(f'{key}: {shown(value)}' for key, value in values.items())}}}"
+def _block(entries: Entries, indent: str) -> list[str]:
+    """A line for each value of each entry."""
+    lines: list[str] = []
+    for name, values in entries.items():
+        below = [f"{indent}{indent}{in_a_line(key)}: {in_a_line(value)}" for key, value in values.items()]
+        lines += [f"{indent}{in_a_line(name)}:", *below]
+    return lines
 
 
-def _round_trip() -> "YAML":
-    from ruamel.yaml import YAML
-
-    yaml = YAML()
-    yaml.preserve_quotes, yaml.width = True, sys.maxsize
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    return yaml
-
-
-def _dumped(yaml: "YAML", content: Any) -> str:
-    text = StringIO()
-    yaml.dump(content, text)
-    return text.getvalue()
-
-
-def _laid_out(values: Any, *, is_entry: bool = True) -> Any:
-    """An entry with a line for each of its values, which have one line each."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-    from ruamel.yaml.scalarstring import SingleQuotedScalarString
-
-    if isinstance(values, Mapping):
-        laid_out: Any = CommentedMap({key: _laid_out(value, is_entry=False) for key, value in values.items()})
-    elif isinstance(values, list):
-        laid_out = CommentedSeq([_laid_out(value, is_entry=False) for value in values])
-    elif isinstance(values, str) and values.startswith("?"):  # ruamel writes it without quotes, and reads it as a key
-        return SingleQuotedScalarString(values)
-    else:
-        return values
-    if not is_entry or not values:
-        laid_out.fa.set_flow_style()
-    return laid_out
+def in_a_line(value: Any) -> str:
+    """Numbers as people write them: 6_000_000, 3.0e-4; text in quotes where it would be read as something else."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{in_a_line(key)}: {in_a_line(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_a_line, value))}]"
+    if isinstance(value, str):
+        quoted, escaped = value.replace("'", "''"), value.encode("unicode_escape").decode().replace('"', '\\"')
+        ways = value, f"'{quoted}'", f'"{escaped}"'
+        return next((text for text in ways if _is_read_as(text, value)), value)  # else no YAML can hold it
+    if isinstance(value, float) and 0 < value < 0.01:
+        return f"{value:.1e}".replace("e-0", "e-")
+    is_long = isinstance(value, int) and value >= 10_000
+    return f"{value:_}" if is_long else json.dumps(value)
 
 
-def _append(mapping: "CommentedMap", name: str, entry: "CommentedMap") -> None:
-    """Add an entry. ruamel keeps the comments above the next key with the value before it, so they move on."""
-    from ruamel.yaml.tokens import CommentToken
-
-    holder, last = mapping, next(reversed(mapping), None)
-    while last is not None and isinstance(holder[last], list | Mapping) and not holder[last].fa.flow_style():
-        holder = holder[last]
-        last = len(holder) - 1 if isinstance(holder, list) else next(reversed(holder), None)
-    if not mapping:
-        mapping.fa.set_flow_style()
-    mapping[name] = entry
-    slot = 0 if isinstance(holder, list) else 2
-    token = holder.ca.items[last][slot] if last in holder.ca.items else None
-    if token is None:
-        return
-    own, *rest = token.value.splitlines(keepends=True)
-    while rest and len(rest[0]) - len(rest[0].lstrip(" ")) > mapping.lc.col and rest[0].strip():
-        own += rest.pop(0)
-    token.value = own
-    if rest:
-        leaf, key = (mapping, name) if entry.fa.flow_style() else (entry, next(reversed(entry)))
-        leaf.ca.items[key] = [None, None, CommentToken("\n" + "".join(rest), token.start_mark), None]
+def _is_read_as(text: str, value: str) -> bool:
+    try:
+        return bool(load.document(f"x: {text}\ny: [{text}]", Path()) == {"x": value, "y": [value]})
+    except BadParams:
+        return False

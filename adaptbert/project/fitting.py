@@ -8,14 +8,12 @@ from typing import Any
 
 from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import SECTIONS
-from adaptbert.config.schema.bases import DOMAIN_TRANSFER, TASK_TRANSFER, TRANSFERS, Base
-from adaptbert.config.schema.mlm import DomainTransfer, MlmStep, TaskTransfer
+from adaptbert.config.schema.bases import TRANSFERS, Base
 from adaptbert.core.files import read_json
 
 CONFIG = "config.json"
 USUAL_WIDTH = 768
 """Of BERT base, for which the defaults of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
-_STEPS: Mapping[str, type[MlmStep]] = {DOMAIN_TRANSFER: DomainTransfer, TASK_TRANSFER: TaskTransfer}
 FITTED = (*TRANSFERS, FINETUNE)
 """The sections whose learning rate follows from the width."""
 NEAR = 1.5
@@ -24,6 +22,7 @@ ENOUGH_STEPS = 200
 """Optimizer steps of a step of masked-language modelling, as far as small batches give as many."""
 SMALLEST_BATCH = 1024
 """Tokens: the batch of random weights."""
+BATCHES = ("global_batch_tokens", "micro_batch_tokens")
 RANDOM_TOKENS = 6_000_000
 """Of general pre-training of random weights."""
 
@@ -97,9 +96,10 @@ def batch(tokens: float, usual: int) -> int:
 
 def _batch(step: str, tokens: float) -> dict[str, int]:
     """Of the usual passes over a text of so many tokens, where it is not the default."""
-    usual, passes = _defaults(step), _STEPS[step].usual_budget.trained["passes"]
+    section: Any = SECTIONS[step][0]
+    usual, passes = _defaults(step), section.usual_budget.trained["passes"]
     size = batch(passes * tokens, usual["global_batch_tokens"])
-    return {key: size for key in ("global_batch_tokens", "micro_batch_tokens") if size < usual[key]}
+    return {key: size for key in BATCHES if size < usual[key]}
 
 
 def _defaults(section: str) -> dict[str, Any]:

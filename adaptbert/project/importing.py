@@ -3,9 +3,10 @@
 Its files are read, no code in them is run, and its weights are written as safetensors; transformers gives the tensors
 their names of today. A pickle is a program: Python's own unpickler does whatever the file says. torch's restricted
 unpickler (`weights_only=True`) knows the few operations that build tensors, and refuses all others. This is the only
-module of the library that calls `torch.load` (tests/pipeline/test_layers.py).
+module of the library that opens one (tests/pipeline/test_layers.py).
 """
 
+import json
 import os
 import re
 import shutil
@@ -16,27 +17,27 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
 from adaptbert.config.schema.bases import FOLDERS, Base
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, write_json
-from adaptbert.errors import BadData, BadParams, Several, UserError, printable, shortened
+from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all, shortened
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import (
     CARD,
     CONFIG,
-    COPY,
     WEIGHTS,
     check_architecture,
+    damaged,
     read_object,
     refuse_strays,
 )
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.registry import family_of
-from adaptbert.project import editing, fitting
+from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -51,17 +52,6 @@ IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretr
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
-_PROBES = {
-    "capital letters": "House HOUSE",
-    "accents": "r\u00e9sum\u00e9 re\u0301sume\u0301 \u00c5ngstr\u00f6m",
-    "Chinese, Japanese and Korean": "\u597d\u7684\u65e5\u672c\u8a9e \u30ab\u30bf\u30ab\u30ca \ud55c\uad6d\uc5b4",
-    "full-width forms": "\uff21\uff22\uff11\uff0c",
-    "digits": "1999 3.50 12ab",
-    "punctuation": "see-above, isn't it? (a_b) a/b \u201cx\u201d\u2026 $5",
-    "control characters": "a\x00b\u200bc\td\u00ade",
-    "long words": "a" * 150,
-}
-"""By which two tokenizers are compared."""
 _POINTER = b"version https://git-lfs.github.com/"
 _EMBEDDINGS = "embeddings.word_embeddings.weight"
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
@@ -103,16 +93,14 @@ def bring(source: Path, base: str) -> list[str]:
     """
     if not is_name(base):
         raise BadParams(Code.BAD_NAME, f"--base {base}", *why_no_name(base))
-    if not PARAMS.is_file():
-        problem, remedy = "no params.yaml: not the folder of the project", "change to the folder of the project"
-        raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, remedy)
+    dvc_files.check_folder()
     if not source.is_dir():
         problem = "is a file, and a checkpoint is a folder" if source.exists() else "no such folder"
         raise BadData(Code.NOT_A_CHECKPOINT, source, problem, NAME_ONE)
     to = Path(f"{FOLDERS}{base}")
     with stage_lock("import"):
         if os.path.lexists(to):
-            remedy = "remove it to import again, or give the base another name: --base NAME"
+            remedy = f"take it, in `new` by --base {to}; or remove it, or import under another name: --base NAME"
             raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
         with atomic_write(to) as part, _speaking_of(part, source):
             part.mkdir()
@@ -143,7 +131,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
         parts = [each for each in there if _PART.search(each)]
         known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
         problem = f"weights in several parts ({parts[0]}) are not read" if parts else f"no weights of torch: {known}"
-        raise BadData(Code.DAMAGED_CHECKPOINT, folder, problem, IN_ONE if parts else hint)
+        raise damaged(folder, problem, IN_ONE if parts else hint)
     card = _file(folder, CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
     for path in filter(None, (*tokenizer, card)):
         shutil.copyfile(path, part / path.name)
@@ -176,10 +164,8 @@ def _speaking_of(part: Path, source: Path) -> Iterator[None]:
 
     try:
         yield
-    except Several as errors:
-        raise Several([renamed(error) for error in errors.failures]) from None
     except UserError as error:
-        raise renamed(error) from None
+        raise_all([renamed(each) for each in error.failures])
 
 
 def _file(folder: Path, name: str) -> Path | None:
@@ -219,12 +205,12 @@ def _with_lower_casing(folder: Path) -> list[str]:
 
 
 def _with_own_rules(folder: Path) -> list[str]:
-    """Keep the normalizer and the pre-tokenizer of tokenizer.json where they are not those of BERT.
+    """Keep the rules of tokenizer.json where they are not those of BERT.
 
     transformers 5 replaces them by BERT's unless tokenizer_config.json names a class without rules of its own.
 
     Returns:
-        What the user is told; empty: nothing differs.
+        What the user is told; the notice about lower-casing has no meaning then.
     """
     from tokenizers import Tokenizer as Backend
     from tokenizers.normalizers import BertNormalizer
@@ -235,21 +221,25 @@ def _with_own_rules(folder: Path) -> list[str]:
     if isinstance(theirs.normalizer, BertNormalizer):  # tokenizer_config.json decides on these, as it always did
         for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
             setattr(theirs.normalizer, name, getattr(ours.normalizer, name))
-    different = [kind for kind, text in _PROBES.items() if _read(ours, text) != _read(theirs, text)]
+    usual, own = _rules(ours), _rules(theirs)
+    different = [part for part in own if own[part] != usual[part]]
     if not different:
         return []
     about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
     specials = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
     write_json(folder / ABOUT, {**specials, **about, "tokenizer_class": "PreTrainedTokenizerFast"})
     theirs.save(str(folder / RULES))
-    return [f"notice: the rules of {RULES} are kept, which are not BERT's for {', '.join(different)}"]
+    return [f"notice: the rules of {RULES} are kept, which are not BERT's: {', '.join(different)}"]
 
 
-def _read(tokenizer: "Backend", text: str) -> tuple[list[int], list[str]]:
-    """The ids of a text, and its words."""
-    normal = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
-    words = tokenizer.pre_tokenizer.pre_tokenize_str(normal) if tokenizer.pre_tokenizer else [(normal, ())]
-    return tokenizer.encode(text, add_special_tokens=False).ids, [word for word, _ in words]
+def _rules(tokenizer: "Backend") -> dict[str, Any]:
+    """How a text becomes tokens, but for the vocabulary."""
+    parts = json.loads(tokenizer.to_str())
+    return {
+        "normalizer": parts["normalizer"],
+        "pre_tokenizer": parts["pre_tokenizer"],
+        "longest word": parts["model"].get("max_input_chars_per_word"),
+    }
 
 
 def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
@@ -291,8 +281,7 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     tensors = {name: tensor.clone().contiguous() for name, tensor in model.state_dict().items() if name not in lacking}
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
-            remedy = "take another copy of the model"
-            raise BadData(Code.DAMAGED_CHECKPOINT, file, f"{name} holds NaN or Inf", remedy)
+            raise damaged(file, f"{name} holds NaN or Inf", "take another copy of the model")
     if file.name == WEIGHTS and not wrapper:
         shutil.copyfile(file, folder / WEIGHTS)
     else:
@@ -316,25 +305,21 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
 
 
 def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
-    """The tensors of a file, and the names of what else it holds; a large pickle is mapped into memory."""
+    """The tensors of a file, and the names of what else it holds."""
     import torch
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from transformers.modeling_utils import load_state_dict
 
     with file.open("rb") as opened:
-        beginning = opened.read(len(_POINTER))
-    if beginning == _POINTER:
-        problem = "a pointer of Git LFS, not the weights themselves"
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, problem, "run `git lfs pull` in its folder, or download the file")
+        if opened.read(len(_POINTER)) == _POINTER:
+            remedy = "run `git lfs pull` in its folder, or download the file"
+            raise damaged(file, "a pointer of Git LFS, not the weights themselves", remedy)
     try:
-        if file.name == WEIGHTS:
-            loaded = load_file(file)
-        else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of torch, about files that it cannot read: the error says so
-                loaded = torch.load(file, map_location="cpu", weights_only=True, mmap=beginning.startswith(b"PK\3\4"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch, about files that it cannot read: the error says so
+            loaded = load_state_dict(file, weights_only=True)
     except SafetensorError as error:
-        raise BadData(Code.DAMAGED_CHECKPOINT, file, f"bad safetensors file: {error}", COPY) from None
+        raise damaged(file, f"bad safetensors file: {error}") from None
     except Exception as error:  # damaged bytes raise errors of any kind
         raise _refused(file, str(error).strip() or type(error).__name__) from None
     entries = loaded if isinstance(loaded, Mapping) else {}
@@ -376,4 +361,4 @@ def _refused(file: Path, words: str) -> BadData:
         return BadData(Code.UNSAFE_WEIGHTS, file, problem, remedy)
     reason = words.splitlines()[0]
     reason = "no file of torch" if "weights_only" in reason else reason
-    return BadData(Code.DAMAGED_CHECKPOINT, file, f"cannot be read: {shortened(reason)}", COPY)
+    return damaged(file, f"cannot be read: {shortened(reason)}")

@@ -6,7 +6,7 @@ Everything is looked at where it lies. Only what has passed is copied into data/
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
@@ -18,16 +18,15 @@ from adaptbert.config.plan import FINETUNE, PLAN
 from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.config.schema.bases import DOMAIN, DOMAIN_TRANSFER, FOLDERS, GENERAL, TASK_TRANSFER, Base, is_hub_name
 from adaptbert.core.files import make_folder
-from adaptbert.errors import BadData, BadParams, UserError, failures_of, printable, raise_all
+from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
 from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
-from adaptbert.project.add_task import block_of, check_name, name_of, shares_of
-from adaptbert.project.amounts import Amounts
-from adaptbert.project.budgets import Budgets, Values
+from adaptbert.project.add_task import check_name, name_of
 from adaptbert.project.editing import AS_NEW
 from adaptbert.project.preview import Said
-from adaptbert.project.price import about
+from adaptbert.project.price import Budgets, Values, about
 from adaptbert.project.task_inference import Inferred
+from adaptbert.project.workload import Amounts
 
 OPTIONS = {GENERAL: "--general", DOMAIN: "--text"}
 """Corpus -> the option that names its file."""
@@ -79,9 +78,24 @@ def create(
         BadData: files, base or folder cannot be used, or it is not clear what the files hold.
         BadParams: an option is missing or does not fit, or params.yaml would be lost. All that is wrong comes at once.
     """
-    is_here = directory.resolve() == Path.cwd().resolve()
-    looked = _Looked(directory, corpora, splits, said, base=base, is_here=is_here, force=force)
-    files, texts, labelled, (of_base, folder) = looked.files, looked.texts, looked.labelled, looked.base
+    is_here, wrong = directory.resolve() == Path.cwd().resolve(), list[UserError]()
+
+    def look(act: Callable[..., Any], *arguments: object, **named: object) -> Any:
+        try:
+            return act(*arguments, **named)
+        except UserError as error:
+            wrong.extend(error.failures)
+
+    look(_check_place, directory, is_here=is_here, force=force)
+    texts: dict[str, Inferred] = {
+        corpus: look(task_inference.of_corpus, path, OPTIONS[corpus], column, said.encoding)
+        for corpus, (path, column) in corpora.items()
+    }
+    based = look(_base, base) if base else (look(_random, has_general=GENERAL in corpora), None)
+    labelled: Inferred = look(task_inference.of_files, splits, said)
+    raise_all(wrong)
+    of_base, folder = based
+    files = [*splits.values(), *(path for path, _ in corpora.values())]
     name = name or name_of(splits["train"])
     weights = Base(checkpoint=str(folder or base)) if base else SMALL
     is_chinese = task_inference.is_chinese([text for each in (*texts.values(), labelled) for text in each.texts])
@@ -91,7 +105,7 @@ def create(
         entries = {
             corpus: {"path": homes[corpora[corpus][0]].as_posix(), **each.values} for corpus, each in texts.items()
         }
-        block = block_of(labelled, {split: homes[path] for split, path in splits.items()})
+        block = labelled.task({split: homes[path] for split, path in splits.items()})
         above = _HEAD + of_base + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
         words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
@@ -100,15 +114,15 @@ def create(
     def recipe(values: Values, homes: Mapping[Path, Path]) -> Recipe:
         return Recipe(load.document(content(homes, values), PARAMS))
 
-    as_given = {path: path for path in files.values()}
+    as_given = {path: path for path in files}
     values: Values = fitting.values(tokens_of(recipe({}, as_given)), weights)
     if is_chinese:
         values = {step: each if step == FINETUNE else {**each, **_BY_WORD} for step, each in values.items()}
     values = {step: each for step, each in values.items() if step != DOMAIN_TRANSFER or DOMAIN in corpora}
-    checked = recipe(values, as_given)
-    check_name(name, {**checked.names(), "task": ()})
-    rules.check(checked)
-    seen = preflight.check(checked)
+    given = recipe(values, as_given)
+    check_name(name, {**given.names(), "task": ()})
+    rules.check(given)
+    seen = preflight.check(given)
     raise_all(seen.errors)
     yield f"base: {base or f'random weights, small, which know nothing before `pretrain`; {_PUBLIC}'}"
     yield from _letters(folder or base)
@@ -116,10 +130,11 @@ def create(
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
     yield f"language: {_CHINESE if is_chinese else _OTHER}"
     yield printable("\n".join([f"task {name}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
-    absolute = {path: path.absolute() for path in files.values()}
+    absolute = {path: path.absolute() for path in files}
     with nullcontext() if is_here else _clone(directory):
         homes = own_data.homes(absolute.values())
-        yield from _imported(folder) if folder is not None else ()
+        if folder is not None and folder != _home(folder).resolve():
+            yield from importing.bring(folder, _home(folder).name)
         yield from own_data.take(homes)
         at_home = {path: homes[there] for path, there in absolute.items()}
         yield "the speed of this machine is measured, for some seconds ..."
@@ -136,49 +151,7 @@ def create(
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
 
 
-class _Looked:
-    """What the files, the base and the folder are, each looked at, whatever is wrong with the others.
-
-    Attributes:
-        files: option -> path.
-        texts: corpus -> what its file holds.
-        labelled: the same of the task.
-        base: its lines in params.yaml, and the folder that it is imported from.
-    """
-
-    def __init__(
-        self,
-        directory: Path,
-        corpora: Mapping[str, tuple[Path, str | None]],
-        splits: Mapping[str, Path],
-        said: Said,
-        *,
-        base: str | None,
-        is_here: bool,
-        force: bool,
-    ) -> None:
-        self.files = {f"--{split}": path for split, path in splits.items()}
-        self.files |= {OPTIONS[corpus]: path for corpus, (path, _) in corpora.items()}
-        wrong = failures_of(lambda: _check_place(directory, is_here=is_here, force=force))
-        for option, path in self.files.items():
-            if not path.exists():
-                wrong.append(BadData(Code.FILE, path, f"no such file ({option})", "write where it is"))
-
-        def look_at_base() -> None:
-            self.base = _base(base) if base else (_random(has_general=GENERAL in corpora), None)
-
-        def look_at_labels() -> None:
-            self.labelled = task_inference.of_files(splits, shares_of(splits), said)
-
-        def look_at_text(corpus: str, path: Path, column: str | None) -> None:
-            self.texts[corpus] = task_inference.of_corpus(path, OPTIONS[corpus], column, said.encoding)
-
-        wrong += failures_of(look_at_base)
-        self.texts: dict[str, Inferred] = {}
-        for corpus, (path, column) in corpora.items():
-            wrong += failures_of(look_at_text, corpus, path, column) if path.exists() else []
-        wrong += failures_of(look_at_labels) if all(path.exists() for path in splits.values()) else []
-        raise_all(wrong)
+# ---- what is written and said
 
 
 def _letters(base: Path | str | None) -> Iterator[str]:
@@ -258,24 +231,11 @@ def _home(folder: Path) -> Path:
     return Path(FOLDERS, importing.name_of(folder.name))
 
 
-def _imported(folder: Path) -> list[str]:
-    """What the user is told; a folder that is that of its base stays."""
-    to = _home(folder)
-    if folder == to.resolve():
-        return []
-    if os.path.lexists(to):
-        remedy = f"take it: --base {to}; or remove it to import again"
-        raise BadData(Code.ALREADY_THERE, to, "is there already, and is not replaced", remedy)
-    return importing.bring(folder, to.name)
-
-
 # ---- the folder
 
 
 def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:
-    if not Path(".dvc").is_dir():
-        problem, remedy = "no .dvc: not the folder of the project", "run adaptbert in a clone of the project"
-        raise BadParams(Code.PARAMS_FILE, Path.cwd(), problem, remedy)
+    dvc_files.check_folder()
     dvc_files.check_path(directory.absolute())
     if is_here and not force:
         editing.check_replaceable(PARAMS)

@@ -124,14 +124,14 @@ def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | 
         with RawWriter(raw, CORPUS) as writer:
             rows = Files(own["text"], source, head=head or sys.maxsize).rows()
             return failures_of(writer.write, rows, "text", own["text"])
+    if not (errors := failures_of(collect_task, source, _paths(source), raw, head)):
+        return []
     each_alone: list[UserError] = []
     with TemporaryDirectory() as folder, RawWriter(Path(folder), layout_of(source)) as writer:
         for split, path in own.items():
             files = Files(path, source, split, head or sys.maxsize)
             each_alone += failures_of(writer.write, files.rows(), split, path)
-    if each_alone:
-        return each_alone
-    return failures_of(collect_task, source, _paths(source), raw, head)
+    return each_alone or errors
 
 
 def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: Seen) -> list[UserError]:

@@ -35,8 +35,6 @@ BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
 _EXPORTS = ("doccano", "label_studio")
 _MOST_ROWS = 100_000
 """Of a file that are looked at: files may be sorted by label."""
-_PROSE = 12
-"""Characters of a text on average; of a name there are fewer."""
 FIRST_ROWS = 200
 """By which a language is told, and what kind of values a column has."""
 _MOST_UNDECODED = 0.01
@@ -106,18 +104,9 @@ class Preview(NamedTuple):
         return columns[:1] if by_name.get(field) in columns else columns
 
     def text_alone(self) -> list[str]:
-        """The column that is text whatever it is called, if there is one such: words, mostly of letters, in most
-        rows."""
-        columns = [column for column in self.columns if self._can_be("text", column) and self._is_prose(column)]
+        """The column that is text whatever it is called, if there is one such."""
+        columns = [column for column in self.columns if self._can_be("text", column) and self.is_prose(column)]
         return columns if len(columns) == 1 else []
-
-    def _is_prose(self, column: str) -> bool:
-        """Not names, dates, addresses or numbers."""
-        values = [text for text in self.texts([column]) if text.strip()]
-        words = [text for text in values if " " in text.strip() or any(letter > "\u2e80" for letter in text)]
-        joined, rows = "".join(values), max(1, len(values))
-        has_letters = 2 * sum(map(str.isalpha, joined)) > len(joined)
-        return has_letters and len(joined) >= _PROSE * rows and 2 * len(words) > rows
 
     def _can_be(self, field: str, column: str) -> bool:
         """Whether the values can be those of the field: lists of tokens, text, or a label of any kind."""
@@ -127,7 +116,8 @@ class Preview(NamedTuple):
         return (bool(values) or not is_list) and all(isinstance(value, kinds.get(field, str)) for value in values)
 
     def is_prose(self, column: str) -> bool:
-        """Whether most values are texts of their own, of three words or more; an ideograph is half a word."""
+        """Whether most values are texts of their own, of three words or more, and so no names, dates, addresses or
+        numbers; an ideograph is half a word."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column)]
         different = {value for value in values if isinstance(value, str) and word_count(value) >= _FEWEST_WORDS}
         return 2 * len(different) > len(values)
@@ -168,8 +158,8 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         BadData: no known format, or no row can be read.
     """
     if not path.is_file():
-        what = "a folder; name its files" if path.is_dir() else "no such file"
-        raise BadData(Code.FILE, path, what, "give a file")
+        problem, remedy = ("a folder", "name its files") if path.is_dir() else ("no such file", "write where it is")
+        raise BadData(Code.FILE, path, problem, remedy)
     columns: list[str] = []
     layout = Layout("single_sentence")
     file = SourceFile(

@@ -1,22 +1,180 @@
-"""`adaptbert plan --price`: tokens, operations and minutes of each step that is due, and of the whole recipe.
+"""How long a recipe takes on this machine: `adaptbert plan --price`, and `adaptbert new --minutes`.
 
-Tokens follow from budgets, texts and rows (adaptbert.project.trainings), minutes from them at the speed of this machine
-(adaptbert.project.speed).
+Tokens follow from budgets, texts and rows (adaptbert.project.workload). Tokens a second are measured: a model of random
+weights reads random ids, by our encoder, loss and optimizer, one micro-batch after another for some seconds. So neither
+text nor weights need to be there, and how long it takes does not depend on either.
 """
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+import torch
 from rich import box
 from rich.table import Table
 
+from adaptbert.config import plan_file
 from adaptbert.config.plan import FINETUNE
+from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
+from adaptbert.model.checkpoint import random_weights
+from adaptbert.model.checkpoint_files import CONFIG, check_architecture, check_folder, downloaded, read_object
+from adaptbert.model.device import BF16, chosen, fastest_device
+from adaptbert.model.encoder import Tokens, encode
+from adaptbert.model.families.registry import family_of
 from adaptbert.model.flops import training_flop
-from adaptbert.project.speed import Speeds
-from adaptbert.project.trainings import Training
+from adaptbert.model.optimizer import adamw
+from adaptbert.model.packing import pack
+from adaptbert.project import fitting, workload
+from adaptbert.project.workload import Amounts, Training
 from adaptbert.report.language import amount
+from adaptbert.runtime.libraries import keep_freed_memory
+from adaptbert.runtime.side_by_side import JOBS, threads
+
+SECONDS, FEWER_SECONDS = 8.0, 3.0
+"""Of measuring: for `plan --price`, and for `new`, which is less exact."""
+FIRST_TOKENS = 512
+"""Of the steps that warm up; as many as a second allows follow, a micro-batch at most."""
+EXAMPLE_TOKENS = 32
+"""Of a document or an example of which nothing is known."""
+Values = Mapping[str, Mapping[str, Any]]
+"""Step -> what differs from its defaults."""
+SHARES = tuple(share / 100 for share in (90, 80, 70, 60, 50, 40, 30, 25, 20, 15, 12, 10, 8, 6, 5, 4, 3, 2, 1, 0))
+"""Of the usual budgets, tried one after another."""
+
+
+# ---- the speed of this machine
+
+
+class Speeds(NamedTuple):
+    """Of a recipe on this machine.
+
+    Attributes:
+        configs: base -> config of its model.
+        tokens: base, and whether it is fine-tuned -> tokens a second, in one of the stages that run side by side.
+        start: seconds of a stage before and after it trains.
+        jobs: stages that train side by side.
+    """
+
+    configs: dict[str, Any]
+    tokens: dict[tuple[str, bool], float]
+    start: float
+    jobs: int
+
+
+def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Speeds:
+    """Of these trainings one of each kind and base.
+
+    Args:
+        seconds: of all measurements together, about.
+
+    Raises:
+        BadData: the config of a base with weights cannot be read.
+    """
+    keep_freed_memory()
+    torch.set_num_threads(int(threads().partition(",")[0]))
+    samples = {(each.base, each.step == FINETUNE): each for each in planned}
+    configs, start = {base: _config(recipe, base) for base in recipe.bases}, time.process_time()
+    tokens = {
+        kind: _tokens_per_second(_step(configs[each.base], each), _micro_batch(each), seconds / len(samples))
+        for kind, each in samples.items()
+    }
+    return Speeds(configs, tokens, start, 1 if fastest_device().type == "cuda" else JOBS)
+
+
+def _config(recipe: Recipe, base: str) -> Any:
+    from transformers import AutoConfig
+
+    weights = recipe.bases[base]
+    if weights.is_random:
+        return random_weights(weights, recipe.values("tokenizer", {"base": base}).vocabulary_size, 0)
+    file: Path | None = Path(str(weights.checkpoint), CONFIG)
+    if weights.is_folder:
+        check_folder(Path(str(weights.checkpoint)))
+    else:
+        file = downloaded(str(weights.checkpoint), weights.revision or "main", CONFIG)
+    assert file is not None
+    check_architecture(read_object(file), file)
+    return AutoConfig.from_pretrained(file.parent)
+
+
+def _micro_batch(training: Training) -> int:
+    """Tokens, about."""
+    values = training.values
+    return int(values.micro_batch_size * _length(training) if training.step == FINETUNE else values.micro_batch_tokens)
+
+
+def _length(training: Training) -> int:
+    """Tokens of a document or an example, on average; a longer text is cut into several documents."""
+    amount, most = training.amount, training.values.block_size
+    return int(min(most, max(3, amount.tokens / amount.rows))) if amount and amount.rows else min(most, EXAMPLE_TOKENS)
+
+
+def _step(config: Any, training: Training) -> Callable[[int], int]:
+    """An optimizer step on about so many tokens; it returns how many these were."""
+    values, device, draw = training.values, fastest_device(), np.random.default_rng(0)
+    model = family_of(config).hugging_face("masked_lm")(config).to(device)
+    module = MaskedLM(model, values, steps=1)  # in train mode
+    optimizer, length = adamw(model, values), _length(training)
+    is_labelled, dtype = training.step == FINETUNE, torch.bfloat16
+
+    def loss(tokens: int) -> torch.Tensor:
+        rows = pack(np.full(tokens // length, length), values.block_size)
+        ids = torch.from_numpy(draw.integers(config.vocab_size, size=tokens))
+        share = 1 / length if is_labelled else values.masking.probability
+        chosen = torch.from_numpy(np.sort(draw.choice(tokens, max(1, round(tokens * share)), replace=False)))
+        batch = MaskedBatch(rows, ids, chosen, ids[chosen], {"tokens": tokens}).to(device)
+        if is_labelled:  # a head costs next to nothing
+            return encode(model.base_model, batch.rows, Tokens(batch.ids), batch.chosen).float().square().mean()
+        return module.training_step(batch, 0)  # type: ignore[return-value]
+
+    def step(about: int) -> int:
+        tokens = max(1, about // length) * length
+        with torch.autocast(device.type, dtype, enabled=precision == BF16):
+            torch.autograd.backward(loss(tokens))
+        torch.nn.utils.clip_grad_norm_(model.parameters(), values.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad()
+        return tokens
+
+    precision = chosen(values.precision)
+    return step
+
+
+def _tokens_per_second(step: Callable[[int], int], most: int, seconds: float) -> float:
+    """After a warm-up; of a model so large that this takes all the time, of the warm-up.
+
+    Args:
+        most: tokens of a micro-batch.
+    """
+    size = min(most, FIRST_TOKENS)
+    for _ in range(2):
+        began = time.perf_counter()
+        tokens = step(size)
+        _wait()
+        took = time.perf_counter() - began
+        if took > seconds:
+            return tokens / took
+    size = min(most, max(size, int(tokens / took)))
+    tokens, began = 0, time.perf_counter()
+    while (took := time.perf_counter() - began) < seconds:
+        tokens += step(size)
+        _wait()
+    return tokens / took
+
+
+def _wait() -> None:
+    """For a device that has been told only."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+# ---- what trainings take
 
 
 class Price(NamedTuple):
@@ -43,14 +201,12 @@ def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) ->
     priced = []
     for each in planned:
         if count := sum(f"{each.step}@{key}" in due for key in each.entries):
-            speed, own = speeds.bases[each.base], next(iter(each.entries.values()))
             runs, full_runs = _runs(each) if each.step == FINETUNE else (1, 1.0)
             tokens = count * full_runs * (each.tokens or 0)
-            name = f"{each.text}, {own.arm}" if own.has_own_values else each.text
-            minutes = tokens / speed.of(each.step) / 60
-            priced.append(
-                Price(each.step, name, each.base, count * runs, tokens, _tflop(each, tokens, speeds), minutes)
-            )
+            name = f"{each.text}, {each.entry.arm}" if each.entry.has_own_values else each.text
+            minutes = tokens / speeds.tokens[each.base, each.step == FINETUNE] / 60
+            figures = count * runs, tokens, _tflop(each, tokens, speeds), minutes
+            priced.append(Price(each.step, name, each.base, *figures))
     return priced
 
 
@@ -93,7 +249,7 @@ def _tflop(training: Training, tokens: float, speeds: Speeds) -> float:
     values = training.values
     rows = training.amount.rows * tokens / training.amount.tokens if training.amount and training.amount.tokens else 0
     read, decoded = (round(rows), 0) if training.step == FINETUNE else (round(tokens * values.masking.probability),) * 2
-    return training_flop(speeds.bases[training.base].config, round(tokens), values.block_size, read, decoded) / 1e12
+    return training_flop(speeds.configs[training.base], round(tokens), values.block_size, read, decoded) / 1e12
 
 
 def _runs(training: Training) -> tuple[int, float]:
@@ -107,3 +263,69 @@ def _runs(training: Training) -> tuple[int, float]:
     trials = 0 if search is None else search.seeds * search.trials
     shares = sum(min(1.0, count / min(values.labels or rows, rows)) for count in curve)
     return seeds * (1 + len(curve)) + trials, seeds * (1 + shares) + trials
+
+
+# ---- budgets for so many minutes
+
+
+class Budgets:
+    """Of one recipe, all of which is due.
+
+    Tokens of the steps before fine-tuning are scaled alike, down to where they are steps enough to learn from; where
+    that is still too long, labels are.
+
+    Args:
+        recipe: of the values.
+        values: as they would be written.
+    """
+
+    def __init__(self, recipe: Callable[[Values], Recipe], values: Values) -> None:
+        self._recipe, self._values, first = recipe, values, recipe(values)
+        self._amounts, self._plan = Amounts(first, with_outputs=False), plan_file.expand(first)
+        self._due = plan_file.stages_of(self._plan)
+        self._planned = self._trainings(values)
+        self._speeds = measured(first, self._planned, FEWER_SECONDS)
+
+    def minutes(self, values: Values) -> float:
+        """Of the whole recipe."""
+        return minutes(prices(self._trainings(values), self._due, self._speeds), self._due, self._speeds)
+
+    def within(self, minutes: float) -> Values:
+        """The values with which it takes so long at most; if none are, those with which it takes least."""
+        values = self._values
+        for cut in [*((share, 1.0) for share in SHARES), *((0.0, share) for share in SHARES)]:
+            if self.minutes(values) <= minutes:
+                break
+            values = self._scaled(*cut)
+        return values
+
+    def _trainings(self, values: Values) -> list[Training]:
+        return workload.trainings(self._recipe(values), self._plan, self._amounts)
+
+    def _scaled(self, tokens: float, labels: float) -> Values:
+        """With these shares of tokens and labels; nothing that is enough now becomes too few."""
+        scaled = {step: dict(values) for step, values in self._values.items()}
+        for each in self._planned:
+            if each.step == FINETUNE:
+                scaled[FINETUNE] |= self._labels(each, labels)
+            elif each.tokens and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
+                batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
+                least = min(each.tokens, workload.FEWEST_MLM_STEPS * batch)
+                rounded = _rounded_up(max(least, tokens * each.tokens))
+                size = max(batch, fitting.batch(rounded, each.values.global_batch_tokens))
+                keys = [key for key in fitting.BATCHES if size < getattr(each.values, key)]
+                scaled[each.step] |= {"tokens": rounded, **dict.fromkeys(keys, size)}
+        return scaled
+
+    def _labels(self, training: Training, share: float) -> dict[str, int]:
+        if share == 1 or training.amount is None:
+            return {}
+        least = workload.needed(training) * training.values.global_batch_size / training.values.epochs
+        rows = _rounded_up(max(min(least, training.amount.rows), share * training.amount.rows))
+        return {"labels": rows} if rows < training.amount.rows else {}
+
+
+def _rounded_up(number: float) -> int:
+    """To two digits."""
+    unit = 10 ** max(0, len(str(int(number))) - 2)
+    return int(-(-number // unit) * unit)

@@ -39,6 +39,9 @@ _IDEOGRAPH, _KANA = re.compile(f"[{scripts.CHINESE}]"), re.compile(f"[{scripts.K
 _WORD = re.compile(rf"[{scripts.CHINESE}]|[^\W\d_{scripts.CHINESE}]+")
 """An ideograph, or a run of other letters."""
 _SEPARATORS = (";", "|", ",", "、", "，", "；")
+SPLITS = ("train", "dev", "test")
+SHARES = {"dev": 0.1, "test": 0.2}
+"""Of the rows of train, for a split without a file."""
 _MOST_CLASSES = 200
 _MOST_LABELS = 6
 """That are shown."""
@@ -74,6 +77,17 @@ class Inferred(NamedTuple):
     values: dict[str, Any]
     shown: list[str]
     texts: list[str]
+
+    def task(self, files: Mapping[str, Path]) -> dict[str, Any]:
+        """The entry of `tasks`: a split that is cut off names the file of train."""
+        paths = {split: files.get(split, files["train"]).as_posix() for split in SPLITS}
+        shares = _shares(files)
+        return {**self.values, **paths, **({"split": shares} if shares else {})}
+
+
+def _shares(files: Mapping[str, Path]) -> dict[str, float]:
+    """Of the splits that have no file."""
+    return {split: share for split, share in SHARES.items() if split not in files}
 
 
 def of_corpus(path: Path, option: str, column: str | None, encoding: str | None) -> Inferred:
@@ -122,12 +136,11 @@ def is_chinese(texts: Sequence[str]) -> bool:
     return 2 * ideographs > len(words) and 10 * kana < ideographs
 
 
-def of_files(files: Mapping[str, Path], shares: Mapping[str, float], said: Said) -> Inferred:
+def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
     """Look at the files of a task.
 
     Args:
-        files: split -> its file; train always.
-        shares: of the splits that are cut off the rows of train.
+        files: split -> its file; train always. The others are cut off its rows.
 
     Raises:
         BadData: a file cannot be read, or it is not clear what it holds; the message names the option that says it.
@@ -163,10 +176,10 @@ def of_files(files: Mapping[str, Path], shares: Mapping[str, float], said: Said)
         **{split: each.shown for split, each in previews.items()},
         **{
             split: f"{share:.0%} of the {of} of train, chosen by a hash of their {by}"
-            for split, share in shares.items()
+            for split, share in _shares(files).items()
         },
     }
-    of_splits = [f"{split}: {splits[split]}" for split in ("train", "dev", "test")]
+    of_splits = [f"{split}: {splits[split]}" for split in SPLITS]
     inputs = [name for field, name in fields.items() if field in INPUTS]
     shown = [*of_splits, *train.first_row(named, OPTIONAL), of_labels]
     return Inferred(keys, shown, train.texts(inputs))

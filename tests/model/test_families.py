@@ -76,7 +76,7 @@ def test_a_checkpoint_of_another_family_is_brought_and_read(tmp_path: Path, monk
     """What it has no head for is the user's error."""
     monkeypatch.setitem(FAMILIES, ROBERTA.name, ROBERTA)
     monkeypatch.chdir(tmp_path)
-    Path("params.yaml").touch()
+    Path(".dvc").mkdir()
     config = {**tiny.config().to_dict(), "model_type": "roberta", "type_vocab_size": 1}
     RobertaForMaskedLM(RobertaConfig.from_dict(config)).save_pretrained("source")
     tiny.tokenizer().save(Path("source"))

@@ -10,7 +10,7 @@ import pytest
 from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
 from adaptbert.core.files import write_json
-from adaptbert.project import training_length
+from adaptbert.project import workload
 from adaptbert.project.rules import notices
 from tests.support.checked_files import write_document
 from tests.support.commands import DEMO, ROOT, run
@@ -76,7 +76,7 @@ def test_check_prints_the_notices(project: Path) -> None:
     done = run("check")
     *printed, last = done.output.splitlines()
     recipe = recipes.read()
-    expected = [f"notice: {each}" for each in (*notices(recipe), *training_length.notices(recipe))]
+    expected = [f"notice: {each}" for each in (*notices(recipe), *workload.notices(recipe))]
     assert (done.exit_code, printed, len(printed)) == (0, expected, 7)
     assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[1]
     assert last.endswith("the rows that were read of the files that it names are valid")

@@ -82,7 +82,7 @@ def mended(done: str) -> None:
     assert (Path(kept).read_bytes(), dvc_files.mend()) == (damaged, [])
 
 
-@pytest.mark.parametrize("cut", [0, 0.4, 0.97, 1])
+@pytest.mark.parametrize("cut", [0.4, 1])
 def test_a_cut_lock_costs_nothing(project: Path, cut: float) -> None:
     """Plain DVC refuses it for ever, or runs a stage again; from the run cache all comes back, metrics too."""
     whole = Path("dvc.lock").read_bytes()
@@ -94,7 +94,7 @@ def test_a_cut_lock_costs_nothing(project: Path, cut: float) -> None:
     assert Path("out/words.json").read_text() == '{"a":1}\n'
 
 
-@pytest.mark.parametrize("cut", [1, 2, 4, None], ids=lambda cut: "inside a line" if cut is None else f"line {cut}")
+@pytest.mark.parametrize("cut", [2, None], ids=lambda cut: "inside a line" if cut is None else f"line {cut}")
 def test_the_lock_of_the_last_commit_comes_back(project: Path, cut: int | None) -> None:
     """What was pulled is in no run cache: only the lock says that it need not be run. A file that is cut at the end of
     a line may be whole for YAML, with a stage that has left nothing, or none."""

@@ -1,9 +1,5 @@
-"""The public interface: what `adaptbert` exports, and the notebook of examples/ on a tiny project.
+"""The public interface: what `adaptbert` exports. tests/project/test_own_recipe.py runs the notebook of examples/."""
 
-tests/project/test_own_recipe.py runs the notebook on a whole recipe.
-"""
-
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +9,6 @@ import pytest
 
 import adaptbert
 from adaptbert.core.files import read_json, write_json
-from tests.support.cells import Project
 from tests.support.imports import ROOT
 
 COMPARISON = ROOT / "metrics/comparison.json"
@@ -93,25 +88,3 @@ def test_run_plans_checks_and_trains(code: int, tmp_path: Path, capfd: pytest.Ca
         adaptbert.run("finetune", folder=str(tmp_path))
     said = [f"plan {python}", f"check {python}", *([] if code else [f"repro finetune {python}"])]
     assert capfd.readouterr().out.splitlines() == said
-
-
-def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
-    metrics = project.finetune("section", "general", seeds=[1], epochs=1.0)
-    (tmp_path / "models/finetune/section-general").rename(tmp_path / "models/finetune/section-general-small")
-    (tmp_path / "models/pretrain").rename(tmp_path / "models/small")
-    (tmp_path / "models/pretrain").mkdir()
-    (tmp_path / "models/small").rename(tmp_path / "models/pretrain/small")
-    written = read_json(COMPARISON)
-    section = written["tasks"][0]
-    section["arms"] = [arm for arm in section["arms"] if arm["name"] == "general"]
-    write_json(tmp_path / "metrics/comparison.json", {**written, "tasks": [section]})
-    monkeypatch.chdir(tmp_path)
-    ran: list[tuple[str, ...]] = []
-    monkeypatch.setattr(adaptbert, "run", lambda *stages: ran.append(stages), raising=False)
-    names = runpy.run_path(str(ROOT / "examples/notebook.py"))
-    assert (ran, names["folder"]) == ([()], Path("models/finetune/section-general-small"))
-    assert len(names["predictor"].predict(["a text"])) == 1, metrics
-    shown = capsys.readouterr().out
-    assert "confidence" in shown
-    assert "torch.Size([1, " in shown

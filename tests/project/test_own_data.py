@@ -73,12 +73,7 @@ def test_a_file_that_is_offered_is_like_it(name: str, beside: str, meant: bool) 
     [
         ("corpora.general.path", "~/posts", "~ is not expanded", "write the path out"),
         ("corpora.general.path", "x" * 300, "cannot be read: File name too long", "check the path and its permissions"),
-        (
-            "corpora.general.path",
-            "https://a:b@c.org/d.csv",
-            "an address, not a file",
-            "download it, and write where it",
-        ),
+        ("corpora.general.path", "https://a:b@c.org/d.csv", "an address, not a file", "download it, and write whe"),
         ("corpora.general.path", "tracked/a/b.txt", "no such file", "get it from the remote: dvc pull tracked; or fr"),
         ("tasks.section.dev", "data/demo/x.jsonl", "no such file", "make it: python -m examples.docstrings demo"),
     ],
@@ -138,9 +133,7 @@ def test_files_of_one_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert own_data.take(own_data.homes([first])) == []
     second.write_text("other\n")
     for files in ([first, second], [second]):
-        with pytest.raises(
-            BadData, match=r"^AB-197 data/own/x\.csv: \.\./b/x\.csv would be copied there, and .* is ano"
-        ):
+        with pytest.raises(BadData, match=r"^AB-197 data/own/x\.csv: \.\./b/x\.csv would be copied there, and .* is"):
             own_data.homes(files)
     assert (OWN / "x.csv").read_text() == "text\n"
 

@@ -85,6 +85,7 @@ def test_its_whole_recipe(tmp_path: Path) -> None:
     (project.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = project.run("examples.notebook", timeout=1500)
     assert done.returncode == 0, done.stdout
+    assert "confidence" in done.stdout, done.stdout
     assert "torch.Size([1, " in done.stdout, done.stdout
     metrics = json.loads((project.root / "metrics/metrics.json").read_text(encoding="utf-8"))
     assert {*ARMS} <= {*metrics["mood"]["bert"]}

@@ -3,12 +3,10 @@
 Of a large file it reads the first rows, which are notices.
 """
 
-import gzip
 import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -115,20 +113,18 @@ def test_every_bad_file_of_a_folder_is_reported(own: Path) -> None:
     assert [line.partition(":1: ")[0] for line in check_errors()] == [f"AB-056 {name}" for name in names]
 
 
-def test_a_recipe_is_checked_in_seconds_without_torch(own: Path) -> None:
+def test_a_recipe_is_checked_without_torch(own: Path) -> None:
     code = """
-import sys, time
+import sys
 from adaptbert.cli import app
 try:
     app(["check"])
 except SystemExit as ended:
-    print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
+    print(ended.code, *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    *_, summary, figures = done.stdout.splitlines()
-    assert summary.startswith("params.yaml: "), done.stdout
-    status, seconds, *heavy = figures.split()
-    assert (status, heavy, float(seconds) < 6) == ("0", [], True), figures
+    *_, summary, status = done.stdout.splitlines()
+    assert (summary.startswith("params.yaml: "), status) == (True, "0"), done.stdout
 
 
 @pytest.mark.parametrize(("labels", "is_reported"), [(0, False), (20, False), (21, True), (6_000, True)])
@@ -168,8 +164,8 @@ MANY = [{"text": words(n), "label": "ab"[n % 2]} for n in range(30_000)]
     ],
 )
 def test_the_first_rows_of_a_large_file_are_a_notice(own: Path, first: list[Any], notice: str | None) -> None:
-    """The rest of the file may make up for them; with too few texts or other labels nothing is said."""
-    train = lines("train.jsonl", *first, *MANY)
+    """The rest, which is not read, may make up for them; with too few texts or other labels nothing is said."""
+    train = lines("train.jsonl", *first, *MANY, *["not json"] * 9)
     write(None, None, mood=mood(train=train, dev=lines("dev.jsonl", {"text": "late", "label": "c"}, *MANY[:9])))
     done = run("check")
     assert (done.exit_code, done.stderr) == (0, ""), done.output
@@ -206,19 +202,3 @@ def test_what_was_not_opened_is_reported_beside_errors(own: Path, monkeypatch: p
         assert f"incomplete: after -1 seconds these were not opened: {skipped}{finish}" in done.stdout
         assert (done.exit_code, "AB-050 params.yaml: corpora.general.path: " in done.stderr) == (status, status == 65)
     assert done.stdout.endswith("all valid; the check of the files that it names is incomplete, see above\n")
-
-
-def test_many_large_files_cost_seconds(own: Path) -> None:
-    """And memory that does not grow with them: a gigabyte of text, of which no more than the beginning is read."""
-    huge = own / "huge.txt"
-    huge.write_text("\n".join(map(words, range(30_000))) + "\n", encoding="utf-8")
-    with huge.open("ab") as file:
-        file.truncate(1 << 30)
-    parts = own / "parts"
-    parts.mkdir()
-    for number in range(200):
-        (parts / f"{number:03d}.txt.gz").write_bytes(gzip.compress(f"{words(number)}\n".encode() * 300))
-    write({"general": str(huge), "domain": str(parts)}, mood=mood(train=good("large.jsonl", 9_000, 5_000)))
-    begin = time.process_time()
-    assert check_errors() == []
-    assert time.process_time() - begin < 8

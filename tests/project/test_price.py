@@ -12,11 +12,9 @@ from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.flops import training_flop
-from adaptbert.project import price, speed
-from adaptbert.project.amounts import Amounts
-from adaptbert.project.price import Price, about, minutes, prices
-from adaptbert.project.speed import Speed, Speeds
-from adaptbert.project.trainings import Training, trainings
+from adaptbert.project import price
+from adaptbert.project.price import Price, Speeds, about, measured, minutes, prices
+from adaptbert.project.workload import Amounts, Training, trainings
 from tests.support import demonstration
 from tests.support.commands import run
 from tests.support.imports import ROOT
@@ -64,8 +62,8 @@ def stages(every: Sequence[Training]) -> set[str]:
 
 
 def of_speed(recipe: Recipe, masked: float, labelled: float, start: float = 0.0, jobs: int = 1) -> Speeds:
-    base = recipe.bases["small"]
-    return Speeds({"small": Speed(random_weights(base, 1000, 0), masked, labelled)}, start, jobs)
+    configs = {"small": random_weights(recipe.bases["small"], 1000, 0)}
+    return Speeds(configs, {("small", False): masked, ("small", True): labelled}, start, jobs)
 
 
 def test_each_step_that_is_due_with_its_replicates_and_seeds() -> None:
@@ -81,7 +79,7 @@ def test_each_step_that_is_due_with_its_replicates_and_seeds() -> None:
     }
     domain, section = priced["domain_transfer", "domain"], priced["finetune", "section"]
     assert (domain.tokens, domain.minutes) == (2 * 40_000, 80 / 60)
-    config = speeds.bases["small"].config
+    config = speeds.configs["small"]
     assert domain.tflop == training_flop(config, 80_000, 64, 12_000, 12_000) / 1e12
     one = section.tokens / 14
     amount = Amounts(recipe).task("section", "small")
@@ -127,27 +125,25 @@ def test_the_recipe_takes_starts_and_stages_side_by_side() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("arms", [["general"], list(ARMS)])
-def test_the_speed_of_each_kind_that_is_trained(arms: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("arms", "kinds"), [(["general"], {True}), (ARMS, {True, False})])
+def test_the_speed_of_each_kind_that_is_trained(arms: Sequence[str], kinds: set[bool]) -> None:
     """Really measured, for a moment: neither text nor weights are there."""
-    monkeypatch.setattr(speed, "SECONDS", 0.2)
-    recipe = Recipe(document(arms=arms, pretrain={"tokens": 0}))
-    measured = speed.measured(recipe, planned(recipe))
-    assert measured.bases["small"].labelled > 0
-    assert (measured.bases["small"].masked > 0) == (len(arms) > 1)
-    assert measured.start > 0
+    recipe = Recipe(document(arms=list(arms), pretrain={"tokens": 0}))
+    speeds = measured(recipe, planned(recipe), 0.2)
+    assert speeds.tokens.keys() == {("small", is_labelled) for is_labelled in kinds}
+    assert all(each > 0 for each in (*speeds.tokens.values(), speeds.start))
 
 
 def test_a_step_so_slow_that_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 1000, 30))
-    monkeypatch.setattr(speed.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(price.time, "perf_counter", lambda: next(clock))
     sizes: list[int] = []
 
     def step(tokens: int) -> int:
         sizes.append(tokens)
         return tokens
 
-    assert speed._tokens_per_second(step, 16_384, 4.0) == 512 / 30
+    assert price._tokens_per_second(step, 16_384, 4.0) == 512 / 30
     assert sizes == [512]
 
 
@@ -156,7 +152,7 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch
     (tmp_path / "stages").symlink_to(ROOT / "stages")
     write_params(tmp_path, document())
     write_graph(GRAPH)
-    monkeypatch.setattr(speed, "SECONDS", 0.2)
+    monkeypatch.setattr(price, "SECONDS", 0.2)
     monkeypatch.setenv("COLUMNS", "40")
     done = run("plan", "--price")
     assert done.exit_code == 0, done.output
@@ -174,5 +170,5 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch
 def test_a_base_that_is_not_there(tmp_path: Path) -> None:
     recipe = Recipe(document(bases={"small": "models/init/small"}))
     with pytest.raises(Exception, match="AB-128 models/init/small: no such folder"):
-        speed.measured(recipe, planned(recipe))
-    assert price.prices([], set(), of_speed(Recipe(document()), 1, 1)) == []
+        measured(recipe, planned(recipe), 0.2)
+    assert prices([], set(), of_speed(Recipe(document()), 1, 1)) == []

@@ -9,7 +9,7 @@ import pytest
 from adaptbert.config import load as params
 from adaptbert.config import recipe as recipes
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.project.training_length import notices
+from adaptbert.project.workload import notices
 from tests.support.checked_files import lines, mood, words, write, write_document
 from tests.support.commands import run
 from tests.support.reading import parquet
@@ -42,11 +42,7 @@ def test_both_commands_tell(own: Path) -> None:
         (400, {"epochs": 20}, None),
         (400, {"epochs": 12, "learning_rate": 1e-3}, None),  # 150 steps at 2.5 times the usual rate of random weights
         (400, {"epochs": 10, "learning_rate": 4e-3}, "125 steps for 12 classes at 10 times the usual learning rate: "),
-        (
-            400,
-            {"epochs": 8, "learning_rate": 2e-4},
-            "100 steps for 12 classes at 0.5 times the usual learning rate: mod",
-        ),
+        (400, {"epochs": 8, "learning_rate": 2e-4}, "100 steps for 12 classes at 0.5 times the usual learning rat"),
         (400, {"epochs": 10, "labels": 100}, "31 steps for 12 classes: models this short often predict one class"),
         (400, {"epochs": 3, "labels": 9_000}, "38 steps for 12 classes"),
         (400, {"epochs": 1.5, "global_batch_size": 16, "micro_batch_size": 16}, "38 steps for 12 classes"),
@@ -68,9 +64,7 @@ def test_labels_that_show_few_of_the_classes(own: Path, labels: int, shown: int 
     """Also after validation, whose rows are counted."""
     train = labelled("train.jsonl", 1_200, classes=120)
     write(None, {"labels": labels, "epochs": 1_000}, mood=mood(train=train))
-    said = (
-        f"finetune.labels: mood: the {labels} rows of a seed show about {shown} of the 120 classes that it is scored on"
-    )
+    said = f"finetune.labels: mood: the {labels} rows of a seed show about {shown} of the 120 classes that it is scored"
     for _ in range(2):
         assert [said in line for line in of_mood()] == [True] * (shown is not None)
         folder = Path("data/validated/tasks/mood")
@@ -128,11 +122,9 @@ def test_what_the_stages_counted_is_exact_as_long_as_the_file_is_the_same(own: P
 
 
 def test_what_has_no_classes_and_what_is_cut(own: Path) -> None:
-    rated = {
-        split: lines(f"{split}.jsonl", *({"text": words(n), "value": n} for n in range(90))) for split in ("train",)
-    }
-    cut = {"train": rated["train"], "dev": rated["train"], "test": rated["train"], "split": {"dev": 0.25, "test": 0.25}}
-    write(None, {"labels": 0, "epochs": 8}, mood={"type": "regression", **cut})
+    rated = lines("rated.jsonl", *({"text": words(n), "value": n} for n in range(90)))
+    files, cut = dict.fromkeys(("train", "dev", "test"), rated), {"split": {"dev": 0.25, "test": 0.25}}
+    write(None, {"labels": 0, "epochs": 8}, mood={"type": "regression", **files, **cut})
     assert "mood: 11 steps: models this short have hardly begun to learn; raise epochs to 73" in of_mood()[0]
 
 

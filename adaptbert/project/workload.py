@@ -1,0 +1,346 @@
+"""What a plan trains: how much there is to train on, how long each training is, and which are too short.
+
+Lines of `adaptbert plan`, its notices, and what its prices are made of. Rows, classes and tokens are exact as far as
+the stages have validated and tokenised the files as they are now; before, they follow from the files: all rows of small
+ones, the first rows of others, and as many as they have lines.
+"""
+
+import gzip
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.training_length import steps_to_learn
+from adaptbert.config import plan_file
+from adaptbert.config.plan import FINETUNE, TRAINED, Entry, Plan
+from adaptbert.config.recipe import Recipe, budget
+from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
+from adaptbert.config.schema.finetuning import Finetune
+from adaptbert.config.schema.mlm import MlmStep
+from adaptbert.config.schema.sources import Source, Task
+from adaptbert.core.files import read_json
+from adaptbert.data.files import Files
+from adaptbert.data.formats import FORMATS, format_of
+from adaptbert.data.task_description import FILE, TaskDescription
+from adaptbert.errors import UserError
+from adaptbert.project import fitting
+from adaptbert.project.notebook import COMPARISON
+from adaptbert.project.preflight import ROWS, is_small, without_warnings
+from adaptbert.project.task_inference import is_chinese
+from adaptbert.training.document_stream import steps_of
+
+TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated/tasks")
+CHARACTERS, OF_CHINESE = 4.2, 1.5
+"""Of a token, [CLS] and [SEP] counted: of English by the vocabulary of BERT, of Chinese by one of characters."""
+MOST_TIMES = 1.75
+"""At half the usual learning rate of its base a step counts for half of one, at a higher rate for more, but at most so
+much: 50 steps at 2.5 times that rate taught nothing."""
+FEWEST_MLM_STEPS = 50
+"""Of masked-language modelling: 12 and 26 steps of 32,768 tokens changed a small checkpoint by 0.01 bits per character,
+211 of 4,096 on the same text by 0.20."""
+_BLOCK = 1 << 20
+
+
+# ---- how much there is to train on
+
+
+class Amount(NamedTuple):
+    """Of a text, or of the training rows of a task.
+
+    Attributes:
+        is_exact: whether the tokens were counted.
+        classes: labels of a task, those that were seen; 0: no row has a class.
+        shares: of the rows, by each class that they have.
+    """
+
+    rows: float
+    tokens: float
+    is_exact: bool = False
+    classes: int = 0
+    shares: tuple[float, ...] = ()
+
+
+class Amounts:
+    """Of a recipe; each file is looked at once.
+
+    Args:
+        with_outputs: whether outputs of stages may be those of this recipe.
+    """
+
+    def __init__(self, recipe: Recipe, *, with_outputs: bool = True) -> None:
+        self._recipe, self._with_outputs = recipe, with_outputs
+        self._seen: dict[str, Amount | None] = {}
+
+    def corpus(self, name: str, base: str) -> Amount | None:
+        """None where it cannot be read, which `adaptbert check` reports."""
+        source = self._recipe.corpora[name]
+        if counted := self._output(source.path, TOKENIZED / base / "corpora" / name / "corpus.json", read_json):
+            return Amount(counted["texts"], counted["tokens"], True)
+        return self._read(source, source.path, "")
+
+    def task(self, name: str, base: str) -> Amount | None:
+        """The same of the rows that a task is trained on."""
+        task = self._recipe.tasks[name]
+        if (found := self._read(task, task.train, "train")) is None:
+            return None
+        share = 1 - sum(task.split.shares().values()) if task.split is not None else 1
+        found = found._replace(rows=found.rows * share, tokens=found.tokens * share)
+        described: TaskDescription | None = self._output(
+            task.train, VALIDATED / name / FILE, lambda file: TaskDescription.read(file.parent)
+        )
+        if described is not None:
+            found = found._replace(rows=described.rows["train"], classes=len(described.labels))
+            if counted := self._output(task.train, TOKENIZED / base / "tasks" / name / "corpus.json", read_json):
+                found = found._replace(tokens=counted["tokens"], is_exact=True)
+        return found
+
+    def _read(self, source: Source, place: str, split: str) -> Amount | None:
+        if source.key not in self._seen:
+            self._seen[source.key] = _estimated(source, Path(place), split)
+        return self._seen[source.key]
+
+    def _output(self, source: str, output: Path, read: Callable[[Path], Any]) -> Any:
+        """That of a stage, if it is younger than the file that it was made of."""
+        with suppress(OSError, ValueError, KeyError):  # missing; by an older version
+            if self._with_outputs and output.stat().st_mtime >= Path(source).stat().st_mtime:
+                return read(output)
+        return None
+
+
+def _estimated(source: Source, path: Path, split: str) -> Amount | None:
+    """By the rows of a file, or of all files of a folder."""
+    with suppress(UserError, OSError), without_warnings():
+        is_whole = is_small([path])
+        return _of_rows(source, Files(path, source, split, None if is_whole else ROWS), is_whole=is_whole)
+    return None
+
+
+def _of_rows(source: Source, files: Files, *, is_whole: bool) -> Amount | None:
+    inputs, column, known = ["text"], "", set[str]()
+    if isinstance(source, Task):
+        inputs, column, known = [*source.spec.rows.inputs], source.spec.output.column, {*(source.labels or ())}
+    rows = characters = 0.0
+    labels, texts, every = Counter[str](), list[str](), 0
+    for name, of_file in groupby(files.rows(), lambda row: row.file):
+        read, last, length = 0, 1, 0
+        for row in of_file:
+            last = row.line
+            if row.problem is None:
+                text = " ".join(_text(row.values[field]) for field in inputs)
+                read, length, every = read + 1, length + len(text), every + 1
+                texts += [text] if len(texts) < ROWS else []
+                if isinstance(source, Task):
+                    labels.update(set(source.spec.output.labels(row.values[column])))
+        times = 1 if is_whole else max(1.0, _lines(files.path / name if files.path.is_dir() else files.path) / last)
+        rows, characters = rows + times * read, characters + times * length
+    if not rows:
+        return None
+    tokens, shares = characters / (OF_CHINESE if is_chinese(texts) else CHARACTERS), labels.values()
+    return Amount(rows, tokens, False, len({*labels} | known), tuple(count / every for count in shares))
+
+
+def _text(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _lines(path: Path) -> int:
+    """Of a file; of one without lines its rows, where that is known."""
+    kind = format_of(path)
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        return int(pq.read_metadata(path).num_rows)
+    if kind is not None and FORMATS[kind].made_of != "lines":
+        return 0
+    with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+
+
+# ---- how long each training is
+
+
+class Training(NamedTuple):
+    """A step on one text or task from one base with some values: all checkpoints or cells of these.
+
+    Attributes:
+        entries: key in the plan -> entry.
+        values: of its section.
+        amount: of its text or task; None where that cannot be read.
+        tokens: of one training, of a cell of one seed on all its labels; None where nothing is known of the text.
+        steps: optimizer steps of the same.
+    """
+
+    step: str
+    text: str
+    base: str
+    entries: dict[str, Entry]
+    values: Any
+    amount: Amount | None
+    tokens: float | None
+    steps: int | None
+
+    @property
+    def entry(self) -> Entry:
+        """One of them; all have these values."""
+        return next(iter(self.entries.values()))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether its length depends on no estimate."""
+        return (self.step != FINETUNE and budget(self.values)[1] != "passes") or bool(
+            self.amount and self.amount.is_exact
+        )
+
+    def __str__(self) -> str:
+        if self.step == FINETUNE:
+            length = f"{len(self.values.seeds)} seeds of {self.values.epochs:g} epochs"
+        elif self.tokens is None or self.steps is None:
+            length = "{:,} {}".format(*budget(self.values))
+        else:
+            about = "" if self.is_exact else "about "
+            tokens = round(self.tokens, 0 if self.is_exact else 2 - len(str(round(self.tokens))))
+            length = f"{about}{tokens:,.0f} tokens, {self.steps:,} steps"
+        return f"{self.step:16} {self.text:16} {self.base:12} {len(self.entries):4} x {length}"
+
+
+def trainings(recipe: Recipe, plan: Plan, amounts: Amounts) -> list[Training]:
+    """In the order of training; a checkpoint that is taken as it is has none."""
+    found: dict[tuple[str, ...], Training] = {}
+    for step in TRAINED:
+        for key, entry in plan.table(step).items():
+            values, text = recipe.values(step, entry.names()), entry.task or entry.corpus or GENERAL
+            kind = (step, text, entry.base, values.model_dump_json())
+            if kind not in found and (step == FINETUNE or budget(values)[0]):
+                amount = (amounts.task if entry.task else amounts.corpus)(text, entry.base)
+                length = _of_seed(values, amount) if step == FINETUNE else _of_step(step, text, values, amount)
+                found[kind] = Training(step, text, entry.base, {}, values, amount, *length)
+            if kind in found:
+                found[kind].entries[key] = entry
+    return [*found.values()]
+
+
+def _of_step(step: str, text: str, values: MlmStep, amount: Amount | None) -> tuple[float | None, int | None]:
+    """Tokens and optimizer steps of masked-language modelling; `MlmStep` says what a budget is."""
+    size, unit = budget(values)
+    if unit == "passes" and amount is None:
+        return None, None
+    tokens: float = size
+    if unit == "passes" and amount is not None:
+        replayed = getattr(values, "replay_fraction", 0.0) if step == DOMAIN_TRANSFER and text != GENERAL else 0.0
+        tokens = size * amount.tokens / (1 - replayed)
+    steps = size if unit == "steps" else steps_of(tokens, values.global_batch_tokens)
+    steps += values.head_warmup_steps
+    return (tokens if unit == "tokens" and not values.head_warmup_steps else steps * values.global_batch_tokens), steps
+
+
+def _of_seed(values: Finetune, amount: Amount | None) -> tuple[float | None, int | None]:
+    """The same of fine-tuning."""
+    if amount is None:
+        return None, None
+    rows, length = min(values.labels or amount.rows, amount.rows), amount.tokens / amount.rows
+    length = length if values.long_text == "windows" else min(length, values.max_length)
+    return values.epochs * rows * length, steps_of(values.epochs * rows, values.global_batch_size)
+
+
+# ---- notices
+
+
+def notices(recipe: Recipe, planned: Sequence[Training] | None = None) -> list[str]:
+    """A line for each step on a text that is too short to learn much, and for each task about the shortest of its
+    cells: where one class will be predicted, or labels are so few that some classes are never shown.
+
+    Args:
+        recipe: one that `adaptbert.project.rules.check` lets pass.
+        planned: all that it trains, where that is known.
+    """
+    every = trainings(recipe, plan_file.expand(recipe), Amounts(recipe)) if planned is None else planned
+    known = [each for each in every if each.steps is not None]
+    lines = [line for each in known if each.step != FINETUNE for line in _few_steps(recipe, each)]
+    for task in recipe.tasks:
+        cells = [each for each in known if (each.step, each.text) == (FINETUNE, task)]
+        if cells:
+            shortest = min(cells, key=lambda each: _usual_steps(recipe, each))
+            lines += [*_few_labels(recipe, shortest), *_short_fine_tuning(recipe, shortest)]
+    return lines
+
+
+def _few_steps(recipe: Recipe, training: Training) -> Iterator[str]:
+    steps, values = training.steps or 0, training.values
+    if steps >= FEWEST_MLM_STEPS:
+        return
+    place = recipe.place(training.step, training.entry.names(), budget(values)[1])
+    batch = values.global_batch_tokens
+    smaller = max(fitting.batch(training.tokens or 0, batch), values.block_size)
+    or_batch = f", or global_batch_tokens and micro_batch_tokens: {smaller:_}" if smaller < batch else ""
+    yield (
+        f"{place}: {training.text}: {steps:,} step{'' if steps == 1 else 's'} of {batch:,} tokens: too few to learn "
+        f"much from; write tokens: {FEWEST_MLM_STEPS * batch:_}{or_batch}"
+    )
+
+
+def _few_labels(recipe: Recipe, training: Training) -> Iterator[str]:
+    amount, labels = training.amount, training.values.labels
+    if amount is None or not amount.shares or not 0 < labels < amount.rows:
+        return
+    shown = sum(1 - (1 - share) ** labels for share in amount.shares)
+    if round(shown) < amount.classes:
+        place = recipe.place(FINETUNE, training.entry.names(), "labels")
+        yield (
+            f"{place}: {training.text}: the {labels:,} rows of a seed show about {shown:.0f} of the {amount.classes} "
+            "classes that it is scored on; raise labels, or write 0 for all rows"
+        )
+
+
+def _short_fine_tuning(recipe: Recipe, training: Training) -> Iterator[str]:
+    values, amount, steps = training.values, training.amount, training.steps or 0
+    enough, few, times = needed(training), _usual_steps(recipe, training), _times(recipe, training)
+    if few >= enough or amount is None:
+        return
+    of_classes, short = "", "have hardly begun to learn"
+    if amount.classes:
+        of_classes, short = f" for {amount.classes} classes", "often predict one class"
+    at_rate = "" if times == 1 else f" at {times:.2g} times the usual learning rate"
+    or_labels = ", or raise labels" if values.labels and values.labels < amount.rows else ""
+    yield (
+        f"{recipe.place(FINETUNE, training.entry.names(), 'epochs')}: {training.text}: {steps:,} steps{of_classes}"
+        f"{at_rate}: models this short {short}; raise epochs to {math.ceil(values.epochs * enough / few)}{or_labels}"
+    )
+
+
+def needed(training: Training) -> int:
+    """Optimizer steps of a fine-tuning at the usual rate, below which a warning is given."""
+    return steps_to_learn(training.amount.classes if training.amount else 0)
+
+
+def _usual_steps(recipe: Recipe, training: Training) -> float:
+    """To how many steps at the usual rate those of a fine-tuning amount."""
+    return (training.steps or 0) * min(MOST_TIMES, _times(recipe, training))
+
+
+def _times(recipe: Recipe, training: Training) -> float:
+    """Its learning rate as a share of the usual one of its base."""
+    usual = fitting.usual_rate(FINETUNE, recipe.bases[training.base])
+    return float(training.values.learning_rate) / usual
+
+
+def other_arms(planned: Plan) -> Iterator[str]:
+    """A line for each task whose next comparison has other arms than the last: over all the spread is pooled."""
+    if not COMPARISON.is_file():
+        return
+    try:
+        judged = Comparison.read(COMPARISON).tasks
+    except UserError:  # of an older version; `compare` writes it anew
+        return
+    for task in judged:
+        before = {arm.name for arm in task.arms}
+        arms = {cell.arm for cell in planned.finetune.values() if (cell.task, cell.base) == (task.task, task.base)}
+        if arms and (other := arms ^ before):
+            yield (
+                f"{task.name}: {', '.join(sorted(other))}: an arm more or less than in the last comparison changes all "
+                "its intervals a little, because the spread of replicates and seeds is pooled over the arms of a task"
+            )
