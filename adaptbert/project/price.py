@@ -36,6 +36,8 @@ from adaptbert.report.language import amount
 from adaptbert.runtime.libraries import keep_freed_memory
 from adaptbert.runtime.side_by_side import JOBS, threads
 
+START = time.process_time()
+"""Seconds of processor time in which a stage starts: it imports what this module does."""
 SECONDS, FEWER_SECONDS = 8.0, 3.0
 """Of measuring: for `plan --price`, and for `new`, which is less exact."""
 FIRST_TOKENS = 512
@@ -57,7 +59,7 @@ class Speeds(NamedTuple):
     Attributes:
         configs: base -> config of its model.
         tokens: base, and whether it is fine-tuned -> tokens a second, in one of the stages that run side by side.
-        start: seconds of a stage before and after it trains.
+        start: seconds in which a stage starts.
         jobs: stages that train side by side.
     """
 
@@ -79,12 +81,12 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
     keep_freed_memory()
     torch.set_num_threads(int(threads().partition(",")[0]))
     samples = {(each.base, each.step == FINETUNE): each for each in planned}
-    configs, start = {base: _config(recipe, base) for base in recipe.bases}, time.process_time()
+    configs = {base: _config(recipe, base) for base in recipe.bases}
     tokens = {
         kind: _tokens_per_second(_step(configs[each.base], each), _micro_batch(each), seconds / len(samples))
         for kind, each in samples.items()
     }
-    return Speeds(configs, tokens, start, 1 if fastest_device().type == "cuda" else JOBS)
+    return Speeds(configs, tokens, START, 1 if fastest_device().type == "cuda" else JOBS)
 
 
 def _config(recipe: Recipe, base: str) -> Any:
@@ -147,31 +149,29 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
 
 
 def _tokens_per_second(step: Callable[[int], int], most: int, seconds: float) -> float:
-    """After a warm-up; of a model so large that this takes all the time, of the warm-up.
+    """Of so many seconds, one step at least, after two that warm up.
 
     Args:
         most: tokens of a micro-batch.
     """
     size = min(most, FIRST_TOKENS)
     for _ in range(2):
-        began = time.perf_counter()
-        tokens = step(size)
-        _wait()
-        took = time.perf_counter() - began
-        if took > seconds:
-            return tokens / took
-    size = min(most, max(size, int(tokens / took)))
-    tokens, began = 0, time.perf_counter()
-    while (took := time.perf_counter() - began) < seconds:
+        began = _clock()
+        rate = step(size) / max(1e-3, _clock() - began)
+    size = min(most, max(size, int(rate)))
+    tokens, end, began = 0, time.perf_counter() + seconds, _clock()
+    while not tokens or time.perf_counter() < end:
         tokens += step(size)
-        _wait()
-    return tokens / took
+    return tokens / max(1e-3, _clock() - began)
 
 
-def _wait() -> None:
-    """For a device that has been told only."""
+def _clock() -> float:
+    """Seconds of a GPU, when it has done what it was told; of a CPU those of this process, for which it does not matter
+    how busy the machine is."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time() / torch.get_num_threads()
 
 
 # ---- what trainings take

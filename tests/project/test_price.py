@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
@@ -95,6 +96,17 @@ def test_each_step_that_is_due_with_its_replicates_and_seeds() -> None:
     assert prices(every, set(), speeds) == []
 
 
+def test_the_control_has_the_tokens_of_the_domain() -> None:
+    """Where budgets are passes; the texts are not equally long."""
+    every = planned(Recipe(document(domain_transfer={"passes": 2})))
+    by_text = {each.text: each for each in every if each.step == "domain_transfer"}
+    domain, control = by_text["domain"], by_text["general"]
+    assert control.tokens == domain.tokens is not None
+    assert domain.amount is not None
+    assert control.amount is not None
+    assert control.amount.tokens != domain.amount.tokens
+
+
 def test_search_and_learning_curves_have_a_price() -> None:
     search = {"trials": 3, "seeds": 2, "learning_rate": [1e-5, 1e-4]}
     recipe = Recipe(document(finetune={"seeds": 2, "label_counts": [5, 10], "labels": 20, "search": search}))
@@ -134,17 +146,28 @@ def test_the_speed_of_each_kind_that_is_trained(arms: Sequence[str], kinds: set[
     assert all(each > 0 for each in (*speeds.tokens.values(), speeds.start))
 
 
-def test_a_step_so_slow_that_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 1000, 30))
-    monkeypatch.setattr(price.time, "perf_counter", lambda: next(clock))
-    sizes: list[int] = []
+@pytest.mark.parametrize("busy", [1, 10])
+@pytest.mark.parametrize(("seconds", "sizes"), [(30.0, [512] * 3), (0.25, [512, 512, 2048, 2048])])
+def test_the_speed_is_that_of_a_free_machine(
+    busy: int, seconds: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much longer a step takes beside others; one so slow that the time is over is done once after warming up.
+
+    Args:
+        seconds: of the processor, for 512 tokens.
+    """
+    spent, steps = [0.0], list[int]()
+    monkeypatch.setattr(price.time, "process_time", lambda: spent[0])
+    monkeypatch.setattr(price.time, "perf_counter", lambda: busy * spent[0])
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
 
     def step(tokens: int) -> int:
-        sizes.append(tokens)
+        steps.append(tokens)
+        spent[0] += seconds * tokens / 512
         return tokens
 
-    assert price._tokens_per_second(step, 16_384, 4.0) == 512 / 30
-    assert sizes == [512]
+    assert price._tokens_per_second(step, 16_384, 1.5 * busy) == pytest.approx(512 / seconds)
+    assert steps == sizes
 
 
 def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
