@@ -108,6 +108,14 @@ def bring(source: Path, base: str) -> list[str]:
     return [*map(printable, [f"{to}:", *lines])]
 
 
+def lacks_head(folder: Path) -> bool:
+    """Whether the weights of a base have no head for masked-language modelling."""
+    from safetensors import safe_open
+
+    with safe_open(folder / WEIGHTS, "pt") as file:
+        return not any(name.startswith(BERT.pretrained["masked-LM head"]) for name in file.keys())  # noqa: SIM118
+
+
 def name_of(folder: str) -> str:
     """That of its base: `bert-base-chinese` -> `bert_base_chinese`; `public` where nothing of it can be one."""
     name = plain(folder).lstrip("0123456789_")[:40].rstrip("_")
@@ -296,8 +304,9 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     if heads:
         yield f"with {', '.join(heads)}"
     if "masked-LM head" not in heads:
-        key = "`pretrain.head_warmup_steps: 300`"
-        yield f"notice: no head for masked-language modelling: it begins untrained; {key} trains it first"
+        key = f"`head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}`"
+        where = "in `pretrain`, or without general text in domain and task transfer, trains it first"
+        yield f"notice: no head for masked-language modelling: it begins untrained; {key} {where}"
     if "pooler" not in heads:
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
     if unused:

@@ -14,9 +14,18 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.plan import FINETUNE, PLAN
+from adaptbert.config.plan import FINETUNE, PLAN, PRETRAIN
 from adaptbert.config.recipe import PARAMS, Recipe
-from adaptbert.config.schema.bases import DOMAIN, DOMAIN_TRANSFER, FOLDERS, GENERAL, TASK_TRANSFER, Base, is_hub_name
+from adaptbert.config.schema.bases import (
+    DOMAIN,
+    DOMAIN_TRANSFER,
+    FOLDERS,
+    GENERAL,
+    TASK_TRANSFER,
+    TRANSFERS,
+    Base,
+    is_hub_name,
+)
 from adaptbert.core.files import make_folder
 from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
@@ -31,6 +40,8 @@ from adaptbert.project.workload import Amounts
 OPTIONS = {GENERAL: "--general", DOMAIN: "--text"}
 """Corpus -> the option that names its file."""
 SMALL = Base(layers=4, hidden_size=256, heads=4, intermediate_size=1024, max_positions=512)
+SMALLER = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_positions=512)
+"""Random weights; the second where the first takes longer than the user has."""
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
 _WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
 _BY_WORD: Mapping[str, Any] = {"masking": {"unit": "word"}}
@@ -41,8 +52,9 @@ _COMMENTS = {
 _CHINESE = "Chinese; words are found by rjieba and masked whole"
 _OTHER = "little or no Chinese in it; tokens are masked one by one"
 _WHY = {
-    "learning_rate": "# learning_rate: the default, for a width of 768, times 768 / {width}: Adam's go with 1 / width",
-    "global_batch_tokens": "# global_batch_tokens: so small that the text gives {steps} steps, if any batch does",
+    "learning_rate": "# learning_rate: for a width of {width}; the defaults are for 768, of random weights for 256",
+    "global_batch_tokens": "# global_batch_tokens: smaller than usual, so that a short text gives more steps",
+    "head_warmup_steps": "# head_warmup_steps: these weights have no head for masked-language modelling",
 }
 """Key -> a comment above the steps."""
 _HEAD = "# Written by `adaptbert new`. What is left out has a default: docs/parameters.md.\n\n"
@@ -91,7 +103,7 @@ def create(
         corpus: look(task_inference.of_corpus, path, OPTIONS[corpus], column, said.encoding)
         for corpus, (path, column) in corpora.items()
     }
-    based = look(_base, base) if base else (look(_random, has_general=GENERAL in corpora), None)
+    based = look(_base, base) if base else (look(_random, SMALL, has_general=GENERAL in corpora), None)
     labelled: Inferred = look(task_inference.of_files, splits, said)
     raise_all(wrong)
     of_base, folder = based
@@ -109,16 +121,21 @@ def create(
         above = _HEAD + of_base + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
         words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
-        return f"{above}\n{words if is_chinese else ''}{_sections(values, fitting.width(weights), minutes)}"
+        return f"{above}\n{words if is_chinese else ''}{_sections(values, weights.hidden_size or fitting.width(weights), minutes)}"
 
     def recipe(values: Values, homes: Mapping[Path, Path]) -> Recipe:
         return Recipe(load.document(content(homes, values), PARAMS))
 
+    def usual() -> Values:
+        """What is written of the steps where nobody limits the time."""
+        written: dict[str, dict[str, Any]] = fitting.values(tokens, weights)
+        if is_chinese:
+            written = {step: each if step == FINETUNE else {**each, **_BY_WORD} for step, each in written.items()}
+        return {step: each for step, each in written.items() if step != DOMAIN_TRANSFER or DOMAIN in corpora}
+
     as_given = {path: path for path in files}
-    values: Values = fitting.values(tokens_of(recipe({}, as_given)), weights)
-    if is_chinese:
-        values = {step: each if step == FINETUNE else {**each, **_BY_WORD} for step, each in values.items()}
-    values = {step: each for step, each in values.items() if step != DOMAIN_TRANSFER or DOMAIN in corpora}
+    tokens = tokens_of(recipe({}, as_given))
+    values = usual()
     given = recipe(values, as_given)
     check_name(name, {**given.names(), "task": ()})
     rules.check(given)
@@ -137,17 +154,36 @@ def create(
             yield from importing.bring(folder, _home(folder).name)
         yield from own_data.take(homes)
         at_home = {path: homes[there] for path, there in absolute.items()}
+        if folder is not None and importing.lacks_head(_home(folder)):
+            first = (PRETRAIN,) if GENERAL in corpora else TRANSFERS
+            warmed = {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS}
+            values = {step: {**warmed, **each} if step in first else each for step, each in values.items()}
         yield "the speed of this machine is measured, for some seconds ..."
         budgets = Budgets(lambda values: recipe(values, at_home), values)
         if minutes is not None:
             values = budgets.within(minutes)
+            if weights is SMALL and budgets.minutes(values) > minutes:
+                weights = SMALLER
+                of_base = _random(weights, has_general=True)
+                budgets = Budgets(lambda values: recipe(values, at_home), usual())
+                values = budgets.within(minutes)
+            yield from _cut(values, weights)
         text = content(at_home, values).encode()
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
         editing.write_recipe(recipe(values, at_home), text)
         make_folder(AS_NEW.parent)
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
-    yield from _time(budgets.minutes(values), minutes)
+    takes = budgets.minutes(values)
+    yield f"{about(takes)}{'' if minutes else '; --minutes M makes it shorter'}"
+    if minutes is not None and takes > 1.1 * minutes:
+        arms = [arm for arm, each in given.arms.items() if TASK_TRANSFER not in each.trained_on.steps]
+        fewer = f"`arms: {editing.in_a_line(arms)}`, " if len(arms) < len(given.arms) else ""
+        yield (
+            f"notice: not in {minutes} minutes: shorter trainings learn nothing; write fewer arms, replicates or seeds "
+            f"into {PARAMS}, e.g. {fewer}`finetune: {{seeds: 2}}`, and see `adaptbert plan --price`"
+        )
+        return
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
 
 
@@ -175,17 +211,13 @@ def tokens_of(recipe: Recipe) -> dict[str, float]:
     return {step: amount.tokens for step, amount in of_text.items() if amount is not None}
 
 
-def _time(takes: float, minutes: int | None) -> Iterator[str]:
-    """How long the recipe takes."""
-    if minutes is None:
-        yield f"{about(takes)}; --minutes M makes it shorter"
-        return
-    yield about(takes)
-    if takes > 1.1 * minutes:
-        yield (
-            f"notice: not in {minutes} minutes: shorter trainings learn nothing; take arms out, e.g. arms: [general, "
-            "domain], or lower compare.replicates"
-        )
+def _cut(values: Values, weights: Base) -> Iterator[str]:
+    """What was lowered for the time, to be seen before it is trained."""
+    lowered = [f"{step} {each['tokens']:,} tokens" for step, each in values.items() if "tokens" in each]
+    lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]
+    lowered += [f"a base of {weights.layers} layers of {weights.hidden_size}"] if weights.is_random else []
+    if lowered:
+        yield f"for this time: {', '.join(lowered)}"
 
 
 def _sections(values: Values, width: int | None, minutes: int | None) -> str:
@@ -203,11 +235,11 @@ def _sections(values: Values, width: int | None, minutes: int | None) -> str:
 # ---- the base: its lines in params.yaml, and the folder that it is imported from
 
 
-def _random(*, has_general: bool) -> str:
+def _random(weights: Base, *, has_general: bool) -> str:
     if not has_general:
         problem = "missing, and random weights are trained on general text first"
         raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
-    sizes = editing.in_a_line(SMALL.model_dump(exclude_none=True))
+    sizes = editing.in_a_line(weights.model_dump(exclude_none=True))
     return f"bases:{'':25}# what all weights begin with: random ones of this size\n  small: {sizes}\n"
 
 

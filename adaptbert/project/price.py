@@ -310,8 +310,8 @@ class Budgets:
                 scaled[FINETUNE] |= self._labels(each, labels)
             elif each.tokens and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
                 batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
-                least = min(each.tokens, workload.FEWEST_MLM_STEPS * batch)
-                rounded = _rounded_up(max(least, tokens * each.tokens))
+                own = each.tokens - each.values.head_warmup_steps * each.values.global_batch_tokens
+                rounded = _rounded_up(max(min(own, workload.FEWEST_MLM_STEPS * batch), tokens * own))
                 size = max(batch, fitting.batch(rounded, each.values.global_batch_tokens))
                 keys = [key for key in fitting.BATCHES if size < getattr(each.values, key)]
                 scaled[each.step] |= {"tokens": rounded, **dict.fromkeys(keys, size)}

@@ -320,7 +320,7 @@ def _rates(recipe: Recipe) -> Iterator[str]:
             is_trained = section != PRETRAIN or any(getattr(values, key) for key in BUDGET)
             if base.is_random or not is_trained:
                 continue
-            if values.learning_rate >= random * fitting.factor(fitting.width(base)):
+            if values.learning_rate >= random * fitting.factor(section, fitting.width(base)):
                 usual = fitting.usual_rate(section, base)
                 place = recipe.place(section, names, "learning_rate")
                 high, forgets = f"{values.learning_rate:g} is for random weights", f"{names['base']} would forget"

@@ -209,10 +209,13 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
     if not fits and ("text", "label") in possible and (alone := file.text_alone()):
         fits = [chosen] if (chosen := _fields(file, ("text", "label"), {"text": alone[0]} | fixed)) else []
     if not fits:
-        needed = possible[-1]
-        example = " ".join(f"--columns {field}=COLUMN" for field in needed)
-        pair = "" if len(possible) == 1 else "; of a pair of texts: --columns text_a=COLUMN --columns text_b=COLUMN"
-        raise file.which(f"columns are {' and '.join(needed)}", f"name them: {example}{pair}")
+        named = [fields for fields in possible if fixed.keys() <= {*fields, *OPTIONAL}] or possible
+        example, pair = (
+            " ".join(f"--columns {field}=COLUMN" for field in fields)
+            for fields in (named[-1], ("text_a", "text_b", "label"))
+        )
+        or_pair = "" if len(named) == 1 else f"; of a pair of texts: {pair}"
+        raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{or_pair}")
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
         ways = [" ".join(f"--columns {field}={column}" for field, column in each.items()) for each in inputs]

@@ -34,8 +34,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (768, [None, None, None]),
         (1024, [None, None, None]),  # by a factor of 1.3
         (512, [None, None, None]),
-        (312, [1e-4, 2e-4, 7e-5]),
-        (128, [3e-4, 6e-4, 2e-4]),
+        (312, [1e-4, 2e-4, 2e-4]),
+        (128, [3e-4, 6e-4, 1e-3]),
         (2048, [2e-5, 4e-5, 1e-5]),
     ],
 )
@@ -50,7 +50,7 @@ def test_where_the_width_is_not_known() -> None:
 
 
 def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
-    """A text of about 11 tokens a document."""
+    """A text of about 9 tokens a document."""
     some = [words(number) for number in range(100)]
     Path("text.txt").write_text("\n".join(some * (documents // 100) or some[:documents]))
     rows = [json.dumps({"text": words(number), "label": "ab"[number % 2]}) for number in range(40)]
@@ -64,9 +64,9 @@ def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
     ("documents", "batch"),
     [
         (100, {"global_batch_tokens": 1024, "micro_batch_tokens": 1024}),
-        (80_000, {"global_batch_tokens": 4096, "micro_batch_tokens": 4096}),  # 0.9 million tokens, not read whole
-        (300_000, {"global_batch_tokens": 16_384}),  # a micro-batch is as large anyway
-        (700_000, {}),
+        (80_000, {"global_batch_tokens": 2048, "micro_batch_tokens": 2048}),  # 0.8 million tokens, not read whole
+        (400_000, {"global_batch_tokens": 16_384}),  # a micro-batch is as large anyway
+        (800_000, {}),
     ],
 )
 def test_batches_follow_the_text(documents: int, batch: dict[str, int]) -> None:
@@ -77,7 +77,9 @@ def test_batches_follow_the_text(documents: int, batch: dict[str, int]) -> None:
 
 
 def test_random_weights_have_defaults_of_their_own() -> None:
-    assert fitting.values({}, SMALL) == {
+    narrow, wide = (fitting.values({}, SMALL.model_copy(update={"hidden_size": width})) for width in (128, 256))
+    assert narrow == wide | {"finetune": {"learning_rate": 1e-3}}
+    assert wide == {
         "pretrain": {"tokens": 6_000_000}, "domain_transfer": {}, "task_transfer": {}, "finetune": {},
     }  # fmt: skip
 
@@ -91,6 +93,6 @@ def test_a_rate_is_too_high_for_its_width() -> None:
         written = recipe(1, base).written | {"finetune": {"learning_rate": rate}, "domain_transfer": {"passes": 1.0}}
         return [line for line in notices(Recipe(written)) if "would forget" in line]
 
-    assert said("models/init/w128", 5e-4) == []
-    assert said("models/init/w128", 2.5e-3)[0].endswith("would forget what it has learned; usual: 0.0002")
+    assert said("models/init/w128", 5e-3) == []
+    assert said("models/init/w128", 0.02)[0].endswith("would forget what it has learned; usual: 0.001")
     assert said(str(wide.checkpoint), 5e-4)[0].endswith("would forget what it has learned; usual: 3e-05")

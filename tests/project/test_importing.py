@@ -120,7 +120,7 @@ def test_what_is_said() -> None:
         "  base: models/init/source    (beside other bases: source: models/init/source below `bases`)",
         *(
             f"  {section}: {{learning_rate: {rate}}}    (for its width; beside other bases in overrides.source)"
-            for section, rate in (("domain_transfer", "1.0e-3"), ("task_transfer", "2.0e-3"), ("finetune", "7.0e-4"))
+            for section, rate in (("domain_transfer", "1.0e-3"), ("task_transfer", "2.0e-3"), ("finetune", "1.0e-3"))
         ),
     ]
 

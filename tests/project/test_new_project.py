@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 from typer.testing import Result
 
 from adaptbert.config import load as params
@@ -154,9 +155,9 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     assert [document[step] for step in ("domain_transfer", "task_transfer", "finetune")] == [
         {"learning_rate": 1e-3, **batch},  # for a width of 32, a twenty-fourth of 768; of little text
         {"learning_rate": 2e-3, **batch},
-        {"learning_rate": 7e-4},
+        {"learning_rate": 1e-3},
     ]
-    assert "# learning_rate: the default, for a width of 768, times 768 / 32: Adam" in PARAMS.read_text()
+    assert "# learning_rate: for a width of 32; the defaults are for 768, of random" in PARAMS.read_text()
     assert {key: document["tasks"]["genes"][key] for key in ("type", "tag_scheme", "format")} == {
         "type": "token-classification",
         "tag_scheme": "bio",
@@ -173,6 +174,20 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     in_cache("tiny", files / "tiny-bert")
     assert new(files, f"{CONLL} --base acme/tiny --force").exit_code == 0
     assert PARAMS.read_text().splitlines()[2].startswith("base: acme/tiny    # of its branch main, which may move; ")
+
+
+@pytest.mark.parametrize(("text", "first"), [("", {"task_transfer"}), (TEXTS, {"pretrain"})])
+def test_a_base_without_a_head(text: str, first: set[str], files: Path, project: Path) -> None:
+    """The head is trained in the first step of masked-language modelling."""
+    tiny.public(files / "bare")
+    weights = load_file(files / "bare/model.safetensors")
+    encoder = {name: value for name, value in weights.items() if not name.startswith("cls.predictions")}
+    save_file(encoder, files / "bare/model.safetensors", {"format": "pt"})
+    done = new(files, f"--train mood.csv {text} --base /bare")
+    assert done.exit_code == 0, done.output
+    document = params.read(PARAMS)
+    assert {step for step, each in document.items() if "head_warmup_steps" in each} == first
+    is_ready()
 
 
 def test_pairs_in_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,13 +258,19 @@ def test_all_that_is_wrong_comes_at_once(files: Path, project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("minutes", "pretrained", "labels", "is_short"),
-    [(60, 1_200_000, None, True), (2, 52_000, 800, False)],
+    ("minutes", "layers", "pretrained", "labels", "is_short"),
+    [(60, 4, 900_000, None, True), (2, 2, 52_000, 800, False)],
 )
 def test_minutes(
-    minutes: int, pretrained: int, labels: int | None, is_short: bool, files: Path, monkeypatch: pytest.MonkeyPatch
+    minutes: int,
+    layers: int,
+    pretrained: int,
+    labels: int | None,
+    is_short: bool,
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Tokens shrink first, then labels; never below what teaches something, which is said."""
+    """Tokens shrink first, then labels, then the base; never below what teaches something, which is said."""
     configs, tokens = {"small": random_weights(SMALL, 12_000, 0)}, {("small", kind): 1000.0 for kind in (False, True)}
     monkeypatch.setattr(price, "measured", lambda *_: Speeds(configs, tokens, start=5.0, jobs=2))
     mood = "".join(f"{ZH[n % 5]} {n},{'ab'[n % 2]}\n" for n in range(5000))
@@ -257,7 +278,13 @@ def test_minutes(
     done = new(files, f"{CSV} --minutes {minutes}")
     document = params.read(PARAMS)
     assert (document["pretrain"]["tokens"], document["finetune"].get("labels")) == (pretrained, labels), done.output
-    assert ("notice: not in" not in done.output) == is_short
+    assert document["bases"]["small"]["layers"] == layers
+    assert f"for this time: pretrain {pretrained:,} tokens" in done.output
+    assert f"a base of {layers} layers of" in done.output
+    assert ("now run: make recipe" in done.output) == is_short
+    too_long = "notice: not in 2 minutes: shorter trainings learn nothing; write fewer arms, replicates or seeds into"
+    assert (too_long not in done.output) == is_short
+    assert ("e.g. `arms: [general, general_long, domain]`, " not in done.output) == is_short
     assert "steps" not in run("plan").output.partition("plan.json")[2]
 
 

@@ -192,6 +192,12 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (tagged("(X*", "*)", "O"), {}, "such as (X* beside O", "choose: another column, --columns tags=COLUMN, or --tag-"),
     (tagged(1, 0, 0), {}, "holds numbers in place of tags", "write the names of the tags, such as B-PER, into the f"),
     (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
+    (
+        lines({"one": "a b", "two": "a c", "y": 1}),
+        {"columns": {"text_a": "one", "text_b": "two"}},
+        "which columns are text_a and text_b and label?",
+        "name them: --columns text_a=COLUMN --columns text_b=COLUMN --columns label=COLUMN",
+    ),
     (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
     (TWO, {}, "content and body may each be the text", "choose: --columns text=content, or --columns text=body"),
     *(
