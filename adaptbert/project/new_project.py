@@ -121,7 +121,7 @@ def create(
         above = _HEAD + of_base + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
         words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
-        return f"{above}\n{words if is_chinese else ''}{_sections(values, weights.hidden_size or fitting.width(weights), minutes)}"
+        return f"{above}\n{words if is_chinese else ''}{_sections(values, weights, minutes)}"
 
     def recipe(values: Values, homes: Mapping[Path, Path]) -> Recipe:
         return Recipe(load.document(content(homes, values), PARAMS))
@@ -220,9 +220,10 @@ def _cut(values: Values, weights: Base) -> Iterator[str]:
         yield f"for this time: {', '.join(lowered)}"
 
 
-def _sections(values: Values, width: int | None, minutes: int | None) -> str:
+def _sections(values: Values, weights: Base, minutes: int | None) -> str:
     """Those of the steps, with what differs from the defaults, and why."""
     written = {key for each in values.values() for key in each}
+    width = weights.hidden_size or fitting.width(weights)
     lines = [line.format(width=width, steps=fitting.ENOUGH_STEPS) for key, line in _WHY.items() if key in written]
     if minutes is not None and (written & {"tokens", "labels"}):
         lines.append(f"# tokens, labels: as many as take {minutes} minutes here, or the fewest that teach something")
