@@ -73,7 +73,6 @@ def answers_of(
                 difference=difference,
                 replicates=replicates,
                 why=_why((arm, other), difference, replicates, is_asked=pair in first, least=least),
-                own_values=[each.name for each in (arm, other) if each.has_own_values],
             )
         )
     places = {each.name: place for place, each in enumerate(each for each in answers if each.why in OUTCOMES)}
@@ -193,8 +192,6 @@ def ranking(
     compared = [chosen, *(name for name in shared if name != chosen)]
     arms = {name: {base: bases[base][name] for base in order if name in bases[base]} for name in compared}
     once = {(name, base) for name, own in arms.items() for base in own if own[base].checkpoint not in published}
-    trained = [sum(number > 0 for number in arm.by_replicate) for own in arms.values() for arm in own.values()]
-    counts = [count for count in trained if count]
     return Ranking(
         task=task,
         metric=metric,
@@ -202,7 +199,6 @@ def ranking(
         order=order,
         dev=shared[chosen],
         arms=_standings(arms, order[0], once, study, min_gain),
-        replicates=(min(counts, default=0), max(counts, default=0)),
         made_here=[base for base in order if any((name, base) in once for name in compared)],
     )
 

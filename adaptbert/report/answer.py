@@ -63,7 +63,7 @@ def _answer(task: Task, comparison: Comparison) -> Text:
             gap=gap,
             metric=metric,
             other=other,
-            price=_price(first, task),
+            price=_price(task.price(first)),
             worth=_worth(first, task, comparison.min_gain),
         )
     said = t(
@@ -85,12 +85,9 @@ def _beside(answer: Answer, task: Task) -> Text:
     return alone.get(other.role, same(f"`{other.name}`"))
 
 
-def _price(answer: Answer, task: Task) -> Text:
-    """What is trained for it beyond the other arm."""
-    arm, other = task.sides(answer)
-    if arm.cost is None or other.cost is None:
+def _price(tokens: int | None) -> Text:
+    if tokens is None:
         return t("an unknown amount")
-    tokens = arm.cost.tokens - other.cost.tokens
     return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
 
 

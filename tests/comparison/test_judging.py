@@ -87,15 +87,6 @@ def test_a_missing_arm_leaves_its_questions_without_a_verdict_and_their_place_to
     assert (domain.verdict, domain.place, domain.p_adjusted) == ("gain", 0, p_of(domain))
 
 
-@pytest.mark.parametrize(("seeds", "why"), [((1, 2), "few_seeds"), ((1, 2, 3), "")])
-def test_fewer_than_three_seeds_test_nothing(tmp_path: Path, seeds: tuple[int, ...], why: str) -> None:
-    comparison = compared(simulate(tmp_path, tasks=["section"], replicates=2, seeds=seeds))
-    for name in ORDER:
-        answer = answer_of(comparison, name)
-        assert (answer.why, answer.place is None) == (why, bool(why))
-        assert (answer.verdict == "not_tested") == bool(why)
-
-
 def test_arms_that_share_no_seed_and_runs_that_all_score_alike_test_nothing(tmp_path: Path) -> None:
     """Nothing is known of their spread. Arms that answer alike are equivalent."""
     made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=dict.fromkeys(ARMS, -1.0))

@@ -80,7 +80,7 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
     own = replace(gain, question="which_text", arm="task", other="domain")
     yield "Answer: a question of one's own, of an arm that is cheaper", answer.answer(alone(task, own), comparison)
     for name, gap in {"clearly above": -0.3, "as high as": -0.01}.items():
-        rival = {"tfidf_logistic": Interval(0.837, None, None, None, 3)}
+        rival = {"tfidf_logistic": Interval(0.837, None, None)}
         beside = replace(
             alone(task, gain), baselines=rival, beside_baselines=dict.fromkeys(rival, difference(gap, 0.05))
         )
@@ -162,7 +162,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         yield f"Next: {name}", answer.next_step(alone(task, first), comparison)
     yield "Next: no question of the order", answer.next_step(replace(task, answers=[]), comparison)
     yield "Next: no result", answer.next_step(replace(task, chosen=None), comparison)
-    baselines = {"tfidf_logistic": Interval(0.437, None, None, None, 3)}
+    baselines = {"tfidf_logistic": Interval(0.437, None, None)}
     for name, gap in {
         "scores higher": difference(-0.1, 0.05),
         "scores as high": difference(0.01, 0.05),
