@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,7 @@ def predict(gold: Any, hardness: Sequence[float], chance: float, dice: random.Ra
     return predicted
 
 
+@cache
 def difficulty(row_id: str, place: int) -> float:
     """How hard a row is, the same for all arms and seeds: this is what makes arms comparable."""
     return random.Random(f"{row_id} {place}").random()
@@ -299,7 +301,7 @@ def _write_arm(
     metric, column = ("f1_macro", "label") if single else ("f1_span", "tags")
     records, seeds = [], []
     gold = [row[column] for row in test]
-    hardness = [[difficulty(row["id"], place) for place in range(len(row[column]))] for row in test]
+    hardness = [[difficulty(row["id"], place) for place in range(1 if single else len(row["tags"]))] for row in test]
     for seed, chance in chances.items():
         predicted = [predict(value, hard, chance, dice) for value, hard in zip(gold, hardness, strict=True)]
         scores = classification_metrics(gold, predicted) if single else span_metrics(gold, predicted)
