@@ -279,10 +279,13 @@ class Needed:
     rows: int | None
 
 
-Why = Literal["", "described", "once", "missing", "no_seed", "few_seeds", "no_spread", "nothing_learned"]
+Why = Literal[
+    "", "described", "pretrained_once", "once", "missing", "no_seed", "few_seeds", "no_spread", "nothing_learned"
+]
 """Why a question is not tested:
 
     described        it is not in `compare.order`
+    pretrained_once  only one side began with random weights, and general pre-training is done once
     once             what the arms differ in was trained once: the difference is one of these weights
     missing          an arm has no result
     no_seed          the arms share no seed

@@ -40,7 +40,7 @@ def test_general_pre_training_is_one_run_whatever_the_replicates(noisy: Simulate
     comparison = compared(noisy, order=["pretrain", "domain_transfer"])
     pretrain = answer_of(comparison, "pretrain")
     assert comparison.tasks[0].first == pretrain
-    assert (pretrain.verdict, pretrain.why, pretrain.replicates) == ("not_tested", "once", 1)
+    assert (pretrain.verdict, pretrain.why, pretrain.replicates) == ("not_tested", "pretrained_once", 1)
     assert (pretrain.place, pretrain.p_adjusted) == (None, None)
     domain = answer_of(comparison, "domain_transfer")
     assert (domain.verdict, domain.why, domain.replicates, domain.place) == ("gain", "", 3, 0)

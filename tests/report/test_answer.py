@@ -95,7 +95,7 @@ def reasons(task: Task, comparison: Comparison) -> Said:
     cases: dict[str, tuple[Answer, Comparison]] = {
         "trained once": (untested(task, "once"), comparison),
         "trained once, without a price": (untested(task, "once"), free),
-        "general pre-training": (untested(task, "once", other="scratch"), comparison),
+        "general pre-training": (untested(task, "pretrained_once", other="scratch"), comparison),
         "without a result": (untested(task, "missing", difference=None), comparison),
         "no seed in common": (untested(task, "no_seed", difference=None), comparison),
         **{f"{n} of 3 seeds": (untested(task, "few_seeds", difference=each), free) for n, each in enumerate(few, 1)},
@@ -155,6 +155,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
         "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(0.01, None, 4_321)),
         "trained once": untested(task, "once"),
+        "beside random weights": untested(task, "pretrained_once", other="scratch"),
         "too few seeds": untested(task, "few_seeds"),
         "an arm without a result": untested(task, "missing", difference=None),
     }
