@@ -281,7 +281,7 @@ def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
     interval = Cell(NONE)
     if difference.low is not None:
         interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
-    shown = Cell(same(p_value(p).removeprefix("= ")), p) if p is not None else Cell(NONE)
+    shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
     return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
 
 

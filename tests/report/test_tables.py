@@ -133,7 +133,7 @@ def plain(text: str) -> str:
 
 
 def test_columns_are_aligned_with_chinese_names() -> None:
-    lines = aligned([["任务", "f1"], ["a", "51.2"]], left=(0,)).splitlines()
+    lines = aligned([["任务", "f1"], ["a", "51.2"]]).splitlines()
     assert lines == ["任务    f1", "-" * 10, "a     51.2"]
 
 
