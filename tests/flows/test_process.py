@@ -61,6 +61,7 @@ def test_how_a_stage_failed(printed: str, status: int, code: int, message: str) 
     assert said == ["Running stage 'a':", *printed.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_finished_stage_waits_for_the_lock_of_another_dvc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than DVC's own three seconds; else it would be run again."""
     monkeypatch.chdir(tmp_path)
