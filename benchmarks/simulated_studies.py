@@ -7,6 +7,7 @@ in each arm and in each run.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -78,12 +79,17 @@ class Simulated:
         return Study(arms, ROWS, confidence, (0.0, 1.0))
 
 
+@cache
+def _weights() -> np.ndarray:
+    """Of the test rows in each resample; they do not depend on the study."""
+    return resampled_weights(range(ROWS)).astype(np.float32) / ROWS
+
+
 class Simulator:
-    """Draws studies. The resampled weights of the test rows are made once: they do not depend on the study."""
+    """Draws studies."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
-        self._weights = resampled_weights(range(ROWS)).astype(np.float32) / ROWS
 
     def study(self, world: World) -> Simulated:
         """One study of this world."""
@@ -115,7 +121,7 @@ class Simulator:
     def _resampled(self, answers: Mapping[str, np.ndarray], runs: Mapping[str, Runs]) -> dict[str, np.ndarray]:
         """One product for all arms."""
         columns = np.concatenate([own.reshape(ROWS, -1) for own in answers.values()], 1).astype(np.float32)
-        scores = iter((self._weights @ columns).T.astype(np.float64))
+        scores = iter((_weights() @ columns).T.astype(np.float64))
         resampled = {}
         for arm, own in answers.items():
             each = np.array([next(scores) for _ in range(own[0].size)]).reshape(*own.shape[1:], -1)

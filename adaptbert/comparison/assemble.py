@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from adaptbert.comparison.arms import StageOutputs, TaskResults
 from adaptbert.comparison.baselines import baselines_of
-from adaptbert.comparison.checkpoints import began_from, published, read_checkpoints, together
+from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
 from adaptbert.comparison.questions import Arms, named_pairs, pairs, without_variants
@@ -52,7 +52,6 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
         checkpoints=together(checkpoints.values()),
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
-        began_from=began_from(checkpoints),
         rankings=_rankings(tasks, results, published(checkpoints), min_gain),
         spent=_spent(checkpoints.values(), [each for own in results.values() for each in own.trained.values()]),
         one_more_replicate=one_more,
@@ -80,7 +79,8 @@ def _task(
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
     predicted = results.predictions(chosen) if chosen is not None else []
-    baselines = baselines_of(rows, outputs.data / results.task, labels, results.seeds or [0], params.baseline_seed)
+    data, seeds = outputs.data / results.task, tuple(results.seeds)
+    baselines = baselines_of(rows, data, labels, seeds or (0,), params.baseline_seed)
     beside = {
         each: difference
         for each, own in baselines.items()
@@ -112,7 +112,7 @@ def _task(
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
-        classes_unseen=_unseen(outputs.data / results.task, described, labels, results.seeds),
+        classes_unseen=_unseen(data, described, labels, seeds),
     )
 
 

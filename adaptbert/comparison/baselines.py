@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,11 @@ class BaselineRuns:
     rows: int
 
 
+@cache
 def baselines_of(
-    test: ResampledRows, data: Path, labels: int, seeds: Sequence[int], seed: int
+    test: ResampledRows, data: Path, labels: int, seeds: tuple[int, ...], seed: int
 ) -> dict[str, BaselineRuns]:
-    """All baselines by name, each fitted on the labelled subsets of these seeds.
+    """All baselines by name, each fitted on the labelled subsets of these seeds; once for all bases of a task.
 
     A model that cannot be fitted to a subset counts there as the most frequent answer.
 

@@ -60,11 +60,6 @@ def together(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
     return list(by_name.values())
 
 
-def began_from(checkpoints: Mapping[str, Checkpoint]) -> dict[str, str]:
-    """Base -> the public checkpoint that it began with, for those that did not begin with random weights."""
-    return {each.base: each.below for each in checkpoints.values() if each.is_public_below and each.below is not None}
-
-
 def published(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
     """The names of those that are public checkpoints as they were published, or stand on them."""
     trained = {
@@ -72,7 +67,7 @@ def published(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
         for each in checkpoints.values()
         if each.trained_on == TrainedOn() and (cost := each.first.cost) and cost.tokens
     }
-    bases = began_from(checkpoints).keys() - trained
+    bases = {each.base for each in checkpoints.values() if each.is_public_below} - trained
     return {each.name for each in checkpoints.values() if each.base in bases and not each.trained_on.is_random}
 
 
@@ -97,7 +92,7 @@ def _trained(name: str, number: int, measured: StepMetrics | None, on_all_text: 
         before=before,
         after=after,
         curve=_curve(measured, before, after),
-        masks=Masks(masking.unit, masking.probability, dict(masking.measures)) if masking.measures else None,
+        masks=Masks(masking.probability, dict(masking.measures)) if masking.measures else None,
         random_head=bool(measured.random_head),
     )
 

@@ -59,10 +59,10 @@ def answers_of(
     for pair in [*first, *(pair for pair in pairs if pair not in first)]:
         arm, other = by_name[pair.arm], by_name[pair.other]
         difference = study.difference(pair.arm, pair.other)
-        replicates = None
+        of_weights, replicates = by_arm[pair.arm].is_random != by_arm[pair.other].is_random, None
         if arm.checkpoint != other.checkpoint:
-            of_weights = by_arm[pair.arm].is_random != by_arm[pair.other].is_random
             replicates = 1 if of_weights or difference is None else max(1, difference.replicates)
+        why: Why = _why((arm, other), difference, replicates, least) if pair in first else "described"
         answers.append(
             Answer(
                 name=pair.name,
@@ -72,24 +72,19 @@ def answers_of(
                 other=pair.other,
                 difference=difference,
                 replicates=replicates,
-                why=_why((arm, other), difference, replicates, is_asked=pair in first, least=least),
-                own_values=[each.name for each in (arm, other) if each.has_own_values],
+                why="pretrained_once" if of_weights and why == "once" else why,
             )
         )
     places = {each.name: place for place, each in enumerate(each for each in answers if each.why in OUTCOMES)}
     return [replace(each, place=places.get(each.name)) for each in answers]
 
 
-def _why(
-    arms: tuple[Arm, Arm], difference: Difference | None, replicates: int | None, *, is_asked: bool, least: float | None
-) -> Why:
-    """Why a question has no verdict, or not.
+def _why(arms: tuple[Arm, Arm], difference: Difference | None, replicates: int | None, least: float | None) -> Why:
+    """Why a question that is asked has no verdict, or not.
 
     Args:
         least: the score of the most trivial baseline.
     """
-    if not is_asked:
-        return "described"
     if any(arm.missing for arm in arms):
         return "missing"
     if any(arm.learned_nothing(least) for arm in arms):
@@ -193,8 +188,6 @@ def ranking(
     compared = [chosen, *(name for name in shared if name != chosen)]
     arms = {name: {base: bases[base][name] for base in order if name in bases[base]} for name in compared}
     once = {(name, base) for name, own in arms.items() for base in own if own[base].checkpoint not in published}
-    trained = [sum(number > 0 for number in arm.by_replicate) for own in arms.values() for arm in own.values()]
-    counts = [count for count in trained if count]
     return Ranking(
         task=task,
         metric=metric,
@@ -202,7 +195,6 @@ def ranking(
         order=order,
         dev=shared[chosen],
         arms=_standings(arms, order[0], once, study, min_gain),
-        replicates=(min(counts, default=0), max(counts, default=0)),
         made_here=[base for base in order if any((name, base) in once for name in compared)],
     )
 

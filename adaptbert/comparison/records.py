@@ -50,9 +50,8 @@ def means(measured: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 
 @dataclass(frozen=True)
 class Masks:
-    """The configured masking of a checkpoint, and what `adaptbert.mlm.masking.audit_metrics` found."""
+    """The configured rate of masking of a checkpoint, and what `adaptbert.mlm.masking.audit_metrics` found."""
 
-    unit: str
     probability: float
     audit: dict[str, Number]
 
@@ -280,10 +279,13 @@ class Needed:
     rows: int | None
 
 
-Why = Literal["", "described", "once", "missing", "no_seed", "few_seeds", "no_spread", "nothing_learned"]
+Why = Literal[
+    "", "described", "pretrained_once", "once", "missing", "no_seed", "few_seeds", "no_spread", "nothing_learned"
+]
 """Why a question is not tested:
 
     described        it is not in `compare.order`
+    pretrained_once  only one side began with random weights, and general pre-training is done once
     once             what the arms differ in was trained once: the difference is one of these weights
     missing          an arm has no result
     no_seed          the arms share no seed
@@ -307,7 +309,6 @@ class Answer:
         why: it is not tested.
         detectable: at the share of the level that it has at first; None without an interval.
         needed: of an undecided question whose replicates were repeated.
-        own_values: which of the two arms is fine-tuned with values of its own; then fine-tuning differs as well.
     """
 
     name: str
@@ -324,7 +325,6 @@ class Answer:
     why: Why = ""
     detectable: Detectable | None = None
     needed: Needed | None = None
-    own_values: list[str] = field(default_factory=list)
 
 
 # ---- a look at the answers of one arm; row ids and labels, never text
@@ -500,6 +500,11 @@ class Task:
         least = trivial(self.baselines)
         return [arm.name for arm in self.arms if arm.learned_nothing(least)]
 
+    def price(self, answer: Answer) -> int | None:
+        """Tokens of what is trained for it beyond the other arm; None where a cost is not known."""
+        arm, other = (each.cost for each in self.sides(answer))
+        return None if arm is None or other is None else arm.tokens - other.tokens
+
     def answer(self, question: str) -> Answer | None:
         return next((answer for answer in self.answers if answer.name == question), None)
 
@@ -558,7 +563,6 @@ class Ranking:
         order: the bases, the best first; those without that arm last.
         dev: base -> mean dev score in that arm.
         arms: `arm` first.
-        replicates: the fewest and the most of a trained checkpoint; (0, 0) where none was trained.
         made_here: bases whose weights were made here, and once: differences from them have no verdict.
     """
 
@@ -568,7 +572,6 @@ class Ranking:
     order: list[str]
     dev: dict[str, float]
     arms: list[ArmOfBases]
-    replicates: tuple[int, int]
     made_here: list[str]
 
     @property
@@ -604,7 +607,6 @@ class Comparison:
         min_gain: the smallest gain worth having, as a difference of scores.
         tasks: each task from each base.
         heldout: the held-out sets, general text first.
-        began_from: base -> its public checkpoint; bases with random weights are left out.
         rankings: of the bases, for each task that has several.
         spent: what all checkpoints and runs that have results took.
         one_more_replicate: what one more replicate of all steps above general pre-training and of the runs on it would
@@ -617,7 +619,6 @@ class Comparison:
     checkpoints: list[Checkpoint]
     heldout: list[str]
     sources: list[Source]
-    began_from: dict[str, str]
     rankings: list[Ranking]
     spent: Cost
     one_more_replicate: Cost | None
@@ -641,6 +642,11 @@ class Comparison:
     @property
     def demonstration(self) -> bool:
         return any(source.demonstration for source in self.sources)
+
+    @property
+    def began_from(self) -> dict[str, str]:
+        """Base -> its public checkpoint; bases with random weights are left out."""
+        return {each.base: each.below for each in self.checkpoints if each.is_public_below and each.below is not None}
 
     def takes_as_it_is(self, base: str) -> bool:
         """Whether a base is a checkpoint that general pre-training left alone."""

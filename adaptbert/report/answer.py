@@ -63,7 +63,7 @@ def _answer(task: Task, comparison: Comparison) -> Text:
             gap=gap,
             metric=metric,
             other=other,
-            price=_price(first, task),
+            price=_price(task.price(first)),
             worth=_worth(first, task, comparison.min_gain),
         )
     said = t(
@@ -85,12 +85,9 @@ def _beside(answer: Answer, task: Task) -> Text:
     return alone.get(other.role, same(f"`{other.name}`"))
 
 
-def _price(answer: Answer, task: Task) -> Text:
-    """What is trained for it beyond the other arm."""
-    arm, other = task.sides(answer)
-    if arm.cost is None or other.cost is None:
+def _price(tokens: int | None) -> Text:
+    if tokens is None:
         return t("an unknown amount")
-    tokens = arm.cost.tokens - other.cost.tokens
     return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
 
 
@@ -152,11 +149,13 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
     """Why a question has no verdict, and what would bring one."""
     gap = answer.difference
     match answer.why:
-        case "once":
+        case "once" | "pretrained_once":
             said = EMPTY
             if gap is not None and gap.low is not None:
                 said = t("On these weights: {gap.mean:change} points ({gap.low:change} to {gap.high:change}).", gap=gap)
-            return said + _once(answer, task, comparison)
+            if answer.why == "pretrained_once":
+                return said + t("There is one general pre-training, and another one may give another result.")
+            return said + _once(comparison)
         case "missing":
             names = [task.shown(arm.name) for arm in task.sides(answer) if arm.missing]
             return t("Without a result: {names}.", names=listed(names))
@@ -183,11 +182,7 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
     return EMPTY
 
 
-def _once(answer: Answer, task: Task, comparison: Comparison) -> Text:
-    by_name = {each.name: each for each in comparison.checkpoints}
-    are_random = {by_name[arm.checkpoint].trained_on.is_random for arm in task.sides(answer)}
-    if len(are_random) > 1:
-        return t("There is one general pre-training, and another one may give another result.")
+def _once(comparison: Comparison) -> Text:
     said = t("Each step was trained once; another replicate may give another result.")
     if comparison.one_more_replicate is None:
         return said

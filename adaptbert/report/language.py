@@ -140,7 +140,7 @@ def signed(difference: float, places: int) -> str:
 
 
 def p_value(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def amount(value: float) -> str:
@@ -151,10 +151,9 @@ def amount(value: float) -> str:
     return f"{value:,.{max(0, 2 - power)}f}"
 
 
-def at_least(value: float, places: int) -> str:
-    """A chance or a share with so many places, `<0.001` where it is smaller and not 0."""
-    least = 10**-places
-    return f"<{least:.{places}f}" if 0 < value < least else f"{value:.{places}f}"
+def whole_percent(share: float) -> str:
+    """A share times 100, `<1` where it is smaller and not 0."""
+    return "<1" if 0 < 100 * share < 1 else f"{100 * share:.0f}"
 
 
 def token_count(tokens: int) -> str:
@@ -170,7 +169,6 @@ def percent(share: float) -> str:
 FORMATS: Mapping[str, Callable[..., str]] = {
     "points": points,
     "change": change,
-    "p": p_value,
     "tokens": token_count,
     "percent": percent,
     "amount": amount,

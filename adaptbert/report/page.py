@@ -17,8 +17,8 @@ def render(comparison: Comparison) -> str:
 
     A section is a part of page.html.j2 or a template that it includes.
     """
-    says = {"answer": answer, "figures": figures, "prose": prose, "tables": tables, "terms": terms, "t": language.t}
-    says |= {"within": language.within, "confusion": confusion, "shares": shares, "at_least": language.at_least}
+    says: dict[str, object] = {"answer": answer, "figures": figures, "language": language, "prose": prose}
+    says |= {"tables": tables, "terms": terms, "t": language.t, "confusion": confusion, "shares": shares}
     page = drawing.TEMPLATES.get_template("page.html.j2", globals=says).render(
         comparison=comparison,
         css=Markup(drawing.chart_style() + _file("page.css")),

@@ -173,11 +173,12 @@ def _detectable(least: Detectable) -> Text:
 
 def _own_values(answer: Answer, task: Task) -> Text:
     """That fine-tuning differs as well, and what a run of each arm took."""
-    if not answer.own_values:
+    arms = task.sides(answer)
+    blocks = [f"`overrides.{arm.name}.finetune`" for arm in arms if arm.has_own_values]
+    if not blocks:
         return EMPTY
-    blocks = listed([f"`overrides.{name}.finetune`" for name in answer.own_values])
-    sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=blocks)
-    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in task.sides(answer) if arm.run_tflop is not None]
+    sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=listed(blocks))
+    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in arms if arm.run_tflop is not None]
     return sentence + t("One run of it takes: {spent}.", spent=listed(spent)) if len(spent) == 2 else sentence
 
 

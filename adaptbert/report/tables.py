@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Cost, Ranking, Task
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Ranking, Task
 from adaptbert.report.answer import decided_by
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
@@ -138,20 +138,16 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
         rests_on += [behind(answer.difference, answer, task)] if answer.difference is not None else []
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
-        rows.append([*cells, *_difference(answer.difference, answer.p_adjusted), judged, _price(answer, task)])
+        rows.append([*cells, *_difference(answer.difference, answer.p_adjusted), judged, _price(task.price(answer))])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
 
 
-def _price(answer: Answer, task: Task) -> Cell:
-    """What is trained for it beyond the other arm."""
-    arm, other = task.sides(answer)
-    if arm.cost is None or other.cost is None:
+def _price(tokens: int | None) -> Cell:
+    if tokens is None:
         return Cell(NONE)
-    tokens = arm.cost.tokens - other.cost.tokens
-    said = t("{tokens:tokens} tokens", tokens=tokens) if tokens else t("same number of tokens")
-    return Cell(said, tokens)
+    return Cell(t("{tokens:tokens} tokens", tokens=tokens) if tokens else t("same number of tokens"), tokens)
 
 
 def bases(ranking: Ranking) -> Table:
@@ -285,7 +281,7 @@ def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
     interval = Cell(NONE)
     if difference.low is not None:
         interval = Cell(t("{it.low:change} to {it.high:change}", it=difference), difference.low)
-    shown = Cell(same(p_value(p).removeprefix("= ")), p) if p is not None else Cell(NONE)
+    shown = Cell(same(p_value(p)), p) if p is not None else Cell(NONE)
     return [Cell(same(change(difference.mean)), difference.mean), interval, shown]
 
 

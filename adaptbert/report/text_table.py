@@ -23,16 +23,16 @@ def summary(comparison: Comparison) -> str:
     following = [f"{task.name}. {answer.next_step(task, comparison).en}" for task in comparison.tasks]
     table = tables.summary(comparison)
     rows = [[column.label.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]
-    return "\n".join([*answers, "", aligned(rows, left=[0]), "", *following]).translate(PLAIN)
+    return "\n".join([*answers, "", aligned(rows), "", *following]).translate(PLAIN)
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
-    """Columns of equal width, a rule below the first row; the columns in `left` are set left, the others right."""
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Columns of equal width, a rule below the first row; the first column is set left, the others right."""
     rows = [[cell.translate(PLAIN) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
-            set_cell_size(cell, width) if column in left else " " * (width - cell_len(cell)) + cell
+            " " * (width - cell_len(cell)) + cell if column else set_cell_size(cell, width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

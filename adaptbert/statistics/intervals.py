@@ -25,16 +25,12 @@ class Interval:
 
     Attributes:
         low, high: None where there is no usable spread: fewer than `FEWEST_SEEDS` seeds, or equal scores everywhere.
-        sd: standard deviation over seeds, with n - 1 in the denominator; None below `FEWEST_SEEDS` values.
-        n: seeds.
         sources: what the interval covers: some of `replicates`, `seeds`, `rows`.
     """
 
     mean: float
     low: float | None
     high: float | None
-    sd: float | None
-    n: int
     sources: tuple[str, ...] = ("seeds",)
 
 
@@ -70,17 +66,17 @@ class Difference:
         """Whether all runs of both arms have the same score, on every part of the test rows."""
         return self.variance is not None and not self.testable and abs(self.mean) <= NO_SPREAD
 
-    def p_above(self, least: float) -> float | None:
-        """Of the hypothesis that the difference is at most `least`; two-sided, so that at 0 it is `p`."""
-        above = scipy.special.stdtr(self.df, (least - self.mean) / self.se) if self.testable else None
-        return None if above is None else min(1.0, 2 * float(above))
+    def p_above(self, least: float) -> float:
+        """Of the hypothesis that the difference is at most `least`; two-sided, so that at 0 it is `p`. Like those below
+        for a difference that is testable."""
+        return min(1.0, 2 * float(scipy.special.stdtr(self.df, (least - self.mean) / self.se)))
 
-    def p_inside(self, most: float) -> float | None:
+    def p_inside(self, most: float) -> float:
         """Of the hypothesis that the difference is larger than `most` in either direction: two one-sided tests.
 
         Schuirmann (1987), "A comparison of the two one-sided tests procedure ...", J. Pharmacokinet. Biopharm. 15(6).
         """
-        return float(scipy.special.stdtr(self.df, (abs(self.mean) - most) / self.se)) if self.testable else None
+        return float(scipy.special.stdtr(self.df, (abs(self.mean) - most) / self.se))
 
     def inside(self, level: float) -> Range:
         """The interval that lies within ± `most` where `p_inside(most)` is below the level: of 1 - 2 x level."""
@@ -91,7 +87,7 @@ class Difference:
 def difference(
     mean: float, variance: Variance | None, seeds: int, replicates: int, confidence: float, within: Range = ANYWHERE
 ) -> Difference:
-    """Mean +- t(df) * standard error, cut off at the least and the largest possible difference, which changes no test.
+    """A difference with its interval, cut off at the least and the largest possible one.
 
     Args:
         variance: None where there are fewer than `FEWEST_SEEDS` seeds.
@@ -99,37 +95,43 @@ def difference(
     if variance is None:
         return Difference(mean, seeds, replicates, 0.0, 0.0, None, None, None, None)
     se, df, parts = math.sqrt(variance.total), min(variance.df, MOST_DF), dict(variance.parts)
-    if se <= NO_SPREAD:
-        return Difference(mean, seeds, replicates, se, df, None, None, None, parts)
-    margin = float(scipy.special.stdtrit(df, 0.5 + confidence / 2)) * se
-    low, high = max(mean - margin, within[0]), min(mean + margin, within[1])
-    p = 2 * float(scipy.special.stdtr(df, -abs(mean) / se))
+    low, high = _ends(mean, variance, confidence, within)
+    p = None if low is None else 2 * float(scipy.special.stdtr(df, -abs(mean) / se))
     return Difference(mean, seeds, replicates, se, df, low, high, p, parts)
 
 
-def interval(
-    mean: float, variance: Variance | None, sd: float | None, n: int, confidence: float, within: Range
-) -> Interval:
-    """Mean +- t(df) * standard error, cut off at the least and the largest possible mean."""
-    if variance is None or variance.total < NO_SPREAD**2:
-        return Interval(mean, None, None, sd, n)
+def interval(mean: float, variance: Variance | None, confidence: float, within: Range = ANYWHERE) -> Interval:
+    """A mean with its interval, cut off at the least and the largest possible one; `variance` as above."""
+    low, high = _ends(mean, variance, confidence, within)
+    if variance is None or low is None:
+        return Interval(mean, None, None)
+    return Interval(mean, low, high, tuple(variance.parts))
+
+
+def _ends(
+    mean: float, variance: Variance | None, confidence: float, within: Range
+) -> tuple[float, float] | tuple[None, None]:
+    """Mean +- t(df) * standard error; the cut changes no test."""
+    if variance is None or variance.total <= NO_SPREAD**2:
+        return None, None
     margin = float(scipy.special.stdtrit(min(variance.df, MOST_DF), 0.5 + confidence / 2)) * math.sqrt(variance.total)
-    sources = tuple(variance.parts)
-    return Interval(mean, max(mean - margin, within[0]), min(mean + margin, within[1]), sd, n, sources)
+    return max(mean - margin, within[0]), min(mean + margin, within[1])
 
 
 def mean_interval(values: Sequence[float], confidence: float, within: Range = ANYWHERE) -> Interval:
-    """Mean of independent values +- t(n-1) * sd / sqrt(n).
+    """The mean of independent values."""
+    return interval(math.fsum(values) / len(values), over_seeds(values), confidence, within)
+
+
+def over_seeds(values: Sequence[float]) -> Variance | None:
+    """Of the mean of independent values; None of fewer than `FEWEST_SEEDS`.
 
     Student (1908), "The probable error of a mean", Biometrika 6(1). It assumes that values are roughly normal;
     tests/statistics/test_intervals.py measures the coverage where they are and where they are skewed.
     """
     n = len(values)
-    mean = math.fsum(values) / n
     if n < FEWEST_SEEDS:
-        return Interval(mean, None, None, None, n)
-    if max(values) - min(values) < NO_SPREAD:
-        return Interval(mean, None, None, 0.0, n)
-    square = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-    variance = Variance({"seeds": square / n}, [(square / n, n - 1)])
-    return interval(mean, variance, math.sqrt(square), n, confidence, within)
+        return None
+    mean = math.fsum(values) / n
+    share = math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n
+    return Variance({"seeds": share}, [(share, n - 1)])

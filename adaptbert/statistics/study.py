@@ -7,8 +7,9 @@ is taken off. Efron & Tibshirani (1993), "An Introduction to the Bootstrap", cha
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation".
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,13 @@ from numpy.typing import NDArray
 from adaptbert.statistics.intervals import (
     FEWEST_SEEDS,
     MOST_DF,
+    NO_SPREAD,
     Difference,
     Interval,
     Range,
     difference,
     interval,
-    mean_interval,
+    over_seeds,
 )
 from adaptbert.statistics.power import QuestionSpread
 from adaptbert.statistics.spread import Runs, Spread, Variance
@@ -134,12 +136,11 @@ class Study:
         """
         seeds = self._seeds(arm)
         spread = self._spread(seeds, arm)
-        means = spread.arms[arm].mean(0)
-        mean = float(means.mean())
+        mean = float(spread.arms[arm].mean(0).mean())
         if len(seeds) < FEWEST_SEEDS:
-            return Interval(mean, None, None, None, len(seeds), ())
+            return Interval(mean, None, None, ())
         variance = self._with_rows(spread.of_mean(arm), self._rows_of(arm))
-        return interval(mean, variance, float(means.std(ddof=1)), len(seeds), self.confidence, self.within)
+        return interval(mean, variance, self.confidence, self.within)
 
     def difference(self, arm: str, other: str) -> Difference | None:
         """The mean of `arm` minus that of `other` over the seeds of both; None where an arm is missing, or no seed is
@@ -173,14 +174,12 @@ class Study:
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
         values = list(scores.values())
-        of_seeds = mean_interval(values, self.confidence)
-        if self._rows is None:
-            return replace(of_seeds, low=None, high=None)
-        variance = row_variance(RowScores(resampled), self._groups)
-        if of_seeds.sd:
-            share = of_seeds.sd**2 / len(values)
-            variance += Variance({"seeds": share}, [(share, len(values) - 1)])
-        return interval(of_seeds.mean, variance, of_seeds.sd, len(values), self.confidence, self.within)
+        mean, of_seeds, variance = math.fsum(values) / len(values), over_seeds(values), None
+        if self._rows is not None:
+            variance = row_variance(RowScores(resampled), self._groups)
+            if of_seeds is not None and of_seeds.total > NO_SPREAD**2:
+                variance += of_seeds
+        return interval(mean, variance, self.confidence, self.within)
 
     def spread(self, arm: str, other: str) -> Spread:
         """What the difference of these two is judged by: the spread of all arms, but for those that are scattered."""

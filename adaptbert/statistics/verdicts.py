@@ -44,9 +44,10 @@ def judge(chains: Sequence[Sequence[Difference | None]], min_gain: float, confid
         min_gain: the smallest gain worth having, as a difference of scores.
     """
     level = 1 - confidence
-    tested = [[each if each is not None and each.testable else None for each in chain] for chain in chains]
-    p_values = [[1.0 if each is None else _known(each.p) for each in chain] for chain in tested]
-    p_above = [[1.0 if each is None else _known(each.p_above(min_gain)) for each in chain] for chain in tested]
+    p_values = [[1.0 if each is None or each.p is None else each.p for each in chain] for chain in chains]
+    p_above = [
+        [each.p_above(min_gain) if each is not None and each.testable else 1.0 for each in chain] for chain in chains
+    ]
     differs, exceeds = adjusted_p(p_values), adjusted_p(p_above)
     return [
         [
@@ -64,12 +65,7 @@ def _judgement(each: Difference | None, p: float, exceeds: bool, min_gain: float
         return Judgement("not_tested", p)
     if p < level:
         return Judgement("gain", p, exceeds) if each.mean > 0 else Judgement("loss", p)
-    return Judgement("equivalent" if _known(each.p_inside(min_gain)) < level else "undecided", p)
-
-
-def _known(value: float | None) -> float:
-    assert value is not None, "a testable difference has an interval and a p-value"
-    return value
+    return Judgement("equivalent" if each.p_inside(min_gain) < level else "undecided", p)
 
 
 # ---- several questions

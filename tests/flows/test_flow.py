@@ -218,55 +218,36 @@ def test_a_terminals_ctrl_c_ends_all_in_a_line(toy: Toy) -> None:
     assert toy.mark("left", "threads") == str(max(1, cores() // 2))
 
 
-@pytest.mark.parametrize("sent", [of_terminal, pytest.param(of_kill, marks=pytest.mark.slow)])
-def test_a_signal_before_the_first_stage_starts_none(
-    toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]
+OF_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the signals that a process takes are read from /proc")
+
+
+@pytest.mark.parametrize(
+    ("begun", "brings_a_server", "sent"),
+    [
+        pytest.param("", True, of_terminal, id="imports, which take seconds", marks=OF_LINUX),
+        pytest.param("uvicorn", True, of_terminal, id="its server", marks=pytest.mark.slow),
+        pytest.param("uvicorn", True, of_kill, id="its server, kill", marks=pytest.mark.slow),
+        pytest.param("write_plan", False, of_terminal, id="the plan"),
+        pytest.param("write_plan", False, of_kill, id="the plan, kill", marks=pytest.mark.slow),
+        pytest.param("--single-item", False, of_terminal, id="a stage", marks=pytest.mark.slow),
+        pytest.param("--single-item", False, of_kill, id="a stage, kill", marks=pytest.mark.slow),
+    ],
+)
+def test_a_signal_while_something_begins(
+    toy: Toy, begun: str, brings_a_server: bool, sent: Callable[["subprocess.Popen[bytes]"], None]
 ) -> None:
-    """With a server that lives on, while the flow makes the plan; Prefect has a handler of its own for SIGTERM."""
+    """Prefect waits for a server for two minutes, and has a handler of its own for SIGTERM; DVC takes a second to begin
+    with a stage."""
     toy.order(start=(60, 0))
-    with started(toy) as flow:
-        wait_until(lambda: has_child(flow.pid, "write_plan"), 60)
-        sent(flow)
-        assert flow.wait(60) == 75
-    judge(toy.log_file("flows.recipe").read_text())
-    assert not toy.began("start")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the signals that a process takes are read from /proc")
-def test_a_signal_while_the_flow_is_loaded(toy: Toy) -> None:
-    """Imports take seconds."""
-    alone = toy.without_server()
-    with started(alone) as flow:
-        wait_until(lambda: takes(signal.SIGTERM, flow.pid), 60)
-        of_terminal(flow)
-        assert flow.wait(60) == 75
-    assert alone.log_file("flows.recipe").read_text() == "stopped by SIGINT; the same command goes on from here\n"
-
-
-@pytest.mark.parametrize("sent", [of_terminal, pytest.param(of_kill, marks=pytest.mark.slow)])
-def test_a_signal_while_the_server_starts(toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]) -> None:
-    """Prefect waits for it for two minutes."""
-    alone = toy.without_server()
-    with started(alone) as flow:
-        wait_until(lambda: has_child(flow.pid, "uvicorn"), 60)
+    own = toy.without_server() if brings_a_server else toy
+    with started(own) as flow:
+        wait_until(lambda: has_child(flow.pid, begun) if begun else takes(signal.SIGTERM, flow.pid), 60)
         others = psutil.Process(flow.pid).children(recursive=True)
         sent(flow)
-        assert flow.wait(30) == 75
-    judge(alone.log_file("flows.recipe").read_text())
-    wait_until(lambda: not any(process.is_running() for process in others), 10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sent", [of_terminal, of_kill])
-def test_a_signal_while_a_stage_starts(toy: Toy, sent: Callable[["subprocess.Popen[bytes]"], None]) -> None:
-    """DVC takes a second to begin with it."""
-    toy.order(start=(60, 0))
-    with started(toy) as flow:
-        wait_until(lambda: has_child(flow.pid, "--single-item"), 60)
-        sent(flow)
-        assert flow.wait(60) == 75
-    judge(toy.log_file("flows.recipe").read_text())
-    assert not (toy.marks / "start.end").exists()
+        assert flow.wait(100) == 75
+    judge(own.log_file("flows.recipe").read_text())
+    wait_until(lambda: not any(process.is_running() for process in others), 60)
+    assert not (toy.marks / f"start.{'end' if begun == '--single-item' else 'begin'}").exists()
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """The lines of a stage say how it failed; the graph is read; devices are shared out. No server."""
 
 import fcntl
-import os
 import signal
 import subprocess
 import sys
@@ -62,6 +61,7 @@ def test_how_a_stage_failed(printed: str, status: int, code: int, message: str) 
     assert said == ["Running stage 'a':", *printed.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_finished_stage_waits_for_the_lock_of_another_dvc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than DVC's own three seconds; else it would be run again."""
     monkeypatch.chdir(tmp_path)
@@ -77,14 +77,6 @@ def test_a_finished_stage_waits_for_the_lock_of_another_dvc(tmp_path: Path, monk
             assert not running.done()
         running.result()
     assert (Path("ran.txt").read_text(), "out.txt" in Path("dvc.lock").read_text()) == ("a\n", True)
-
-
-def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
-    script = "print('ERROR: failed to run: exec python, exited with 65'); raise SystemExit(255)"
-    said: list[str] = []
-    with pytest.raises(StageFailed, match="left: exited with 65") as failure:
-        heard("left", output([sys.executable, "-c", script], dict(os.environ), tmp_path), said.append)
-    assert (failure.value.exit_code, said) == (65, ["ERROR: failed to run: exec python, exited with 65"])
 
 
 def test_devices_are_shared_out_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
     own = replace(gain, question="which_text", arm="task", other="domain")
     yield "Answer: a question of one's own, of an arm that is cheaper", answer.answer(alone(task, own), comparison)
     for name, gap in {"clearly above": -0.3, "as high as": -0.01}.items():
-        rival = {"tfidf_logistic": Interval(0.837, None, None, None, 3)}
+        rival = {"tfidf_logistic": Interval(0.837, None, None)}
         beside = replace(
             alone(task, gain), baselines=rival, beside_baselines=dict.fromkeys(rival, difference(gap, 0.05))
         )
@@ -95,7 +95,7 @@ def reasons(task: Task, comparison: Comparison) -> Said:
     cases: dict[str, tuple[Answer, Comparison]] = {
         "trained once": (untested(task, "once"), comparison),
         "trained once, without a price": (untested(task, "once"), free),
-        "general pre-training": (untested(task, "once", other="scratch"), comparison),
+        "general pre-training": (untested(task, "pretrained_once", other="scratch"), comparison),
         "without a result": (untested(task, "missing", difference=None), comparison),
         "no seed in common": (untested(task, "no_seed", difference=None), comparison),
         **{f"{n} of 3 seeds": (untested(task, "few_seeds", difference=each), free) for n, each in enumerate(few, 1)},
@@ -155,6 +155,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
         "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(0.01, None, 4_321)),
         "trained once": untested(task, "once"),
+        "beside random weights": untested(task, "pretrained_once", other="scratch"),
         "too few seeds": untested(task, "few_seeds"),
         "an arm without a result": untested(task, "missing", difference=None),
     }
@@ -162,7 +163,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         yield f"Next: {name}", answer.next_step(alone(task, first), comparison)
     yield "Next: no question of the order", answer.next_step(replace(task, answers=[]), comparison)
     yield "Next: no result", answer.next_step(replace(task, chosen=None), comparison)
-    baselines = {"tfidf_logistic": Interval(0.437, None, None, None, 3)}
+    baselines = {"tfidf_logistic": Interval(0.437, None, None)}
     for name, gap in {
         "scores higher": difference(-0.1, 0.05),
         "scores as high": difference(0.01, 0.05),

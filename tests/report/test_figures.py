@@ -154,7 +154,7 @@ def test_nothing_but_a_gain_has_the_colour_of_one(comparison: Comparison) -> Non
 
 def test_a_difference_from_an_arm_that_learned_nothing_has_no_dot(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    nothing = replace(task, arms=[replace(arm, interval=Interval(0.0, None, None, None, 3)) for arm in task.arms[:2]])
+    nothing = replace(task, arms=[replace(arm, interval=Interval(0.0, None, None)) for arm in task.arms[:2]])
     nothing = replace(nothing, arms=[*nothing.arms, *task.arms[2:]])
     assert nothing.unlearned == ["scratch", "general"]
     charts = [of_task(each, comparison)["differences"].__html__() for each in (task, nothing)]
@@ -187,7 +187,7 @@ def test_labels_that_double_are_equally_far_apart_and_one_seed_has_no_band(
     comparison: Comparison, half: float | None
 ) -> None:
     ends = [(None, None) if half is None else (mean - half, mean + half) for mean in (0.2, 0.4, 0.6)]
-    intervals = [Interval(mean, *each, None, 1) for mean, each in zip((0.2, 0.4, 0.6), ends, strict=True)]
+    intervals = [Interval(mean, *each) for mean, each in zip((0.2, 0.4, 0.6), ends, strict=True)]
     curve = [LearningPoint(100 * 2**place, {1: each.mean}, each) for place, each in enumerate(intervals)]
     task = comparison.tasks[0]
     task = replace(task, arms=[replace(task.arms[0], learning_curve=curve), *task.arms[1:]])

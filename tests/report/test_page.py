@@ -238,7 +238,7 @@ def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...], replicates:
     assert f"An interval needs 3 seeds; there {'are' if len(seeds) > 1 else 'is'} {len(seeds)}." in page
     of_scores = page.partition('<section id="reading"')[0].replace("Whisker: its interval", "")
     assert 'class="whisker' not in of_scores, "nor drawn"
-    assert {each.verdict for each in task.answers} == {"not_tested"}
+    assert {(each.verdict, each.place) for each in task.answers} == {("not_tested", None)}
     assert {each.why for each in task.answers} == {"few_seeds", "described"}
     assert "An interval needs three seeds." in page
 

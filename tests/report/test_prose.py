@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from adaptbert.comparison.records import Answer, Arm, Comparison, Cost, Detectable, Needed, Task
+from adaptbert.comparison.records import Answer, Comparison, Cost, Detectable, Needed, Task
 from adaptbert.report import prose
 from adaptbert.statistics.power import Design
 from tests.support.judged_answers import answered, retrained
@@ -20,7 +20,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "of an unknown spread": {"detectable": Detectable(0.078, 0.04, 1.116)},
     "hopeless": {"detectable": Detectable(1.2, 0.6, 15.0)},
     "a design would settle it": {"needed": DESIGN},
-    "fine-tuned otherwise": {"own_values": ["domain"]},
+    "fine-tuned otherwise": {},
     "no seed in common": {"difference": None, "verdict": "not_tested", "why": "no_seed"},
     "described": {"verdict": "not_tested", "why": "described"},
     **{verdict: {"verdict": verdict} for verdict in ("equivalent", "gain", "loss")},
@@ -46,13 +46,21 @@ WITHOUT: dict[str, Any] = {"runs": [], "interval": None}
 """An arm that was planned and has no result."""
 
 
-def alike(arm: Arm, **changes: Any) -> Arm:
-    return replace(arm, runs=[replace(run, **changes) for run in arm.runs])
+def public(comparison: Comparison) -> Comparison:
+    """The first base began with a public checkpoint."""
+    own = [
+        replace(each, below="bert-base", is_public_below=True)
+        if (each.path, each.base) == ("pretrain", "small")
+        else each
+        for each in comparison.checkpoints
+    ]
+    return replace(comparison, checkpoints=own)
 
 
 def of_an_answer(task: Task, comparison: Comparison) -> Said:
     for name, changes in ANSWERS.items():
-        yield f"An answer: {name}", prose.left_open(undecided(task, **changes), task, comparison)
+        own = with_arms(task, domain={"has_own_values": name == "fine-tuned otherwise"})
+        yield f"An answer: {name}", prose.left_open(undecided(task, **changes), own, comparison)
     for replicates in (1, None):
         answer = undecided(task, replicates=replicates)
         yield f"An answer rests on: {replicates} replicates", prose.behind(known(answer.difference), answer, task)
@@ -62,7 +70,8 @@ def of_a_task(task: Task) -> Said:
     rows: list[dict[str, Any]] = [{}, {"test_texts": None}, {"test_groups": 80}]
     for changes in rows:
         yield f"Test rows: {changes}", prose.test_rows(replace(task, **changes))
-    failed = alike(task.arms[0], degenerate=True)
+    first = task.arms[0]
+    failed = replace(first, runs=[replace(run, degenerate=True) for run in first.runs])
     yield "Regression that failed", prose.degenerate(replace(task, target="number", arms=[failed]))
 
 
@@ -99,13 +108,11 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
         yield f"Masks: {changes}", prose.of_checkpoints(spoilt)
     yield "Checkpoints", prose.of_checkpoints(comparison)
     spoilt = retrained(comparison, {"pretrain": {"random_head": True}, "domain_transfer/domain": {"cost": None}})
-    as_it_is = retrained(comparison, {"pretrain": {"cost": Cost(0, 0.0)}})
-    as_it_is = replace(as_it_is, began_from={"small": "bert-base"})
+    as_it_is = public(retrained(comparison, {"pretrain": {"cost": Cost(0, 0.0)}}))
     yield "The checkpoint as it is", prose.of_checkpoints(as_it_is)
     yield "Facts of a checkpoint as it is", prose.facts(replace(as_it_is, tasks=several.tasks))
     for shown in (spoilt, several):
-        public = replace(shown, began_from={"small": "bert-base"})
-        yield f"Checkpoints of {' and '.join(shown.bases)}", prose.of_checkpoints(public)
+        yield f"Checkpoints of {' and '.join(shown.bases)}", prose.of_checkpoints(public(shown))
 
 
 def test_what_is_said_below_the_first_screen(comparison: Comparison, several: Comparison) -> None:

@@ -98,7 +98,7 @@ def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: 
 @pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
 def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.FixtureRequest) -> None:
     comparison: Comparison = request.getfixturevalue(kind)
-    page = seen(render(comparison))
+    page = plain(seen(render(comparison)))
     english, _, chinese = map(plain, in_markdown(comparison).partition("\n---\n"))
     shown = [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
     shown += [tables.checkpoints(comparison), tables.answers(comparison, comparison.tasks)]
@@ -106,7 +106,7 @@ def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.Fixtu
         for each in (cell.text, *cell.notes):
             assert plain(each.en) in english
             assert plain(each.zh) in chinese
-            assert all(plain(said) in plain(page) for said in (each.en, each.zh)), each
+            assert all(plain(said) in page for said in (each.en, each.zh)), each
 
 
 @pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
@@ -133,7 +133,7 @@ def plain(text: str) -> str:
 
 
 def test_columns_are_aligned_with_chinese_names() -> None:
-    lines = aligned([["任务", "f1"], ["a", "51.2"]], left=(0,)).splitlines()
+    lines = aligned([["任务", "f1"], ["a", "51.2"]]).splitlines()
     assert lines == ["任务    f1", "-" * 10, "a     51.2"]
 
 

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,7 @@ def predict(gold: Any, hardness: Sequence[float], chance: float, dice: random.Ra
     return predicted
 
 
+@cache
 def difficulty(row_id: str, place: int) -> float:
     """How hard a row is, the same for all arms and seeds: this is what makes arms comparable."""
     return random.Random(f"{row_id} {place}").random()
@@ -208,9 +210,7 @@ def simulate(
     root: Path,
     *,
     seeds: Sequence[int] = (1, 2, 3),
-    arms: Mapping[str, Any] = ARMS,
     accuracy: Mapping[str, float] = ACCURACY,
-    test_rows: int = 300,
     tasks: Sequence[str] = ("section", "mention"),
     bases: Sequence[str] = ("small",),
     replicates: int = 1,
@@ -226,7 +226,7 @@ def simulate(
         dice_seed: of everything random here.
     """
     dice = random.Random(dice_seed)
-    plan = planned(tasks, arms, bases, replicates)
+    plan = planned(tasks, ARMS, bases, replicates)
     made = Simulated(root, plan)
     validation: dict[str, Any] = {"corpora": {}, "tasks": {}}
     for corpus, count in (("domain", 52_918), ("general", 41_230)):
@@ -242,7 +242,7 @@ def simulate(
     for task in tasks:
         shape, target, names, make_row = KINDS[task]
         write_json(root / f"data/raw/tasks/{task}/manifest.json", {"source": "simulated", "demonstration": True})
-        splits = {"train": 300, "dev": 60, "test": test_rows}
+        splits = {"train": 300, "dev": 60, "test": 300}
         rows = {split: [make_row(f"{split}-{n}", dice) for n in range(count)] for split, count in splits.items()}
         folder = root / "data/validated/tasks" / task
         folder.mkdir(parents=True)
@@ -299,7 +299,7 @@ def _write_arm(
     metric, column = ("f1_macro", "label") if single else ("f1_span", "tags")
     records, seeds = [], []
     gold = [row[column] for row in test]
-    hardness = [[difficulty(row["id"], place) for place in range(len(row[column]))] for row in test]
+    hardness = [[difficulty(row["id"], place) for place in range(1 if single else len(row["tags"]))] for row in test]
     for seed, chance in chances.items():
         predicted = [predict(value, hard, chance, dice) for value, hard in zip(gold, hardness, strict=True)]
         scores = classification_metrics(gold, predicted) if single else span_metrics(gold, predicted)
@@ -388,18 +388,8 @@ def write_checkpoint(root: Path, checkpoint: str, below: str, plan: Plan, dice: 
 
 
 def _bits(checkpoint: str) -> list[float]:
-    replicate = checkpoint.rpartition("-")[2]
-    return [
-        bits + REPLICATES_APART * (int(replicate) - 1 if replicate.isdecimal() else 0)
-        for bits in BITS[_like(checkpoint)]
-    ]
-
-
-def _like(checkpoint: str) -> str:
-    """The key of `BITS`; tasks that it does not have are like `section`."""
     stage, _, key = checkpoint.partition("/")
     if stage in BITS:
-        return stage
-    path = "-".join(key.split("-")[:-2])
-    name = f"{stage}/{path}"
-    return name if name in BITS else f"task_transfer/{'-'.join(['section', *path.split('-')[1:]])}"
+        return [*BITS[stage]]
+    *path, _, replicate = key.split("-")
+    return [bits + REPLICATES_APART * (int(replicate) - 1) for bits in BITS[f"{stage}/{'-'.join(path)}"]]
