@@ -8,10 +8,10 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from adaptbert.config import recipe as recipes
@@ -115,20 +115,19 @@ def test_every_bad_file_of_a_folder_is_reported(own: Path) -> None:
     assert [line.partition(":1: ")[0] for line in check_errors()] == [f"AB-056 {name}" for name in names]
 
 
-def test_a_recipe_is_checked_in_seconds_without_torch(own: Path) -> None:
+def test_a_recipe_is_checked_without_what_takes_seconds_to_load(own: Path) -> None:
     code = """
-import sys, time
+import sys
 from adaptbert.cli import app
 try:
     app(["check"])
 except SystemExit as ended:
-    print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
+    print(ended.code, *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     *_, summary, figures = done.stdout.splitlines()
     assert summary.startswith("params.yaml: "), done.stdout
-    status, seconds, *heavy = figures.split()
-    assert (status, heavy, float(seconds) < 6) == ("0", [], True), figures
+    assert figures == "0"
 
 
 @pytest.mark.parametrize(("labels", "is_reported"), [(0, False), (20, False), (21, True), (6_000, True)])
@@ -208,8 +207,9 @@ def test_what_was_not_opened_is_reported_beside_errors(own: Path, monkeypatch: p
     assert done.stdout.endswith("all valid; the check of the files that it names is incomplete, see above\n")
 
 
-def test_many_large_files_cost_seconds(own: Path) -> None:
-    """And memory that does not grow with them: a gigabyte of text, of which no more than the beginning is read."""
+@pytest.mark.skipif(sys.platform != "linux", reason="the system counts there what a process reads")
+def test_of_many_large_files_only_the_beginning_is_read(own: Path) -> None:
+    """A gigabyte of text costs seconds, and memory that does not grow with it."""
     huge = own / "huge.txt"
     huge.write_text("\n".join(map(words, range(30_000))) + "\n", encoding="utf-8")
     with huge.open("ab") as file:
@@ -219,6 +219,7 @@ def test_many_large_files_cost_seconds(own: Path) -> None:
     for number in range(200):
         (parts / f"{number:03d}.txt.gz").write_bytes(gzip.compress(f"{words(number)}\n".encode() * 300))
     write({"general": str(huge), "domain": str(parts)}, mood=mood(train=good("large.jsonl", 9_000, 5_000)))
-    begin = time.process_time()
+    assert check_errors() == []  # modules are loaded by it
+    before = psutil.Process().io_counters().read_chars
     assert check_errors() == []
-    assert time.process_time() - begin < 8
+    assert psutil.Process().io_counters().read_chars - before < 1 << 26
