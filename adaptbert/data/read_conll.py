@@ -4,8 +4,9 @@ A token a line, its columns separated by tabs or by spaces, as in the first line
 sentence, a line that begins with -DOCSTART- a document. Lines `# ...` above a sentence are comments where they have
 other columns than its tokens, or where every sentence begins so: `#` may be a token. The token is the first column, or
 the second where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag; 4: CoNLL-2003's
-part of speech and chunk between them). A column of the mapping is a number counted from 1; where tags are not read, one
-column suffices. `document` names the document by file and number, and can be mapped as a group.
+part of speech and chunk between them); of the ten of CoNLL-U it has to be mapped. A column of the mapping is a number
+counted from 1; where tags are not read, one column suffices. `document` names the document by file and number, and can
+be mapped as a group.
 """
 
 import re
@@ -32,6 +33,9 @@ sentences that must begin with a comment, or number their tokens."""
 _NO_TOKEN = re.compile(r"\d+[-.]\d+")
 """The number of a word that is several tokens (`1-2`), or of a token that is not in the text (`5.1`)."""
 _SPACES = re.compile(" +")
+_OF_CONLL_U = 10
+"""Columns, if the first is the number of a token."""
+_MAP_ONE = """map one: `columns: {tags: "4"}` (parts of speech), or 5 (of its language), 8 (relations), 10 (MISC)"""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,11 @@ class _Dialect:
         counted = (run == [str(number + 1) for number in range(len(run))] for run in tokens)
         is_numbered = dialect.width > 2 and any(len(run) > 1 for run in tokens) and _most(counted)
         return replace(dialect, is_numbered=is_numbered)
+
+    @property
+    def is_conll_u(self) -> bool:
+        """Whether no column is the tags unless it is mapped."""
+        return self.is_numbered and self.width == _OF_CONLL_U
 
     def cells(self, line: Line) -> list[str]:
         return _cells(line.text, tabs=self.tabs)
@@ -104,7 +113,8 @@ def records(file: SourceFile) -> Iterator[Row]:
         if problem is None:
             columns = [list(column) for column in zip(*rows, strict=True)]
             values |= {str(place): column for place, column in enumerate(columns, 1)}
-            values |= {"tokens": columns[dialect.is_numbered], "tags": columns[-1]}
+            values |= {"tokens": columns[dialect.is_numbered]}
+            values |= {} if dialect.is_conll_u else {"tags": columns[-1]}
         yield file.row(sentence[0].number, values, problem)
     if left_out:
         file.warnings["lines of comments and of words in several tokens, not read"] += left_out
@@ -162,6 +172,9 @@ def _check(file: SourceFile, dialect: _Dialect, line: int) -> None:
     if dialect.width < 2 and "tags" in file.columns:
         problem = "one column found, a token and its tag expected"
         raise file.error(Code.BAD_ROW, problem, "put a tab or a space between token and tag", line)
-    known = [*(str(place + 1) for place in range(dialect.width)), "document", "tokens", "tags"]
+    if dialect.is_conll_u and file.columns.get("tags") == "tags":
+        raise file.error(Code.COLUMNS, "CoNLL-U has several columns of tags", _MAP_ONE, line)
+    names = ["document", "tokens"] if dialect.is_conll_u else ["document", "tokens", "tags"]
+    known = [*(str(place + 1) for place in range(dialect.width)), *names]
     mapped = list(file.columns.values())
     file.check(mapped if set(mapped) <= set(known) else known)  # columns that are not read are no warning

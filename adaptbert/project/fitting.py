@@ -58,16 +58,22 @@ def usual_rate(section: str, base: Base) -> float:
 
 def width(base: Base) -> int | None:
     """Of the encoder of a base with weights, by its config.json, if that lies on this machine."""
+    hidden = config(base).get("hidden_size")
+    return hidden if isinstance(hidden, int) and hidden > 0 else None
+
+
+def config(base: Base) -> Mapping[str, Any]:
+    """The config.json of a base with weights, if it lies on this machine; else nothing."""
     place: Any = base.checkpoint and Path(base.checkpoint, CONFIG)
     if place and not base.is_folder:
         from huggingface_hub import try_to_load_from_cache
 
         place = try_to_load_from_cache(str(base.checkpoint), CONFIG, revision=base.revision)
     try:
-        hidden = read_json(Path(place)).get("hidden_size") if isinstance(place, str | Path) else None
-    except (OSError, ValueError, AttributeError):  # no object: `adaptbert check` says so
-        return None
-    return hidden if isinstance(hidden, int) and hidden > 0 else None
+        read = read_json(Path(place)) if isinstance(place, str | Path) else None
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, Mapping) else {}  # no object: `adaptbert check` says so
 
 
 def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]:

@@ -204,7 +204,11 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
             problem = f"{file.path} has no column '{column}'{nearest(column, file.columns)}"
             raise BadParams(Code.UNKNOWN_KEY, f"--columns {field}", problem, f"it has {column_names(file.columns)}")
     fixed = {("label" if field in _FOUND.values() else field): column for field, column in said.columns.items()}
-    possible = [fields for fields, types in ROWS.items() if said.type in (None, *types)]
+    possible = [
+        fields
+        for fields, types in ROWS.items()
+        if said.type in (None, *types) and (file.format != "conll" or "tokens" in fields)
+    ]
     fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed))]
     if not fits and ("text", "label") in possible and (alone := file.text_alone()):
         fits = [chosen] if (chosen := _fields(file, ("text", "label"), {"text": alone[0]} | fixed)) else []

@@ -7,6 +7,7 @@ A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adap
 import os
 import shutil
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import md5
@@ -21,6 +22,7 @@ from adaptbert.errors import TEMPORARY, UserError
 ROOT = Path(".work")
 PATIENCE_SECONDS, SILENT_SECONDS, POLL_SECONDS = 60.0, 3.0, 0.2
 LOCK, FINISHED = "lock", "finished"
+TEMPORARY_FILES = "TMPDIR"
 
 
 class Busy(UserError):
@@ -78,6 +80,35 @@ def _holder(folder: Path) -> str:
         if signature := (folder / LOCK).read_text(encoding="utf-8"):
             return signature
     return "another process"
+
+
+@contextmanager
+def temporary_files(folder: Path) -> Iterator[None]:
+    """In this block temporary files of this process and its helpers lie in a folder of their own, which is removed, and
+    with it what a killed process of the stage left.
+
+    Args:
+        folder: of the stage, which is locked. It is no place for them: paths of sockets have to be short.
+    """
+    before, default = os.environ.get(TEMPORARY_FILES), tempfile.gettempdir()
+    name = md5(f"{os.getuid()} {folder.resolve()}".encode(), usedforsecurity=False).hexdigest()[:8]
+    own = Path(default, f"adaptbert-{name}")
+    shutil.rmtree(own, ignore_errors=True)
+    try:
+        own.mkdir(mode=0o700)
+    except OSError:  # something else is there, or the disk is full
+        yield
+        return
+    os.environ[TEMPORARY_FILES] = tempfile.tempdir = str(own)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = default
+        os.environ.pop(TEMPORARY_FILES)
+        if before is not None:
+            os.environ[TEMPORARY_FILES] = before
+        with suppress(OSError):  # a library removes its files later; the next process of the stage takes what is left
+            own.rmdir()
 
 
 def finish(folder: Path, metrics: Path) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 from adaptbert.core.processes import is_orphan
@@ -26,6 +26,9 @@ SECONDS_BETWEEN_LOOKS = 0.2
 
 SECONDS_OF_ONE = 2.0
 """For which signals count as one."""
+
+HELPER_KILLED = "DataLoader worker (pid"
+"""How torch's error begins where a process that makes batches was killed; it has no class of its own."""
 
 _received: list[signal.Signals] = []
 _first = 0.0
@@ -114,9 +117,13 @@ def in_main_thread() -> bool:
 
 
 def follow_parent(*_: object) -> None:
-    """For helpers of a stage: leave signals, which a terminal sends to all, to it, and end when it has ended."""
+    """For helpers of a stage: leave signals, which a terminal sends to all, to it, and end when it has ended.
+
+    One whose own helper was killed ends as if it were: the stage then says so, and does not take it for a fault.
+    """
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    sys.excepthook = _end_like_a_helper
     die_with_parent(signal.SIGKILL)
 
 
@@ -137,6 +144,12 @@ def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, number, 0, 0, 0)
     if os.getppid() != parent:  # the parent ended before the line above
         os.kill(os.getpid(), number)
+
+
+def _end_like_a_helper(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if str(error).startswith(HELPER_KILLED):
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.__excepthook__(kind, error, trace)
 
 
 def _take(handler: Callable[[int, FrameType | None], None]) -> None:

@@ -35,10 +35,11 @@ from adaptbert.core.files import full_disk
 from adaptbert.errors import UserError
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import collect_seldom, prepare_libraries
-from adaptbert.runtime.locks import remove_finished, stage_lock
+from adaptbert.runtime.locks import remove_finished, stage_lock, temporary_files
 from adaptbert.runtime.mlflow import open_run
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.signals import Interrupted
+from adaptbert.runtime.worker_pool import lost_worker
 
 UNDER_DVC = "DVC_STAGE"
 """Which DVC sets: `finetune@section-domain-small-1`."""
@@ -107,6 +108,7 @@ class Stage:
             # Locked by output: two stages of one name (task_transfer from two checkpoints) may run at the same time.
             written = arguments.get("out", Path(self.name))
             folder = stack.enter_context(stage_lock("-".join(part for part in written.parts if part != "/")))
+            stack.enter_context(temporary_files(folder))
             if "work" in hints:
                 arguments["work"] = hints["work"](folder, code_digest(self.name))
             values = self._values(recipe, names)
@@ -168,10 +170,10 @@ def _exit_code(body: Callable[[], None]) -> int:
         print(f"{interrupted}; the same command goes on from here", file=sys.stderr)
         return interrupted.exit_code
     except Exception as error:
-        if (full := full_disk(error)) is None:
+        if (known := full_disk(error) or lost_worker(error)) is None:
             raise
-        print(f"error: {full}", file=sys.stderr)
-        return full.exit_code
+        print(f"error: {known}", file=sys.stderr)
+        return known.exit_code
     return 0
 
 

@@ -96,6 +96,14 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
             pool.shutdown(cancel_futures=True)
 
 
+def lost_worker(error: BaseException) -> WorkerLost | None:
+    """The error for users, if a process for batches was killed; else None."""
+    if not str(error).startswith(signals.HELPER_KILLED):
+        return None
+    remedy = "give more memory, or set ADAPTBERT_BATCH_WORKERS to fewer (0: none), and run again"
+    return WorkerLost(Code.WORKER_LOST, "workers", "a process that makes batches was killed", remedy)
+
+
 def _waited(future: Future[Any]) -> Any:
     """The answer, waited for in short stretches, between which a signal raises."""
     while True:

@@ -1,7 +1,6 @@
 """Patterns of `replace`: what is no pattern, what never ends, what grows, and that the rest means what Python means."""
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -23,13 +22,11 @@ ENDLESS = [(r"(a|a)*$", "a" * 40 + "!"), (r"(a|aa)+b", "a" * 120)]
 def test_a_pattern_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, text: str) -> None:
     monkeypatch.setattr(fields, "SECONDS", 0.2)
     path = write(tmp_path / "a.txt", f"short\n{text}\n")
-    began = time.monotonic()
     with pytest.raises(BadData) as caught:
         read(path, replace=[[pattern, ""]])
     message = f"AB-191 {path}:2: replace: '{pattern}' does not come to an end in 0.2 seconds\n  write the pattern"
     assert str(caught.value).startswith(message)
     assert text not in str(caught.value)
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(

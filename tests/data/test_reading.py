@@ -60,6 +60,9 @@ def texts(*values: str) -> list[dict[str, str]]:
 # --- what is read, and what is put aside: (line, code)
 
 STRINGS = (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+CONLL_U = "# a\n" + "".join(f"{n}\t{word}\t_\t{tag}\t_\t_\t0\t_\t_\t_\n" for n, word, tag in (
+    ("1-2", "Dogo", "_"), ("1", "Do", "AUX"), ("2", "go", "VERB"),
+))  # fmt: skip
 FOUR = """-DOCSTART- -X- -X- O
 
 EU NNP B-NP B-ORG
@@ -279,6 +282,9 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
         "a.conll", "# newdoc\n# text = Don't #\n1-2\tDon't\t_\t_\n1\tDo\tAUX\t_\n2\tn't\tPART\t_\n2.1\tgo\tVERB\t_\n"
         "\n# text = # 1\n1\t#\tSYM\t_\n", TAGS, {"columns": {"tags": "3"}},
         [{"tokens": ["Do", "n't"], "tags": ["AUX", "PART"]}, {"tokens": ["#"], "tags": ["SYM"]}], [],
+    ),
+    "CoNLL-U with all its columns": (
+        "a.conll", CONLL_U, TAGS, {"columns": {"tags": "4"}}, [{"tokens": ["Do", "go"], "tags": ["AUX", "VERB"]}], [],
     ),
     "CoNLL in lines that end with CR CR LF": (
         "a.conll", "EU B-ORG\r\r\nis O\r\r\n\r\r\nso O\r\r\n", SPANS, {},
@@ -503,6 +509,10 @@ CORPUS_ERRORS = [
 SET_ERRORS: list[tuple[str, Any, Layout, dict[str, Any], int, str]] = [
     ("a.conll", "a\nb\n\n", SPANS, {}, 44, "a.conll:1: one column found"),
     ("a.conll", "a O\n", SPANS, {"columns": {"tags": "5"}}, 56, "'5' missing; found 1, 2, document, tokens, tags"),
+    (
+        "a.conll", CONLL_U, TAGS, {}, 56,
+        'a.conll:3: CoNLL-U has several columns of tags\n  map one: `columns: {tags: "4"}` (parts of speech), or 5 ',
+    ),
     (
         "a.conll", "EU B-ORG\n\nis O\n\nbig O\n\n\n\n" * 5, SPANS, {}, 44,
         "a.conll:1: a blank line after every line\n  write one only where a sentence ends",

@@ -41,7 +41,7 @@ def test_from_a_deployment_to_what_is_out_of_date(toy: Toy) -> None:
         ran = toy.run("prefect", "deployment", "run", "recipe/local", "--watch")
         assert ran.returncode == 0, ran.stdout
         worker.terminate()
-        assert worker.wait(30) == 0
+        assert worker.wait(60) == 0
     assert (toy.root / "left.txt").read_text() == "left0.1"
     locked = (toy.root / "dvc.lock").read_text()
     assert all(f"  {stage}:" in locked for stage in STAGES)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from adaptbert.config import recipe as recipes
@@ -202,3 +203,21 @@ def test_what_was_not_opened_is_reported_beside_errors(own: Path, monkeypatch: p
         assert f"incomplete: after -1 seconds these were not opened: {skipped}{finish}" in done.stdout
         assert (done.exit_code, "AB-050 params.yaml: corpora.general.path: " in done.stderr) == (status, status == 65)
     assert done.stdout.endswith("all valid; the check of the files that it names is incomplete, see above\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system counts there what a process reads")
+def test_of_many_large_files_only_the_beginning_is_read(own: Path) -> None:
+    """A gigabyte of text costs seconds, and memory that does not grow with it."""
+    huge = own / "huge.txt"
+    huge.write_text("\n".join(map(words, range(30_000))) + "\n", encoding="utf-8")
+    with huge.open("ab") as file:
+        file.truncate(1 << 30)
+    parts = own / "parts"
+    parts.mkdir()
+    for number in range(200):
+        (parts / f"{number:03d}.txt.gz").write_bytes(gzip.compress(f"{words(number)}\n".encode() * 300))
+    write({"general": str(huge), "domain": str(parts)}, mood=mood(train=good("large.jsonl", 9_000, 5_000)))
+    assert check_errors() == []  # modules are loaded by it
+    before = psutil.Process().io_counters().read_chars
+    assert check_errors() == []
+    assert psutil.Process().io_counters().read_chars - before < 1 << 26

@@ -225,6 +225,15 @@ def test_what_is_not_clear_is_asked(
     assert second.startswith(f"  {remedy}")
 
 
+def test_which_column_of_conll_u_has_the_tags_is_asked(tmp_path: Path) -> None:
+    path, rest = tmp_path / "x.conllu", "\t_" * 6
+    content = f"1\twe\t_\tPRON{rest}\n2\tgo\t_\tVERB{rest}\n\n" * 9
+    with pytest.raises(UserError, match=r"and tags\?.*\n  name them: --columns tokens=COLUMN --columns tags=COLUMN$"):
+        seen(path, content)
+    values = seen(path, content, columns={"tags": "4"}, tag_scheme="none").values
+    assert (values["format"], values["columns"]) == ("conll", {"tags": "4"})
+
+
 def test_a_table_without_a_header(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"are text and label\? There are 很好, 好\n.*no header, put one above it"):
         seen(tmp_path / "x.csv", "很好,好\n很差,坏\n")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.core.files import Blocked
-from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock
+from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock, temporary_files
 
 HOLDER = """
 import os, sys, time
@@ -52,7 +53,7 @@ def test_the_error_of_a_second_process_names_the_holder() -> None:
         began = time.monotonic()
         with pytest.raises(Busy, match=message) as caught, stage_lock("pretrain", patience=0.5):
             pass
-        assert 0.4 < time.monotonic() - began < 5
+        assert time.monotonic() - began > 0.4
         assert caught.value.exit_code == 75
         with stage_lock("finetune-section-domain", patience=0):
             pass
@@ -100,3 +101,23 @@ def test_state_goes_when_dvc_has_recorded_the_stage_and_not_before(inside: Path)
         assert (ROOT / "pretrain/run").is_dir(), "somebody works on it"
     remove_finished(lock)
     assert not (ROOT / "pretrain").exists()
+
+
+def test_temporary_files_of_a_killed_process_go_with_the_next_of_its_stage(
+    inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(inside))
+    with temporary_files(ROOT / "pretrain"), temporary_files(ROOT / "finetune"):
+        pass
+    assert [*inside.iterdir()] == []
+    with temporary_files(ROOT / "pretrain"):
+        own = Path(tempfile.mkdtemp())
+        assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(own.parent)
+    with temporary_files(ROOT / "finetune"):
+        assert own.is_dir(), "it is of another stage"
+    with temporary_files(ROOT / "pretrain"):
+        assert not own.exists()
+    assert (tempfile.gettempdir(), [*inside.iterdir()]) == (str(inside), [])
+    own.parent.touch()
+    with temporary_files(ROOT / "pretrain"):
+        assert tempfile.gettempdir() == str(inside), "something else is in its place"

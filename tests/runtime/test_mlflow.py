@@ -26,6 +26,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> P
 def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(project)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(open_run.__wrapped__, "__defaults__", (250.0,))  # a busy machine makes all calls, too
     return project
 
 

@@ -8,19 +8,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+import requests
 
-from adaptbert.runtime.mlflow import EXPERIMENT, Run, open_run
+from adaptbert.runtime.mlflow import EXPERIMENT, SECONDS, Run, open_run
 from tests.support.project import free_port, wait_until
 from tests.support.stores import environment, runs, statuses
 
 LINE = "warning: MLflow did not answer ("
-SLACK = 15.0
+ENOUGH = 250.0
+"""Seconds for any machine to make all calls in."""
 
 
 class Server(BaseHTTPRequestHandler):
@@ -91,30 +94,28 @@ def serving(answer: Answer | None = Server.answer) -> Iterator[str]:
             server.shutdown()
 
 
-def stage(seconds: float, name: str = "finetune") -> float:
-    """A stage with two seeds and no work; how long it took."""
-    began = time.monotonic()
+def stage(seconds: float = ENOUGH, name: str = "finetune") -> None:
+    """A stage with two seeds and no work."""
     with open_run(name, {"task": "section"}, {"a": 1}, Path("params.yaml"), seconds) as run:
         for seed in (1, 2):
             with run.child(f"seed {seed}", {}) as child:
                 child.log_metrics({"loss": 1.0}, 1)
         run.log_artifact(Path("params.yaml"))
-    return time.monotonic() - began
 
 
 def made(run: Run) -> None:
     """Wait until every call so far is made."""
     done = threading.Event()
     run._call(lambda _: done.set())
-    assert done.wait(60)
+    assert done.wait(ENOUGH)
 
 
-def begun(body: str, stage: str) -> "subprocess.Popen[str]":
+def begun(body: str, stage: str, seconds: float = ENOUGH) -> "subprocess.Popen[str]":
     """A process with a run in which `body` is executed; it has printed `begun`, and then waits for a line."""
     code = (
         "from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
         "from tests.runtime.test_mlflow_failures import made\n"
-        f"with open_run({stage!r}, {{}}, {{}}, Path('params.yaml'), 10.0) as run:\n{body}"
+        f"with open_run({stage!r}, {{}}, {{}}, Path('params.yaml'), {seconds}) as run:\n{body}"
     )
     pipe, command = subprocess.PIPE, [sys.executable, "-c", code]
     process = subprocess.Popen(command, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
@@ -131,31 +132,69 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@dataclass
+class Spent:
+    """On what this process spends time because of MLflow, whatever the clock says.
+
+    Attributes:
+        waits: how long it is ready to wait for the thread that calls it.
+        here: calls of the store that it makes itself.
+    """
+
+    waits: list[float | None]
+    here: list[str]
+
+
+@pytest.fixture
+def spent(monkeypatch: pytest.MonkeyPatch) -> Spent:
+    seen, join, send = Spent([], []), threading.Thread.join, requests.Session.send
+
+    def joined(thread: threading.Thread, timeout: float | None = None) -> None:
+        if thread.name == "mlflow":
+            seen.waits.append(timeout)
+        join(thread, timeout)
+
+    def sent(session: requests.Session, request: Any, **options: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            seen.here.append(request.url)
+        return send(session, request, **options)
+
+    monkeypatch.setattr(threading.Thread, "join", joined)
+    monkeypatch.setattr(requests.Session, "send", sent)
+    return seen
+
+
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_server_costs_limited_time_and_one_line(
-    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], kind: str
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], kind: str, spent: Spent
 ) -> None:
-    """And the stages that begin in the next minutes none at all, unless they have another store."""
+    """At the end of the stage; those that begin in the next minutes none at all, unless they have another store."""
     with serving(BAD[kind]()) as uri, serving() as another:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        assert stage(1.0) < 1.0 + SLACK
+        stage(1.0)
+        assert spent.waits in ([], [1.0])
+        spent.waits.clear()
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith(LINE)
         assert line.endswith("); the stage goes on without tracking")
 
-        assert stage(5.0, "compare") < 2.5
+        stage(name="compare")
+        assert spent.waits == []
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith("warning: no tracking until ")
         assert "; to try again now: rm .work/mlflow/" in line
 
         monkeypatch.setenv("MLFLOW_TRACKING_URI", another)
-        stage(20.0)
+        stage()
         assert capfd.readouterr().err == ""
+        spent.waits.clear()
 
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         Path(line.rpartition(" rm ")[2]).unlink()
-        assert stage(0.5) < 0.5 + SLACK
+        stage(0.5)
         assert capfd.readouterr().err.startswith(LINE), "the store was tried"
+        assert spent.waits in ([], [0.5])
+        assert spent.here == []
 
 
 def test_training_does_not_wait_for_a_slow_server(
@@ -182,35 +221,52 @@ def test_training_does_not_wait_for_a_slow_server(
                 run.flush()
             assert len(answered) <= before + 1, "thirty calls came back before the server answered any of them"
             time.sleep(3.5)
+            run._store._seconds = ENOUGH
             may_answer.set()
             wait_until(lambda: len(answered) >= before + 30, 60)
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
+def test_a_healthy_server_whose_first_answer_takes_six_seconds(
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Within the limits of every stage."""
+    pauses, answered = iter([6.0]), list[str]()
+
+    def slow(server: Server) -> None:
+        time.sleep(next(pauses, 0.0))
+        answered.append(server.path)
+        Server.answer(server)
+
+    with serving(slow) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        stage(SECONDS)
+    assert capfd.readouterr().err == ""
+    assert answered[-1].endswith("runs/update"), "the end of the run"
+
+
 @pytest.mark.parametrize("kind", ["refused", "deaf"])
 def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: str) -> None:
-    """DVC waits for the process, also when a call hangs; what MLflow and urllib3 would print is left out."""
+    """DVC waits for the process, also when a call hangs, here for an hour; what MLflow and urllib3 would print is left
+    out."""
     code = (
-        "import logging, sys, time; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
+        "import logging, sys; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"  # as in every stage
-        "import mlflow; began = time.monotonic()\n"
         "with open_run('finetune', {}, {}, Path('params.yaml'), 4.0) as run: run.log_metrics({'a': 1.0})\n"
-        "print(time.monotonic() - began, time.time())"
     )
     with serving(BAD[kind]()) as uri:
         command, env = [sys.executable, "-c", code], environment(MLFLOW_TRACKING_URI=uri)
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-    seconds, ended = map(float, done.stdout.split())
-    assert seconds < 4.0 + SLACK
-    assert time.time() - ended < SLACK
-    assert (done.returncode, done.stderr.count("\n")) == (0, 1), done.stderr
+        env["MLFLOW_HTTP_REQUEST_TIMEOUT"] = "3600"
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=ENOUGH)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, "", 1), done.stderr
     assert done.stderr.startswith(LINE)
 
 
 def test_a_folder_in_the_place_of_the_file(inside: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Not the hundred seconds of MLflow, which counts on a store that comes back."""
     (inside / "mlflow.db").mkdir()
-    stage(20.0)
+    stage()
     assert capfd.readouterr().err == f"{LINE}mlflow.db is no file); the stage goes on without tracking\n"
 
 
@@ -235,32 +291,31 @@ def test_stages_that_begin_together_in_a_new_project(inside: Path) -> None:
 
 
 def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: bytes) -> None:
-    """Another process holds the project's mlflow.db in the middle of a run; the next stage ends the run."""
+    """Another process holds the project's mlflow.db in the middle of a run, and for longer than that process lives; the
+    next stage ends the run."""
     (inside / "mlflow.db").write_bytes(mlflow_tables)
     body = (
         "    with run.child('seed 1', {}) as child:\n"
         "        child.go_on(Path('work')); made(run); print('begun', flush=True); input()\n"
     )
-    process = begun(body, "finetune")
-    began = time.monotonic()
+    process = begun(body, "finetune", 3.0)
     with sqlite3.connect(inside / "mlflow.db") as locked:
         locked.execute("BEGIN EXCLUSIVE")
-        _, errors = process.communicate("\n", timeout=60)
+        _, errors = process.communicate("\n", timeout=ENOUGH)
         locked.rollback()
     locked.close()
-    assert time.monotonic() - began < 10.0 + SLACK
     assert process.returncode == 0
-    assert errors == f"{LINE}its calls took more than 10 seconds); the stage goes on without tracking\n"
+    assert errors == f"{LINE}its calls took more than 3 seconds); the stage goes on without tracking\n"
     assert statuses(inside) == {"finetune": "RUNNING", "seed 1": "RUNNING"}
 
     next(inside.glob(".work/mlflow/*/down")).unlink()
-    stage(20.0, "compare")
+    stage(name="compare")
     ended = [run.info for run in runs(inside) if run.data.tags.get("record") == "incomplete"]
     assert {info.run_name: info.status for info in ended} == {"finetune": "KILLED", "seed 1": "KILLED"}
     assert all(info.end_time is not None for info in ended)
     assert not list(inside.glob(".work/mlflow/*/*.run")), "ended once"
 
-    with open_run("finetune", {}, {}, Path("params.yaml"), 20.0) as run, run.child("seed 1", {}) as child:
+    with open_run("finetune", {}, {}, Path("params.yaml"), ENOUGH) as run, run.child("seed 1", {}) as child:
         child.go_on(Path("work"))
     (resumed,) = [run for run in runs(inside) if "resumed" in run.data.tags]
     assert (resumed.info.status, resumed.data.tags["record"]) == ("FINISHED", "incomplete"), "points may be missing"
@@ -275,7 +330,7 @@ def test_the_run_of_a_killed_process_is_ended_and_that_of_a_live_one_is_not(insi
     killed.kill()
     killed.communicate()
     assert statuses(inside) == {"killed": "RUNNING", "living": "RUNNING"}
-    stage(20.0, "compare")
+    stage(name="compare")
     assert {"killed": "KILLED", "living": "RUNNING"}.items() <= statuses(inside).items()
-    living.communicate("\n", timeout=60)
+    living.communicate("\n", timeout=ENOUGH)
     assert statuses(inside)["living"] == "FINISHED"

@@ -182,6 +182,11 @@ ENDS: list[tuple[BaseException, int, str]] = [
     (OSError(errno.ENOSPC, "", "models/x"), 74, f"error: AB-189 models/x: no space left on the disk{ROOM}"),
     (OSError(errno.ENOSPC, ""), 74, f"error: AB-189 output: no space left on the disk{ROOM}"),
     (ValueError("Error: (os error 122)"), 74, f"error: AB-189 output: the quota is used up{ROOM}"),  # of safetensors
+    (
+        RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. "),
+        75,
+        "error: AB-180 workers: a process that makes batches was killed\n  give more memory, or set ADAPTBERT_BATCH_.*",
+    ),
     (OSError(errno.EFBIG, "", "x"), 74, "error: AB-189 x: larger than a file may be here\n  raise `ulimit -f` and .*"),
 ]
 

@@ -146,7 +146,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: 
         seen.add(line := process.stdout.readline())
         assert line
     process.kill() if number == signal.SIGKILL else os.killpg(process.pid, number)
-    _, printed = process.communicate(timeout=20)  # which waits until the last of them has let go of the pipe
+    _, printed = process.communicate(timeout=120)  # which waits until the last of them has let go of the pipe
     assert process.returncode == code
     assert "Traceback" not in printed
 
@@ -155,5 +155,5 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: 
 def test_a_signal_inside_the_executor_leaves_no_lock_taken(tmp_path: Path, function: str, event: str) -> None:
     """An exception at these places leaves one taken, for which the process would wait for ever."""
     process = begun(tmp_path, function, event)
-    _, printed = process.communicate(timeout=60)
+    _, printed = process.communicate(timeout=120)
     assert (process.returncode, printed) == (75, "stopped by SIGINT; the same command goes on from here\n")

@@ -92,7 +92,7 @@ class Project:
         body = None if sent is None else json.dumps(sent).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.env['PREFECT_API_URL']}/{path}", body, headers)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
 
 
@@ -161,7 +161,7 @@ def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.
             process.wait(15)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait(60)
 
 
 def free_port() -> int:
