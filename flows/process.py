@@ -259,4 +259,4 @@ def _note(number: int, frame: FrameType | None) -> None:
     if commands:
         name = signal.Signals(number).name
         with suppress(OSError):  # not `print`: the signal may have come in the middle of one
-            os.write(2, f"{name}: waits for what runs to save its state; a second signal does not\n".encode())
+            os.write(2, f"{name}: waits until all that runs is saved; a second signal ends it at once\n".encode())

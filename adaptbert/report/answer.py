@@ -244,8 +244,8 @@ def _longer(task: Task, chosen: Arm) -> Text:
         ways = [t("`epochs: {epochs}` (now {now:g})", epochs=epochs, now=task.epochs)]
     if task.has_subsets:
         ways.append(t("all {rows:,} labels", rows=task.rows["train"]))
-    ways.append(t("a higher `learning_rate`"))
-    said = t("Next: fine-tune with {ways}.", ways=joined(ways, ", or ", "，或"))
+    ways.append(t("two to five times the `learning_rate`"))
+    said = t("Next: in `finetune` of params.yaml write {ways}.", ways=joined(ways, ", or ", "，或"))
     best = max(task.baselines, key=lambda name: task.baselines[name].mean, default=None)
     score = task.baselines[best].mean if best is not None else -math.inf
     assert chosen.interval is not None

@@ -276,7 +276,7 @@ def test_ending_the_flow_alone_ends_its_server_and_the_stage(toy: Toy, sent: lis
     if code == 75:
         judge(printed)
     if sent[0] != signal.SIGKILL:
-        assert f"\n{sent[0].name}: waits for what runs to save its state; a second signal does not\n" in printed
+        assert f"\n{sent[0].name}: waits until all that runs is saved; a second signal ends it at once\n" in printed
     assert not (toy.marks / "left.end").exists()
 
 

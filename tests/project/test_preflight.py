@@ -3,6 +3,7 @@
 Of a large file it reads the first rows, which are notices.
 """
 
+import gzip
 import os
 import random
 import subprocess

@@ -228,7 +228,7 @@ def test_models_that_learned_nothing_are_told_to_learn_and_have_no_mark(
     is_nothing = is_trivial and score <= 0.07
     compared = replace(comparison, tasks=[task])
     assert ("models learned nothing" in answer.heading(compared).en) == is_nothing
-    assert ("a higher `learning_rate`" in answer.next_step(task, comparison).en) == is_nothing
+    assert ("two to five times the `learning_rate`" in answer.next_step(task, comparison).en) == is_nothing
     assert (task.best_on_dev == [] and not any(map(task.says_something, task.answers))) == is_nothing
     one = [replace(task.arms[0], interval=replace(known(task.arms[0].interval), mean=0.5)), *task.arms[1:]]
     assert "learned nothing" not in answer.heading(replace(compared, tasks=[replace(task, arms=one)])).en

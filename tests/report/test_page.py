@@ -149,7 +149,7 @@ def test_models_that_learned_nothing_have_no_verdict_and_no_colour_of_a_gain(tmp
     page = render(nothing)
     assert chips(page) == {"not_tested"}
     assert answer.heading(nothing).en == "The models learned nothing on section"
-    assert "a higher <code>learning_rate</code>" in page
+    assert "two to five times the <code>learning_rate</code>" in page
     assert [each for each in claims(page) if "gain" in each or "worth it" in each] == []
 
 
