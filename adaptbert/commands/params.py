@@ -85,8 +85,8 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
     priced = price.prices(trained, due, speeds)
     Console(width=10_000).print(price.table(priced), highlight=False)  # no name is cut: a terminal wraps the line
     print(
-        "Minutes of the table are those of one stage after another, and of optimizer steps alone: evaluation and "
-        "saving come on top, early stopping ends sooner. All minutes are of a machine that does nothing else."
+        "Minutes of the table are those of one stage after another, at the speed that each has beside others, without "
+        "their start; early stopping ends sooner. All are those of a machine that does nothing else."
     )
     together = price.about(price.minutes(priced, due, speeds))
     print(f"with the start of {len(due)} stages, {speeds.jobs} side by side: {together}")

@@ -5,9 +5,14 @@ weights reads random ids, by our encoder, loss and optimizer, one micro-batch af
 text nor weights need to be there, and how long it takes does not depend on either.
 """
 
+import math
+import os
+import subprocess
+import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +43,12 @@ from adaptbert.runtime.side_by_side import JOBS, threads
 
 START = time.process_time()
 """Seconds of processor time in which a stage starts: it imports what this module does."""
+BACKWARD = 3
+"""Tokens that are read in the time in which one is trained on."""
 SECONDS, FEWER_SECONDS = 8.0, 3.0
 """Of measuring: for `plan --price`, and for `new`, which is less exact."""
+MOST_SECONDS = 60
+"""In which a process beside it ends, should this one be killed."""
 FIRST_TOKENS = 512
 """Of the steps that warm up; as many as a second allows follow, a micro-batch at most."""
 EXAMPLE_TOKENS = 32
@@ -82,11 +91,29 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
     torch.set_num_threads(int(threads().partition(",")[0]))
     samples = {(each.base, each.step == FINETUNE): each for each in planned}
     configs = {base: _config(recipe, base) for base in recipe.bases}
-    tokens = {
-        kind: _tokens_per_second(_step(configs[each.base], each), _micro_batch(each), seconds / len(samples))
-        for kind, each in samples.items()
-    }
-    return Speeds(configs, tokens, START, 1 if fastest_device().type == "cuda" else JOBS)
+    jobs = 1 if fastest_device().type == "cuda" else JOBS
+    with _neighbours(jobs - 1):
+        tokens = {
+            kind: _tokens_per_second(_step(configs[each.base], each), _micro_batch(each), seconds / len(samples))
+            for kind, each in samples.items()
+        }
+    return Speeds(configs, tokens, START, jobs)
+
+
+@contextmanager
+def _neighbours(count: int) -> Iterator[None]:
+    """Processes that calculate beside the block, as the other stages will: cores share caches and arithmetic units."""
+    work = "a = numpy.ones((512, 512), 'f')\nwhile time.monotonic() < end: a @ a"
+    code = f"import numpy, time\nend = time.monotonic() + {MOST_SECONDS}\n{work}"
+    number = threads()
+    env = {**os.environ, "OMP_NUM_THREADS": number, "OPENBLAS_NUM_THREADS": number}
+    processes = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def _config(recipe: Recipe, base: str) -> Any:
@@ -180,7 +207,7 @@ def _clock() -> float:
 class Price(NamedTuple):
     """A step on one text or task from one base: all trainings that are due, of every replicate, seed and trial.
 
-    The minutes are those of one device and of optimizer steps alone.
+    The minutes are those of one device, of optimizer steps and of the evaluation of fine-tuning.
     """
 
     step: str
@@ -204,7 +231,8 @@ def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) ->
             runs, full_runs = _runs(each) if each.step == FINETUNE else (1, 1.0)
             tokens = count * full_runs * (each.tokens or 0)
             name = f"{each.text}, {each.entry.arm}" if each.entry.has_own_values else each.text
-            minutes = tokens / speeds.tokens[each.base, each.step == FINETUNE] / 60
+            read = tokens + count * runs * _evaluated(each) / BACKWARD
+            minutes = read / speeds.tokens[each.base, each.step == FINETUNE] / 60
             figures = count * runs, tokens, _tflop(each, tokens, speeds), minutes
             priced.append(Price(each.step, name, each.base, *figures))
     return priced
@@ -250,6 +278,13 @@ def _tflop(training: Training, tokens: float, speeds: Speeds) -> float:
     rows = training.amount.rows * tokens / training.amount.tokens if training.amount and training.amount.tokens else 0
     read, decoded = (round(rows), 0) if training.step == FINETUNE else (round(tokens * values.masking.probability),) * 2
     return training_flop(speeds.configs[training.base], round(tokens), values.block_size, read, decoded) / 1e12
+
+
+def _evaluated(training: Training) -> float:
+    """Tokens of the dev split after each epoch, and of the test split once."""
+    if training.step != FINETUNE or training.amount is None:
+        return 0.0
+    return math.ceil(training.values.epochs) * training.amount.dev + training.amount.test
 
 
 def _runs(training: Training) -> tuple[int, float]:

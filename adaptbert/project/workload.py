@@ -58,6 +58,7 @@ class Amount(NamedTuple):
         is_exact: whether the tokens were counted.
         classes: labels of a task, those that were seen; 0: no row has a class.
         shares: of the rows, by each class that they have.
+        dev, test: tokens of the other splits of a task.
     """
 
     rows: float
@@ -65,6 +66,8 @@ class Amount(NamedTuple):
     is_exact: bool = False
     classes: int = 0
     shares: tuple[float, ...] = ()
+    dev: float = 0
+    test: float = 0
 
 
 class Amounts:
@@ -76,7 +79,7 @@ class Amounts:
 
     def __init__(self, recipe: Recipe, *, with_outputs: bool = True) -> None:
         self._recipe, self._with_outputs = recipe, with_outputs
-        self._seen: dict[str, Amount | None] = {}
+        self._seen: dict[tuple[str, str], Amount | None] = {}
 
     def corpus(self, name: str, base: str) -> Amount | None:
         """None where it cannot be read, which `adaptbert check` reports."""
@@ -90,8 +93,13 @@ class Amounts:
         task = self._recipe.tasks[name]
         if (found := self._read(task, task.train, "train")) is None:
             return None
-        share = 1 - sum(task.split.shares().values()) if task.split is not None else 1
-        found = found._replace(rows=found.rows * share, tokens=found.tokens * share)
+        shares = task.split.shares() if task.split is not None else {}
+        others = {
+            split: shares[split] * found.tokens if split in shares else self._tokens(task, path, split)
+            for split, path in (("dev", task.dev), ("test", task.test))
+        }
+        share = 1 - sum(shares.values())
+        found = found._replace(rows=found.rows * share, tokens=found.tokens * share, **others)
         described: TaskDescription | None = self._output(
             task.train, VALIDATED / name / FILE, lambda file: TaskDescription.read(file.parent)
         )
@@ -101,10 +109,14 @@ class Amounts:
                 found = found._replace(tokens=counted["tokens"], is_exact=True)
         return found
 
+    def _tokens(self, task: Task, place: str, split: str) -> float:
+        read = self._read(task, place, split)
+        return read.tokens if read is not None else 0.0
+
     def _read(self, source: Source, place: str, split: str) -> Amount | None:
-        if source.key not in self._seen:
-            self._seen[source.key] = _estimated(source, Path(place), split)
-        return self._seen[source.key]
+        if (key := (source.key, split)) not in self._seen:
+            self._seen[key] = _estimated(source, Path(place), split)
+        return self._seen[key]
 
     def _output(self, source: str, output: Path, read: Callable[[Path], Any]) -> Any:
         """That of a stage, if it is younger than the file that it was made of."""

@@ -9,12 +9,12 @@ from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t, within
 from adaptbert.report.terms import baseline_name, metric_name, question_name, verdict
-from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
+from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
 
 
 def heading(comparison: Comparison) -> Text:
-    """What is said of the first question of each task."""
+    """What is said of the first question of each task, and where a baseline is shown to be better than the best arm."""
     unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
     firsts = {task.name: task.first for task in comparison.tasks if task.name not in unlearned}
     said: dict[str, dict[tuple[Verdict, bool], list[str]]] = {}
@@ -30,6 +30,8 @@ def heading(comparison: Comparison) -> Text:
             for judged, tasks in by_verdict.items()
         ]
         parts.append(t("{question}: {answers}", question=question_name(question), answers=joined(of, ", ", "，")))
+    if below := [task.name for task in comparison.tasks if _better_baseline(task) and task.name not in unlearned]:
+        parts.append(t("a linear model is better on {tasks}", tasks=listed(below)))
     return joined(parts, "; ", "；")
 
 
@@ -110,12 +112,11 @@ def decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
 
 def _worth(answer: Answer, task: Task, min_gain: float) -> Text:
     """Of a gain."""
-    if answer.at_least:
-        rival = _rival(task)
-        if rival is None or not _is_above(task.beside_baselines[rival]):
-            return t("worth it")
+    if (rival := _better_baseline(task)) is not None:
         name, score = baseline_name(rival, task.target), task.baselines[rival].mean
         return t("a gain, but {name} has {score:points}", name=name, score=score)
+    if answer.at_least:
+        return t("worth it")
     assert answer.difference is not None
     assert answer.difference.high is not None
     if answer.difference.high < min_gain:
@@ -276,9 +277,11 @@ def _rival(task: Task) -> str | None:
     return None if low is None or low > 0 else name
 
 
-def _is_above(beside: Difference) -> bool:
-    """Whether a baseline is shown to score higher than the arm beside it."""
-    return beside.high is not None and beside.high < 0
+def _better_baseline(task: Task) -> str | None:
+    """The best baseline, where it is shown to score higher than the chosen arm."""
+    name = _rival(task)
+    high = task.beside_baselines[name].high if name is not None else None
+    return None if high is None or high >= 0 else name
 
 
 def _baseline(task: Task) -> Text | None:
@@ -289,7 +292,7 @@ def _baseline(task: Task) -> Text | None:
     beside, score = task.beside_baselines[name], task.baselines[name].mean
     values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
     once = beside.replicates == 1
-    if _is_above(beside) and not once:
+    if _better_baseline(task) and not once:
         return t("Next: take {name} ({score:points}): it scores higher than `{arm}`, and costs seconds.", **values)
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
     said = t("Next: compare with {name} ({score:points}), which costs seconds:", **values)
