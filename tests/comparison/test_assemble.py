@@ -80,7 +80,7 @@ def test_dev_chooses_degenerate_runs_are_in_the_mean_and_rows_that_share_a_text_
     assert task.chosen == "scratch"
     arm = task.arm("task")
     assert [(run.replicate, run.seed) for run in arm.degenerate] == [(1, 2)]
-    assert known(arm.interval).mean == pytest.approx(mean(run.score for run in arm.runs)) < 0.45
+    assert known(arm.interval).mean == pytest.approx(mean(run.score for run in arm.runs))
     assert {source.name: source.sharing for source in comparison.sources if source.sharing} == {"section": 258}
 
 
