@@ -177,14 +177,18 @@ def _ratio(gold: Sequence[Any], weights: Weights, counts: Callable[[Any, Any], t
     return scores
 
 
-def _spans(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
-    """Micro F1."""
+def _spans(share: Callable[[int, int, int], tuple[int, int]]) -> Make:
+    """Micro average.
+
+    Args:
+        share: right ones, spans of the gold, spans that were predicted -> both counts of a row.
+    """
 
     def counts(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
         own, other = (set(tag_schemes.spans(tags, "bio")) for tags in (right, predicted))
-        return 2 * len(own & other), len(own) + len(other)
+        return share(len(own & other), len(own), len(other))
 
-    return _ratio(gold, weights, counts)
+    return lambda task, gold, weights: _ratio(gold, weights, counts)
 
 
 def _decisions(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
@@ -241,7 +245,9 @@ def _standard(values: Sequence[float]) -> Floats:
 _BY_SUMS: Mapping[str, Make] = {
     "f1_macro": _macro_f1,
     "accuracy": _decisions,
-    "f1_span": _spans,
+    "f1_span": _spans(lambda right, gold, predicted: (2 * right, gold + predicted)),
+    "precision_span": _spans(lambda right, gold, predicted: (right, predicted)),
+    "recall_span": _spans(lambda right, gold, predicted: (right, gold)),
     "f1_answer": _answers,
     "pearson": _numbers,
 }

@@ -200,7 +200,10 @@ def settles(answer: Answer) -> Text:
     if needed is None:
         return EMPTY
     if needed.rows is not None:
-        return t("To show {it.effect:points} points it takes {it.rows:,} test rows.", it=needed)
+        return t(
+            "To show {it.effect:points} points it takes {it.rows:,} test rows, and many replicates and seeds.",
+            it=needed,
+        )
     if needed.design is None:
         return t("No number of replicates and seeds within reason would show {it.effect:points} points.", it=needed)
     return t(
