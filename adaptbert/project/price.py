@@ -284,7 +284,8 @@ def _evaluated(training: Training) -> float:
     """Tokens of the dev split after each epoch, and of the test split once."""
     if training.step != FINETUNE or training.amount is None:
         return 0.0
-    return math.ceil(training.values.epochs) * training.amount.dev + training.amount.test
+    values: Finetune = training.values
+    return math.ceil(values.epochs) * training.amount.dev + training.amount.test
 
 
 def _runs(training: Training) -> tuple[int, float]:

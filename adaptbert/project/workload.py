@@ -94,12 +94,12 @@ class Amounts:
         if (found := self._read(task, task.train, "train")) is None:
             return None
         shares = task.split.shares() if task.split is not None else {}
-        others = {
-            split: shares[split] * found.tokens if split in shares else self._tokens(task, path, split)
+        dev, test = (
+            shares[split] * found.tokens if split in shares else self._tokens(task, path, split)
             for split, path in (("dev", task.dev), ("test", task.test))
-        }
+        )
         share = 1 - sum(shares.values())
-        found = found._replace(rows=found.rows * share, tokens=found.tokens * share, **others)
+        found = found._replace(rows=found.rows * share, tokens=found.tokens * share, dev=dev, test=test)
         described: TaskDescription | None = self._output(
             task.train, VALIDATED / name / FILE, lambda file: TaskDescription.read(file.parent)
         )
