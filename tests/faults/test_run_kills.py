@@ -7,6 +7,7 @@ kills wait for the next time that DVC writes dvc.lock. A run that ends is compar
     ROUNDS=3 python -m pytest -m nightly -s tests/faults    # 120 kills; `-s` shows each of them and the table
 """
 
+import atexit
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -72,6 +74,8 @@ class Recipe:
     root: Path
     env: dict[str, str]
     commands: tuple[tuple[str, ...], ...]
+    temporary: Path
+    """For files that no run leaves; its path is short, because sockets lie in it."""
 
     def start(self) -> "subprocess.Popen[bytes]":
         """The commands to their ends, the last one in the background, in a process group of its own."""
@@ -89,11 +93,6 @@ class Recipe:
     @property
     def log(self) -> Path:
         return self.root.parent / "log.txt"
-
-    @property
-    def temporary(self) -> Path:
-        """For files that no run leaves."""
-        return self.root.parent / "temporary"
 
     def said(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
@@ -232,10 +231,11 @@ def fresh(
 ) -> Recipe:
     root, env = template
     shutil.copytree(root, folder / "project", symlinks=True)
-    (folder / "temporary").mkdir()
+    temporary = Path(tempfile.mkdtemp(prefix="kills-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     env = {name: value for name, value in env.items() if name != "PREFECT_API_URL"} | more
-    own = {"DVC_SITE_CACHE_DIR": str(folder / "site"), "TMPDIR": str(folder / "temporary")}
-    return Recipe(folder / "project", env | own, commands)
+    own = {"DVC_SITE_CACHE_DIR": str(folder / "site"), "TMPDIR": str(temporary)}
+    return Recipe(folder / "project", env | own, commands, temporary)
 
 
 class Series:
@@ -356,7 +356,7 @@ def test_without_the_look_one_kill_is_for_ever(template: tuple[Path, dict[str, s
     for _ in range(2):
         assert plain.start().wait(300) == 255
         assert "validation failed" in plain.said()
-    recipe = Recipe(plain.root, plain.env, DVC)
+    recipe = Recipe(plain.root, plain.env, DVC, plain.temporary)
     process = recipe.start()
     assert "dvc.lock is damaged or cut short" in recipe.said()
     wait_until(lambda: "Running stage 'collect" in recipe.said(), 120)
