@@ -24,8 +24,8 @@ PATIENCE_SECONDS, SILENT_SECONDS, POLL_SECONDS = 60.0, 3.0, 0.2
 LOCK, FINISHED = "lock", "finished"
 TEMPORARY_FILES = "TMPDIR"
 LONGEST = 75
-"""Characters of a folder in which Python makes sockets: of their paths, which have 107 at most, it adds 32. Where one is
-longer, processes that make batches wait for each other for ever."""
+"""Characters of a folder in which Python makes sockets, whose paths have 107 at most: it adds 32. Where one is longer,
+processes that make batches wait for each other for ever."""
 
 
 class Busy(UserError):
@@ -91,8 +91,8 @@ def temporary_files(folder: Path) -> Iterator[None]:
     with it what a killed process of the stage left.
 
     Args:
-        folder: of the stage, which is locked. It is no place for them: paths of sockets have to be short. Nothing is done
-            where they would be too long.
+        folder: of the stage, which is locked. It is no place for them: paths of sockets have to be short, and nothing
+            is done where they would be too long.
     """
     before, default = os.environ.get(TEMPORARY_FILES), tempfile.gettempdir()
     name = md5(f"{os.getuid()} {folder.resolve()}".encode(), usedforsecurity=False).hexdigest()[:8]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.core.files import Blocked
+from adaptbert.runtime import locks
 from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock, temporary_files
 
 HOLDER = """
@@ -107,6 +108,7 @@ def test_temporary_files_of_a_killed_process_go_with_the_next_of_its_stage(
     inside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(inside))
+    monkeypatch.setattr(locks, "LONGEST", len(str(inside)) + 19)
     with temporary_files(ROOT / "pretrain"), temporary_files(ROOT / "finetune"):
         pass
     assert [*inside.iterdir()] == []
@@ -121,3 +123,6 @@ def test_temporary_files_of_a_killed_process_go_with_the_next_of_its_stage(
     own.parent.touch()
     with temporary_files(ROOT / "pretrain"):
         assert tempfile.gettempdir() == str(inside), "something else is in its place"
+    monkeypatch.setattr(locks, "LONGEST", len(str(inside)) + 18)
+    with temporary_files(ROOT / "finetune"):
+        assert tempfile.gettempdir() == str(inside), "sockets in a folder of it would have too long paths"
