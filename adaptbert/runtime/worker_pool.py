@@ -6,6 +6,7 @@ signals of a terminal to it. Their number does not change the results.
 
 import multiprocessing
 import os
+import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, wait
@@ -17,6 +18,7 @@ from adaptbert.codes import Code
 from adaptbert.core.processes import cores
 from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
 from adaptbert.runtime import signals
+from adaptbert.runtime.locks import LONGEST, TEMPORARY_FILES
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -47,9 +49,13 @@ def batch_workers(default: int) -> int:
     """Processes that make batches for one that trains: ADAPTBERT_BATCH_WORKERS, or else `default`.
 
     Raises:
-        BadParams: the variable is no number.
+        BadParams: the variable is no number, or the path of temporary files is too long for the sockets of processes.
     """
-    return _number("ADAPTBERT_BATCH_WORKERS", default)
+    number, length = _number("ADAPTBERT_BATCH_WORKERS", default), len(os.fsencode(tempfile.gettempdir()))
+    if number and length > LONGEST:
+        problem = f"its path has {length} characters, and processes that make batches need one of at most {LONGEST}"
+        raise BadParams(Code.BAD_OPTION, TEMPORARY_FILES, problem, "write a shorter one, or ADAPTBERT_BATCH_WORKERS=0")
+    return number
 
 
 def _number(variable: str, default: int) -> int:

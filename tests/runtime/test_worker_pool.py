@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -90,6 +91,7 @@ def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in ((1, 0), (2, 2), (64, 4)):
         monkeypatch.setattr(worker_pool, "cores", lambda cores=cores: cores)
         assert workers() == expected
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
     assert [batch_workers(default) for default in (0, 2)] == [0, 2]
     monkeypatch.setenv("ADAPTBERT_BATCH_WORKERS", "3")
     assert (batch_workers(0), batch_workers(2), workers()) == (3, 3, 4)
@@ -157,3 +159,15 @@ def test_a_signal_inside_the_executor_leaves_no_lock_taken(tmp_path: Path, funct
     process = begun(tmp_path, function, event)
     _, printed = process.communicate(timeout=120)
     assert (process.returncode, printed) == (75, "stopped by SIGINT; the same command goes on from here\n")
+
+
+def test_a_path_that_is_too_long_for_sockets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches would be waited for for ever; without processes there are no sockets."""
+    monkeypatch.setenv("ADAPTBERT_BATCH_WORKERS", "1")
+    monkeypatch.setattr(tempfile, "tempdir", "/" + 74 * "t")
+    assert batch_workers(0) == 1
+    monkeypatch.setattr(tempfile, "tempdir", "/" + 75 * "t")
+    with pytest.raises(BadParams, match=r"AB-109 TMPDIR: its path has 76 characters, .* at most 75\n  write a shorter"):
+        batch_workers(0)
+    monkeypatch.setenv("ADAPTBERT_BATCH_WORKERS", "0")
+    assert batch_workers(0) == 0
