@@ -7,7 +7,6 @@ A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adap
 import os
 import shutil
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import md5
@@ -22,10 +21,6 @@ from adaptbert.errors import TEMPORARY, UserError
 ROOT = Path(".work")
 PATIENCE_SECONDS, SILENT_SECONDS, POLL_SECONDS = 60.0, 3.0, 0.2
 LOCK, FINISHED = "lock", "finished"
-TEMPORARY_FILES = "TMPDIR"
-LONGEST = 75
-"""Characters of a folder in which Python makes sockets, whose paths have 107 at most: it adds 32. Where one is longer,
-processes that make batches wait for each other for ever."""
 
 
 class Busy(UserError):
@@ -83,40 +78,6 @@ def _holder(folder: Path) -> str:
         if signature := (folder / LOCK).read_text(encoding="utf-8"):
             return signature
     return "another process"
-
-
-@contextmanager
-def temporary_files(folder: Path) -> Iterator[None]:
-    """In this block temporary files of this process and its helpers lie in a folder of their own, which is removed, and
-    with it what a killed process of the stage left.
-
-    Args:
-        folder: of the stage, which is locked. It is no place for them: paths of sockets have to be short, and nothing
-            is done where they would be too long.
-    """
-    before, default = os.environ.get(TEMPORARY_FILES), tempfile.gettempdir()
-    name = md5(f"{os.getuid()} {folder.resolve()}".encode(), usedforsecurity=False).hexdigest()[:8]
-    own = Path(default, f"adaptbert-{name}")
-    is_usable = len(os.fsencode(own)) <= LONGEST
-    try:
-        if is_usable:
-            shutil.rmtree(own, ignore_errors=True)
-            own.mkdir(mode=0o700)
-    except OSError:  # something else is there, or the disk is full
-        is_usable = False
-    if not is_usable:
-        yield
-        return
-    os.environ[TEMPORARY_FILES] = tempfile.tempdir = str(own)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = default
-        os.environ.pop(TEMPORARY_FILES)
-        if before is not None:
-            os.environ[TEMPORARY_FILES] = before
-        with suppress(OSError):  # a library removes its files later; the next process of the stage takes what is left
-            own.rmdir()
 
 
 def finish(folder: Path, metrics: Path) -> None:

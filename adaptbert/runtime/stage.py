@@ -35,7 +35,7 @@ from adaptbert.core.files import full_disk
 from adaptbert.errors import UserError
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import collect_seldom, prepare_libraries
-from adaptbert.runtime.locks import remove_finished, stage_lock, temporary_files
+from adaptbert.runtime.locks import remove_finished, stage_lock
 from adaptbert.runtime.mlflow import open_run
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.signals import Interrupted
@@ -108,7 +108,6 @@ class Stage:
             # Locked by output: two stages of one name (task_transfer from two checkpoints) may run at the same time.
             written = arguments.get("out", Path(self.name))
             folder = stack.enter_context(stage_lock("-".join(part for part in written.parts if part != "/")))
-            stack.enter_context(temporary_files(folder))
             if "work" in hints:
                 arguments["work"] = hints["work"](folder, code_digest(self.name))
             values = self._values(recipe, names)

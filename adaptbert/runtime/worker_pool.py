@@ -18,13 +18,15 @@ from adaptbert.codes import Code
 from adaptbert.core.processes import cores
 from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
 from adaptbert.runtime import signals
-from adaptbert.runtime.locks import LONGEST, TEMPORARY_FILES
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 FEW = 16
 """Fewest items for which processes are started."""
+LONGEST = 75
+"""Characters of the folder of temporary files, in which Python makes sockets: their paths have 107 at most, and it adds
+32. Where it is longer, who waits for batches waits for ever."""
 MOST = 4
 """Default number of processes: each takes memory, and one process reads and writes for all of them."""
 
@@ -54,7 +56,7 @@ def batch_workers(default: int) -> int:
     number, length = _number("ADAPTBERT_BATCH_WORKERS", default), len(os.fsencode(tempfile.gettempdir()))
     if number and length > LONGEST:
         problem = f"its path has {length} characters, and processes that make batches need one of at most {LONGEST}"
-        raise BadParams(Code.BAD_OPTION, TEMPORARY_FILES, problem, "write a shorter one, or ADAPTBERT_BATCH_WORKERS=0")
+        raise BadParams(Code.BAD_OPTION, "TMPDIR", problem, "write a shorter one, or ADAPTBERT_BATCH_WORKERS=0")
     return number
 
 

@@ -75,7 +75,7 @@ class Recipe:
     env: dict[str, str]
     commands: tuple[tuple[str, ...], ...]
     temporary: Path
-    """For files that no run leaves; its path is short, because sockets lie in it."""
+    """For temporary files; its path is short, because sockets lie there. What is killed leaves some."""
 
     def start(self) -> "subprocess.Popen[bytes]":
         """The commands to their ends, the last one in the background, in a process group of its own."""
@@ -184,7 +184,6 @@ def check(recipe: Recipe, golden: Recipe) -> None:
     left = [str(path.relative_to(recipe.root)) for pattern in LEFT for path in recipe.root.rglob(pattern)]
     assert [path for path in left if ".dvc/cache" not in path] == []
     assert recipe.work() <= golden.work()
-    assert [*recipe.temporary.iterdir()] == []
 
 
 def tiny_recipe() -> dict[str, Any]:

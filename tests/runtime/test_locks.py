@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.core.files import Blocked
-from adaptbert.runtime import locks
-from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock, temporary_files
+from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock
 
 HOLDER = """
 import os, sys, time
@@ -102,27 +100,3 @@ def test_state_goes_when_dvc_has_recorded_the_stage_and_not_before(inside: Path)
         assert (ROOT / "pretrain/run").is_dir(), "somebody works on it"
     remove_finished(lock)
     assert not (ROOT / "pretrain").exists()
-
-
-def test_temporary_files_of_a_killed_process_go_with_the_next_of_its_stage(
-    inside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(inside))
-    monkeypatch.setattr(locks, "LONGEST", len(str(inside)) + 19)
-    with temporary_files(ROOT / "pretrain"), temporary_files(ROOT / "finetune"):
-        pass
-    assert [*inside.iterdir()] == []
-    with temporary_files(ROOT / "pretrain"):
-        own = Path(tempfile.mkdtemp())
-        assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(own.parent)
-    with temporary_files(ROOT / "finetune"):
-        assert own.is_dir(), "it is of another stage"
-    with temporary_files(ROOT / "pretrain"):
-        assert not own.exists()
-    assert (tempfile.gettempdir(), [*inside.iterdir()]) == (str(inside), [])
-    own.parent.touch()
-    with temporary_files(ROOT / "pretrain"):
-        assert tempfile.gettempdir() == str(inside), "something else is in its place"
-    monkeypatch.setattr(locks, "LONGEST", len(str(inside)) + 18)
-    with temporary_files(ROOT / "finetune"):
-        assert tempfile.gettempdir() == str(inside), "sockets in a folder of it would have too long paths"
