@@ -15,7 +15,7 @@ from tests.support.known import known
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-ONCE = Text("The recipe: not tested on section and mention", "整个流程：section 和 mention 上未检验")
+ONCE = Text("The recipe: not tested on section and mention", "全部步骤：section 和 mention 上未检验")
 """The heading of a report of one replicate."""
 
 pytestmark = pytest.mark.browser
