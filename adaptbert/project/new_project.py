@@ -136,10 +136,10 @@ def create(
     as_given = {path: path for path in files}
     tokens = tokens_of(recipe({}, as_given))
     values = usual()
-    given = recipe(values, as_given)
-    check_name(name, {**given.names(), "task": ()})
-    rules.check(given)
-    seen = preflight.check(given)
+    as_usual = recipe(values, as_given)
+    check_name(name, {**as_usual.names(), "task": ()})
+    rules.check(as_usual)
+    seen = preflight.check(as_usual)
     raise_all(seen.errors)
     yield f"base: {base or f'random weights, small, which know nothing before `pretrain`; {_PUBLIC}'}"
     yield from _letters(folder or base)
@@ -177,8 +177,8 @@ def create(
     takes = budgets.minutes(values)
     yield f"{about(takes)}{'' if minutes else '; --minutes M makes it shorter'}"
     if minutes is not None and takes > 1.1 * minutes:
-        arms = [arm for arm, each in given.arms.items() if TASK_TRANSFER not in each.trained_on.steps]
-        fewer = f"`arms: {editing.in_a_line(arms)}`, " if len(arms) < len(given.arms) else ""
+        arms = [arm for arm, each in as_usual.arms.items() if TASK_TRANSFER not in each.trained_on.steps]
+        fewer = f"`arms: {editing.in_a_line(arms)}`, " if len(arms) < len(as_usual.arms) else ""
         yield (
             f"notice: not in {minutes} minutes: shorter trainings learn nothing; write fewer arms, replicates or seeds "
             f"into {PARAMS}, e.g. {fewer}`finetune: {{seeds: 2}}`, and see `adaptbert plan --price`"
@@ -224,7 +224,7 @@ def _sections(values: Values, weights: Base, minutes: int | None) -> str:
     """Those of the steps, with what differs from the defaults, and why."""
     written = {key for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
-    lines = [line.format(width=width, steps=fitting.ENOUGH_STEPS) for key, line in _WHY.items() if key in written]
+    lines = [line.format(width=width) for key, line in _WHY.items() if key in written]
     if minutes is not None and (written & {"tokens", "labels"}):
         lines.append(f"# tokens, labels: as many as take {minutes} minutes here, or the fewest that teach something")
     for step, each in values.items():

@@ -105,7 +105,7 @@ def _neighbours(count: int) -> Iterator[None]:
     """Processes that calculate beside the block, as the other stages will: cores share caches and arithmetic units."""
     work = "a = numpy.ones((512, 512), 'f')\nwhile time.monotonic() < end: a @ a"
     code = f"import numpy, time\nend = time.monotonic() + {MOST_SECONDS}\n{work}"
-    number = threads()
+    number = threads().partition(",")[0]
     env = {**os.environ, "OMP_NUM_THREADS": number, "OPENBLAS_NUM_THREADS": number}
     processes = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(count)]
     try:

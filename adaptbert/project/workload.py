@@ -91,23 +91,23 @@ class Amounts:
     def task(self, name: str, base: str) -> Amount | None:
         """The same of the rows that a task is trained on."""
         task = self._recipe.tasks[name]
-        if (found := self._read(task, task.train, "train")) is None:
+        if (amount := self._read(task, task.train, "train")) is None:
             return None
         shares = task.split.shares() if task.split is not None else {}
         dev, test = (
-            shares[split] * found.tokens if split in shares else self._tokens(task, path, split)
+            shares[split] * amount.tokens if split in shares else self._tokens(task, path, split)
             for split, path in (("dev", task.dev), ("test", task.test))
         )
         share = 1 - sum(shares.values())
-        found = found._replace(rows=found.rows * share, tokens=found.tokens * share, dev=dev, test=test)
+        amount = amount._replace(rows=amount.rows * share, tokens=amount.tokens * share, dev=dev, test=test)
         described: TaskDescription | None = self._output(
             task.train, VALIDATED / name / FILE, lambda file: TaskDescription.read(file.parent)
         )
         if described is not None:
-            found = found._replace(rows=described.rows["train"], classes=len(described.labels))
+            amount = amount._replace(rows=described.rows["train"], classes=len(described.labels))
             if counted := self._output(task.train, TOKENIZED / base / "tasks" / name / "corpus.json", read_json):
-                found = found._replace(tokens=counted["tokens"], is_exact=True)
-        return found
+                amount = amount._replace(tokens=counted["tokens"], is_exact=True)
+        return amount
 
     def _tokens(self, task: Task, place: str, split: str) -> float:
         read = self._read(task, place, split)
@@ -222,12 +222,12 @@ class Training(NamedTuple):
 
 def trainings(recipe: Recipe, plan: Plan, amounts: Amounts) -> list[Training]:
     """In the order of training; a checkpoint that is taken as it is has none."""
-    found: dict[tuple[str, ...], Training] = {}
+    by_kind: dict[tuple[str, ...], Training] = {}
     for step in TRAINED:
         for key, entry in plan.table(step).items():
             values, text = recipe.values(step, entry.names()), entry.task or entry.corpus or GENERAL
             kind = (step, text, entry.base, values.model_dump_json())
-            if kind not in found and (step == FINETUNE or budget(values)[0]):
+            if kind not in by_kind and (step == FINETUNE or budget(values)[0]):
                 amount = (amounts.task if entry.task else amounts.corpus)(text, entry.base)
                 if step == FINETUNE:
                     length = _of_seed(values, amount)
@@ -236,10 +236,10 @@ def trainings(recipe: Recipe, plan: Plan, amounts: Amounts) -> list[Training]:
                     is_control = is_mixed and text == GENERAL
                     of_pass = amounts.corpus(entry.beside, entry.base) if is_control else amount
                     length = _of_step(values, of_pass, is_mixed=is_mixed)
-                found[kind] = Training(step, text, entry.base, {}, values, amount, *length)
-            if kind in found:
-                found[kind].entries[key] = entry
-    return [*found.values()]
+                by_kind[kind] = Training(step, text, entry.base, {}, values, amount, *length)
+            if kind in by_kind:
+                by_kind[kind].entries[key] = entry
+    return [*by_kind.values()]
 
 
 def _of_step(values: MlmStep, amount: Amount | None, *, is_mixed: bool) -> tuple[float | None, int | None]:

@@ -147,13 +147,13 @@ def part_of(process: psutil.Process) -> str:
 
 def those(process: "subprocess.Popen[bytes]", part: str) -> list[int]:
     """The processes of a run that are this part; of a terminal, the negative id of their group."""
-    found = [-process.pid] if part == "terminal" and process.poll() is None else []
+    ids = [-process.pid] if part == "terminal" and process.poll() is None else []
     with suppress(psutil.Error):
         top = psutil.Process(process.pid)
         for each in (top, *top.children(recursive=True)):
             with suppress(psutil.Error, AttributeError):  # it, or its parent, has just ended
-                found += [each.pid] * (part_of(each) == part)
-    return found
+                ids += [each.pid] * (part_of(each) == part)
+    return ids
 
 
 def strike(recipe: Recipe, process: "subprocess.Popen[bytes]", part: str, number: int, draw: random.Random) -> bool:
@@ -168,9 +168,9 @@ def strike(recipe: Recipe, process: "subprocess.Popen[bytes]", part: str, number
     with suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
     while process.poll() is None:
-        if found := those(process, part):
+        if ids := those(process, part):
             with suppress(ProcessLookupError):  # it has just ended
-                os.kill(draw.choice(found), number)
+                os.kill(draw.choice(ids), number)
                 return True
         time.sleep(0.1)
     return False
