@@ -29,8 +29,12 @@ SHOWN = re.compile(r"\s*(step +[\d,]+/|resumed|warning|\S+ runs on )", re.IGNORE
 """Lines of a stage that a terminal shows while it runs."""
 ABOVE_ALL = logging.CRITICAL + 1
 """The level of a line that is said while logging is disabled."""
-OF_PREFECT = ("Finished in state", "Encountered exception during execution", "Crash detected!", "View at http")
-"""It says how a flow ends in its own words, and `flows.recipe` in ours; a temporary server has no pages."""
+OF_PREFECT = (
+    *("Finished in state", "Encountered exception during execution", "Crash detected!", "View at http"),
+    *("Unable to connect to 'ws", "Still processing items"),
+)
+"""It says how a flow ends in its own words, and `flows.recipe` in ours; a temporary server has no pages, and what could
+not be sent to a server that is gone does not matter."""
 
 
 class StageLog:
@@ -120,6 +124,9 @@ def shorten() -> None:
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_for_a_terminal)
         handler.setFormatter(_Line("%(asctime)s  %(message)s", "%H:%M:%S"))
+    logging.raiseExceptions = False  # else Prefect prints what it cannot send, each line of a stage
+    for handler in logging.getLogger("prefect._internal").handlers:
+        handler.addFilter(lambda _record: False)  # Prefect sets its levels anew where a flow begins
 
 
 def _is_short() -> bool:

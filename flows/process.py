@@ -6,15 +6,12 @@ which signal it was, and that all has ended. What the flow has started ends with
 worker has its own way of ending a flow; there no signal is taken here.
 """
 
-import atexit
 import logging
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -36,8 +33,6 @@ LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock", "/index.l
 CODES = {BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY}
 INTERRUPTED = 252
 """Exit code of a DVC that SIGINT ended."""
-SERVER = ("uvicorn", "--factory", "prefect.server.api.server:create_app", "--log-level", "error", "--host", "127.0.0.1")
-SECONDS_BETWEEN_LOOKS = 0.1
 
 
 class StageFailed(RuntimeError):
@@ -177,9 +172,9 @@ def received() -> bool:
     return bool(_received)
 
 
-def stopped() -> str:
-    """What is said when a signal has ended the flow."""
-    by = f" by {_received[0].name}" if _received else ""
+def stopped(number: int = 0) -> str:
+    """What is said when a signal has ended the flow: the one that was noted, or else this one."""
+    by = f" by {signal.Signals(number or _received[0]).name}" if number or _received else ""
     return f"stopped{by}; the same command goes on from here"
 
 
@@ -189,51 +184,14 @@ def check() -> None:
         raise StageFailed(stopped(), TEMPORARY)
 
 
-def await_server() -> None:
-    """Where PREFECT_API_URL names no server, start a temporary one and wait for it, which takes some seconds.
+def leave(line: str = "") -> NoReturn:
+    """End this process and its server at once, and say why; by default, that a signal has stopped the flow.
 
-    Prefect would start one itself, which outlives a flow that is killed. A terminal's signals do not reach it, so it
-    takes the last state of the flow as well.
-
-    Raises:
-        StageFailed: a signal came meanwhile, or the server does not start.
+    What Prefect does at the end of a process, such as to wait for threads, may take minutes where it is interrupted,
+    and longer where its server is gone.
     """
-    import httpx
-    from prefect.context import refresh_global_settings_context
-    from prefect.logging import get_logger
-    from prefect.settings import PREFECT_API_URL
-
-    if PREFECT_API_URL.value():
-        return
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/api"
-    of_ephemeral = {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1", "PREFECT_UI_ENABLED": "0"}
-    get_logger("flows").info("a temporary Prefect server starts")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # also of the new process
-    server = subprocess.Popen([*FOLLOWING, *SERVER, "--port", str(port)], env=environment() | of_ephemeral)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    atexit.register(server.kill)
-    while server.poll() is None:
-        check()
-        with suppress(httpx.TransportError):
-            if httpx.get(f"{url}/health", timeout=1).is_success:
-                os.environ[PREFECT_API_URL.name] = url
-                refresh_global_settings_context()
-                return
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-    raise StageFailed("the temporary Prefect server did not start", TEMPORARY)
-
-
-def leave(number: int = 0) -> NoReturn:
-    """After a signal, of this number if it is not noted yet: a line, and the end of this process and its server.
-
-    What Prefect does at the end of a process, such as to wait for threads, may take minutes where it is interrupted.
-    """
-    if number:
-        _received.append(signal.Signals(number))
     with suppress(OSError):  # the terminal was closed
-        print(stopped(), file=sys.stderr, flush=True)
+        print(line or stopped(), file=sys.stderr, flush=True)
     for child in psutil.Process().children():
         child.kill()
     os._exit(TEMPORARY)
@@ -247,7 +205,6 @@ def _note(number: int, frame: FrameType | None) -> None:
         signal.signal(other, signal.SIG_DFL)
     _received.append(signal.Signals(number))
     logging.disable()
-    logging.raiseExceptions = False  # else Prefect prints what it cannot send
     with _starting:
         commands = list(_running)
     for command in commands:

@@ -40,7 +40,7 @@ from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
-from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, BadParams, UserError, nearest
+from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, BadParams, UserError, nearest
 from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.origin import commit, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
@@ -51,6 +51,7 @@ from flows.log import StageLog
 from flows.machines import Machines
 from flows.pace import Pace, trainings
 from flows.process import DVC, MayPass, StageFailed, environment, heard, output
+from flows.server import await_server
 
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
@@ -293,7 +294,7 @@ def main(argv: list[str] | None = None) -> None:
     with user_errors():
         check_folder()  # a server keeps its database there
     try:
-        process.await_server()
+        await_server()
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
     except StageFailed as error:
         _end(error.reason, error.exit_code)
@@ -302,11 +303,12 @@ def main(argv: list[str] | None = None) -> None:
     except ParameterTypeError as error:
         _end(str(error), BAD_PARAMS)
     except TerminationSignal as ended:  # of Prefect's handler, before `process.insist`
-        process.leave(ended.signal)
+        process.leave(process.stopped(ended.signal))
     except (TransportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and UNREACHABLE not in str(error):
             raise
-        _end(f"the Prefect server does not answer ({error}); finished stages are kept, run again", TEMPORARY)
+        why = f"error: the Prefect server does not answer ({error}); finished stages are kept, run again"
+        process.leave("" if process.received() else redacted(why))
 
 
 def _end(reason: str, code: int) -> NoReturn:

@@ -37,7 +37,7 @@ from adaptbert.model.checkpoint_files import (
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Head
 from adaptbert.model.families.registry import family_of
-from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import RULES, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,13 @@ class Checkpoint:
         check_architecture(read_object(config_file), name)
         checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
         checkpoint.check_vocabulary()
+        rules = downloaded(name, revision, RULES, required=False)
+        if rules and (different := checkpoint.tokenizer.unlike(rules)[1]):
+            problem = f"the rules of {RULES} are not BERT's: {', '.join(different)}"
+            remedy = (
+                f"from a folder they are kept: hf download {name} --local-dir FOLDER, then `adaptbert import FOLDER`"
+            )
+            raise BadData(Code.TOKENIZER, name, problem, remedy)
         # Without the file transformers looks for shards, or for a conversion.
         return checkpoint._checked(downloaded(name, revision, WEIGHTS, required=False))
 

@@ -6,7 +6,6 @@ unpickler (`weights_only=True`) knows the few operations that build tensors, and
 module of the library that opens one (tests/pipeline/test_layers.py).
 """
 
-import json
 import os
 import re
 import shutil
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
@@ -39,18 +38,17 @@ from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.registry import family_of
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
-from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import RULES, Tokenizer
 
 if TYPE_CHECKING:
     import torch
-    from tokenizers import Tokenizer as Backend
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
 _PART = re.compile(r"-\d+-of-\d+\.")
 IN_ONE = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
 NAME_ONE = "name a folder; one of the hub's is fetched by: hf download NAME --local-dir FOLDER"
-ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
+ABOUT, LOWER = "tokenizer_config.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
 _EMBEDDINGS = "embeddings.word_embeddings.weight"
@@ -215,22 +213,12 @@ def _with_lower_casing(folder: Path) -> list[str]:
 def _with_own_rules(folder: Path) -> list[str]:
     """Keep the rules of tokenizer.json where they are not those of BERT.
 
-    transformers 5 replaces them by BERT's unless tokenizer_config.json names a class without rules of its own.
-
     Returns:
         What the user is told; the notice about lower-casing has no meaning then.
     """
-    from tokenizers import Tokenizer as Backend
-    from tokenizers.normalizers import BertNormalizer
-
     if not (folder / RULES).is_file():
         return []
-    ours, theirs = Tokenizer.load(folder).backend, Backend.from_file(str(folder / RULES))
-    if isinstance(theirs.normalizer, BertNormalizer):  # tokenizer_config.json decides on these, as it always did
-        for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
-            setattr(theirs.normalizer, name, getattr(ours.normalizer, name))
-    usual, own = _rules(ours), _rules(theirs)
-    different = [part for part in own if own[part] != usual[part]]
+    theirs, different = Tokenizer.load(folder).unlike(folder / RULES)
     if not different:
         return []
     about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
@@ -238,16 +226,6 @@ def _with_own_rules(folder: Path) -> list[str]:
     write_json(folder / ABOUT, {**specials, **about, "tokenizer_class": "PreTrainedTokenizerFast"})
     theirs.save(str(folder / RULES))
     return [f"notice: the rules of {RULES} are kept, which are not BERT's: {', '.join(different)}"]
-
-
-def _rules(tokenizer: "Backend") -> dict[str, Any]:
-    """How a text becomes tokens, but for the vocabulary."""
-    parts = json.loads(tokenizer.to_str())
-    return {
-        "normalizer": parts["normalizer"],
-        "pre_tokenizer": parts["pre_tokenizer"],
-        "longest word": parts["model"].get("max_input_chars_per_word"),
-    }
 
 
 def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:

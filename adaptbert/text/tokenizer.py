@@ -23,11 +23,14 @@ from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
+    from tokenizers import Tokenizer as Backend
 
 MAX_VOCABULARY = 10_000_000
 """Ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
 """Includes a character that no vocabulary has, so that [UNK] is exercised as well."""
+RULES = "tokenizer.json"
+"""The file with the whole of it: rules and vocabulary."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -59,7 +62,7 @@ class Tokenizer:
         Raises:
             BadData: no tokenizer there, or one without the five special tokens of BERT.
         """
-        if isinstance(source, Path) and not any((source / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
+        if isinstance(source, Path) and not any((source / name).is_file() for name in (RULES, "vocab.txt")):
             problem = "no tokenizer in this folder"
             raise BadData(Code.NOT_A_CHECKPOINT, source, problem, "copy tokenizer.json or vocab.txt beside the weights")
         with _loading(source):
@@ -144,6 +147,19 @@ class Tokenizer:
             and repr(self.backend.normalizer) == repr(base.backend.normalizer)
         )
 
+    def unlike(self, file: Path) -> "tuple[Backend, list[str]]":
+        """A tokenizer.json, and in which of its rules it differs: transformers 5 replaces them by those of BERT, unless
+        tokenizer_config.json names a class without rules of its own."""
+        from tokenizers import Tokenizer as Backend
+        from tokenizers.normalizers import BertNormalizer
+
+        theirs = Backend.from_file(str(file))
+        if isinstance(theirs.normalizer, BertNormalizer):  # tokenizer_config.json decides on these, as it always did
+            for name in ("lowercase", "strip_accents", "handle_chinese_chars"):
+                setattr(theirs.normalizer, name, getattr(self.backend.normalizer, name))
+        ours, own = _rules(self.backend), _rules(theirs)
+        return theirs, [part for part in own if own[part] != ours[part]]
+
     @cached_property
     def maskable(self) -> NDArray[np.bool_]:
         """By id, whether a token may be masked: all but the special ones, (vocabulary,)."""
@@ -168,6 +184,16 @@ class Tokenizer:
             [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
         )
         return encodings
+
+
+def _rules(tokenizer: "Backend") -> dict[str, Any]:
+    """How a text becomes tokens, but for the vocabulary."""
+    parts = json.loads(tokenizer.to_str())
+    return {
+        "normalizer": parts["normalizer"],
+        "pre_tokenizer": parts["pre_tokenizer"],
+        "longest word": parts["model"].get("max_input_chars_per_word"),
+    }
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adaptbert.config.schema.text import Extension
-from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import RULES, Tokenizer
 
 LONGEST_WORD = 100  # characters; WordPiece makes a longer word unknown
 
@@ -112,7 +112,7 @@ def with_words(tokenizer: Tokenizer, words: list[str]) -> Tokenizer:
     """The same tokenizer with more whole words after its last id."""
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save(Path(folder))
-        file = Path(folder) / "tokenizer.json"
+        file = Path(folder) / RULES
         content = json.loads(file.read_text(encoding="utf-8"))
         content["model"]["vocab"] |= {word: tokenizer.size + number for number, word in enumerate(words)}
         file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")

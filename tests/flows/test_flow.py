@@ -113,18 +113,38 @@ def test_what_is_wrong_is_one_message_before_anything_starts(toy: Toy) -> None:
 
 @pytest.mark.slow
 def test_a_dead_server_costs_half_a_minute_and_no_work(toy: Toy) -> None:
-    """All stages are run; then the flow says that it lost its server. (Prefect still tries to send what it has.)"""
+    """All stages are run; then the flow says in a line that it lost its server."""
     toy.order(left=(3.1, 0), right=(3.2, 0))
     other = Toy(toy.root, toy.env | {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"})
-    with other.server() as server, stopped_at_the_end(other.start("flows.recipe", "--jobs", "1")) as flow:
+    with other.server() as server, started(other, "--jobs", "1") as flow:
         wait_until(lambda: toy.began("left") or toy.began("right"), 60)
         os.killpg(server.pid, signal.SIGKILL)
-        log = other.log_file("flows.recipe", "--jobs")
-        wait_until(lambda: "error: the Prefect server does not answer" in log.read_text(), 120)
+        assert flow.wait(180) == 75
         waited = time.time() - toy.moment("compare", "end")
-        assert flow.wait(120) == 75
     assert [(toy.root / f"{name}.txt").read_text() for name in ("left", "right")] == ["left3.1", "right3.2"]
     assert waited < 30, f"{waited:.0f} s from the end of the last stage to the message"
+    printed = other.log_file("flows.recipe", "--jobs", "1").read_text()
+    assert re.search(
+        r"\nerror: the Prefect server does not answer \(.*\); finished stages are kept, run again\n$", printed
+    )
+    assert not OF_A_LOST_SERVER.search(printed), printed
+
+
+@pytest.mark.slow
+def test_a_server_of_its_own_starts_again(toy: Toy) -> None:
+    """Memory ran out, say: the stages go on, and the flow ends well."""
+    toy.order(left=(20.5, 0))
+    alone = toy.without_server()
+    with started(alone) as flow:
+        wait_until(lambda: toy.began("left"), 150)
+        next(each for each in psutil.Process(flow.pid).children() if "uvicorn" in each.cmdline()).kill()
+        assert flow.wait(180) == 0
+    printed = alone.log_file("flows.recipe").read_text()
+    assert "the temporary Prefect server has ended, and starts again\n" in printed
+    assert not OF_A_LOST_SERVER.search(printed), printed
+
+
+OF_A_LOST_SERVER = re.compile("Error logging|EventsWorker|Unable to connect|items remaining|Traceback")
 
 
 @pytest.mark.slow

@@ -1,0 +1,92 @@
+"""The Prefect server of a flow that somebody started in a terminal: without one no flow runs.
+
+Prefect would start one itself, which outlives a flow that is killed, and whose end is the end of the flow.
+"""
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from threading import Thread
+
+import httpx
+from prefect.context import refresh_global_settings_context
+from prefect.logging import get_logger
+from prefect.settings import PREFECT_API_URL
+
+from adaptbert.errors import TEMPORARY
+from flows import process
+
+HOST = "127.0.0.1"
+COMMAND = ("uvicorn", "--factory", "prefect.server.api.server:create_app", "--log-level", "error", "--host", HOST)
+OF_PREFECT = {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1", "PREFECT_UI_ENABLED": "0"}
+SECONDS_BETWEEN_LOOKS = 0.1
+
+
+def await_server() -> None:
+    """Where PREFECT_API_URL names no server, start a temporary one and wait for it, which takes some seconds.
+
+    Raises:
+        StageFailed: a signal came meanwhile, or the server does not start.
+    """
+    if PREFECT_API_URL.value():
+        return
+    get_logger("flows").info("a temporary Prefect server starts")
+    server = TemporaryServer()
+    if not server.answers():
+        process.check()
+        raise process.StageFailed("the temporary Prefect server did not start", TEMPORARY)
+    os.environ[PREFECT_API_URL.name] = server.url
+    refresh_global_settings_context()
+    Thread(target=server.keep, daemon=True).start()
+
+
+class TemporaryServer:
+    """It ends with this process, however that ends. A terminal's signals do not reach it, so it takes the last state of
+    the flow as well.
+
+    Attributes:
+        url: of its API.
+    """
+
+    def __init__(self) -> None:
+        with socket.create_server((HOST, 0)) as free:
+            self._port = free.getsockname()[1]
+        self.url = f"http://{HOST}:{self._port}/api"
+        self._is_due = True
+        self._process = self._started()
+        atexit.register(self._end)
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # also of the new process
+        command = [*process.FOLLOWING, *COMMAND, "--port", str(self._port)]
+        server = subprocess.Popen(command, env=process.environment() | OF_PREFECT)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return server
+
+    def answers(self) -> bool:
+        """Wait until it does; false where it has ended, or a signal came."""
+        while self._process.poll() is None and not process.received():
+            with suppress(httpx.TransportError):
+                if httpx.get(f"{self.url}/health", timeout=1).is_success:
+                    return True
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        return False
+
+    def keep(self) -> None:
+        """When it has ended, mostly because memory ran out, start it again: its database has all that the flow needs,
+        and no stage is ended for its sake."""
+        while self.answers():
+            self._process.wait()
+            time.sleep(SECONDS_BETWEEN_LOOKS)  # a signal that ended it may have come to the flow as well
+            if not self._is_due or process.received():
+                return
+            get_logger("flows").info("the temporary Prefect server has ended, and starts again")
+            self._process = self._started()
+
+    def _end(self) -> None:
+        self._is_due = False
+        self._process.kill()
