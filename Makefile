@@ -56,9 +56,9 @@ lint: $(installed)
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 
-# Two processes; a test file runs in one of them, so that its fixtures are set up once.
+# Three processes, because many tests wait; a test file runs in one of them, so that its fixtures are set up once.
 test: lint
-	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(installed)
 	@$(PYTHON) -m pytest -m 'slow and not gpu and not browser and not nightly'

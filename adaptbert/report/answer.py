@@ -322,8 +322,17 @@ vectors = encoder(**tokenizer(["a text"], return_tensors="pt")).last_hidden_stat
 """
 
 
+def your_model(task: Task) -> Text | None:
+    """Which arm scores highest; none where no arm learned anything."""
+    if (arm := task.chosen_arm) is None or nothing_learned(task):
+        return None
+    assert arm.interval is not None
+    score = arm.interval.mean
+    return t("Your model: `{arm}`, best on dev, {score:points} on test", arm=arm.name, score=score)
+
+
 def commands(task: Task) -> str:
-    """How the chosen model is used: on files, and in plain transformers."""
+    """How that model is used: on files, and in plain transformers."""
     arm = task.chosen_arm
     assert arm is not None
     folder = model_of(arm)

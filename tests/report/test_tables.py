@@ -96,7 +96,7 @@ def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: 
 
 
 @pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
-def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.FixtureRequest) -> None:
+def test_page_and_markdown_show_the_same(kind: str, request: pytest.FixtureRequest) -> None:
     comparison: Comparison = request.getfixturevalue(kind)
     page = plain(seen(render(comparison)))
     english, _, chinese = map(plain, in_markdown(comparison).partition("\n---\n"))
@@ -107,6 +107,8 @@ def test_page_and_markdown_show_the_same_tables(kind: str, request: pytest.Fixtu
             assert plain(each.en) in english
             assert plain(each.zh) in chinese
             assert all(plain(said) in page for said in (each.en, each.zh)), each
+    for task in comparison.tasks:
+        assert plain(answer.commands(task)) in english
 
 
 @pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
