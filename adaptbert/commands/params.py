@@ -67,10 +67,11 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
 def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
     from rich.console import Console
 
-    from adaptbert.runtime import signals
+    from adaptbert.runtime import side_by_side, signals
     from adaptbert.runtime.stage import quieten
 
     print("the speed of this machine is measured, for some 20 seconds ...", flush=True)
+    side_by_side.as_one_of_them()
     quieten()
     signals.raise_at_once()
     try:

@@ -112,10 +112,12 @@ def new(
     params.yaml and plan.json. What is not clear is an error that names the option.
     """
     from adaptbert.config.schema.bases import DOMAIN, GENERAL
-    from adaptbert.project.new_project import create
+    from adaptbert.runtime.side_by_side import as_one_of_them
     from adaptbert.runtime.stage import quieten
 
+    as_one_of_them()
     quieten()
+    from adaptbert.project.new_project import create
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,13 +51,13 @@ SECONDS, FEWER_SECONDS = 8.0, 3.0
 MOST_SECONDS = 60
 """In which a process beside it ends, should this one be killed."""
 FIRST_TOKENS = 512
-"""Of the steps that warm up; as many as a second allows follow, a micro-batch at most."""
+"""Of the first steps; as many as a second allows follow, a micro-batch at most."""
 EXAMPLE_TOKENS = 32
 """Of a document or an example of which nothing is known."""
 Values = Mapping[str, Mapping[str, Any]]
 """Step -> what differs from its defaults."""
 SHARES = tuple(share / 100 for share in (90, 80, 70, 60, 50, 40, 30, 25, 20, 15, 12, 10, 8, 6, 5, 4, 3, 2, 1, 0))
-"""Of the usual budgets, tried one after another."""
+"""Of the largest budget, tried one after another."""
 
 
 # ---- the speed of this machine
@@ -176,20 +177,27 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
 
 
 def _tokens_per_second(step: Callable[[int], int], most: int, seconds: float) -> float:
-    """Of so many seconds, one step at least, after two that warm up.
+    """The median of the steps in so many seconds of work, three at least, after three that warm up: the first one of a
+    size costs several times as much as those after it.
 
     Args:
         most: tokens of a micro-batch.
     """
-    size = min(most, FIRST_TOKENS)
-    for _ in range(2):
+
+    def timed(about: int) -> tuple[float, float]:
         began = _clock()
-        rate = step(size) / max(1e-3, _clock() - began)
+        tokens = step(about)
+        took = max(1e-6, _clock() - began)
+        return took, tokens / took
+
+    size = min(most, FIRST_TOKENS)
+    _, (_, rate) = timed(size), timed(size)
     size = min(most, max(size, int(rate)))
-    tokens, end, began = 0, time.perf_counter() + seconds, _clock()
-    while not tokens or time.perf_counter() < end:
-        tokens += step(size)
-    return tokens / max(1e-3, _clock() - began)
+    step(size)
+    steps = [timed(size)]
+    while len(steps) < 3 or sum(took for took, _ in steps) < seconds:
+        steps.append(timed(size))
+    return median(rate for _, rate in steps)
 
 
 def _clock() -> float:
@@ -307,8 +315,8 @@ def _runs(training: Training) -> tuple[int, float]:
 class Budgets:
     """Of one recipe, all of which is due.
 
-    Tokens of the steps before fine-tuning are scaled alike, down to where they are steps enough to learn from; where
-    that is still too long, labels are.
+    No step before fine-tuning gets more tokens than a limit. It falls to where they are steps enough; where that is
+    still too long, labels are scaled, and then the steps become as few as teach anything.
 
     Args:
         recipe: of the values.
@@ -328,8 +336,10 @@ class Budgets:
 
     def within(self, minutes: float) -> Values:
         """The values with which it takes so long at most; if none are, those with which it takes least."""
-        values = self._values
-        for cut in [*((share, 1.0) for share in SHARES), *((0.0, share) for share in SHARES)]:
+        values, enough = self._values, fitting.ENOUGH_STEPS
+        fewer = [int(enough * share) for share in SHARES if enough * share >= workload.FEWEST_MLM_STEPS]
+        cuts = [*((share, 1.0, enough) for share in SHARES), *((0.0, share, enough) for share in SHARES)]
+        for cut in [*cuts, *((0.0, 0.0, steps) for steps in fewer)]:
             if self.minutes(values) <= minutes:
                 break
             values = self._scaled(*cut)
@@ -338,16 +348,17 @@ class Budgets:
     def _trainings(self, values: Values) -> list[Training]:
         return workload.trainings(self._recipe(values), self._plan, self._amounts)
 
-    def _scaled(self, tokens: float, labels: float) -> Values:
-        """With these shares of tokens and labels; nothing that is enough now becomes too few."""
+    def _scaled(self, tokens: float, labels: float, steps: int) -> Values:
+        """With these shares of the largest budget and of the labels, but so many steps of masked-language modelling;
+        nothing that is enough now becomes too few."""
         scaled = {step: dict(values) for step, values in self._values.items()}
+        limit = tokens * max(map(_budget, self._planned))
         for each in self._planned:
             if each.step == FINETUNE:
                 scaled[FINETUNE] |= self._labels(each, labels)
             elif each.tokens and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
                 batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
-                own = each.tokens - each.values.head_warmup_steps * each.values.global_batch_tokens
-                rounded = _rounded_up(max(min(own, workload.FEWEST_MLM_STEPS * batch), tokens * own))
+                rounded = _rounded_up(min(_budget(each), max(steps * batch, limit)))
                 size = max(batch, fitting.batch(rounded, each.values.global_batch_tokens))
                 keys = [key for key in fitting.BATCHES if size < getattr(each.values, key)]
                 scaled[each.step] |= {"tokens": rounded, **dict.fromkeys(keys, size)}
@@ -359,6 +370,13 @@ class Budgets:
         least = workload.needed(training) * training.values.global_batch_size / training.values.epochs
         rows = _rounded_up(max(min(least, training.amount.rows), share * training.amount.rows))
         return {"labels": rows} if rows < training.amount.rows else {}
+
+
+def _budget(training: Training) -> float:
+    """Tokens of masked-language modelling, without those that warm up its head."""
+    if training.step == FINETUNE or not training.tokens:
+        return 0.0
+    return training.tokens - training.values.head_warmup_steps * training.values.global_batch_tokens
 
 
 def _rounded_up(number: float) -> int:

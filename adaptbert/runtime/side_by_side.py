@@ -12,3 +12,8 @@ def threads(jobs: int = JOBS) -> str:
     """Of each stage, for OMP_NUM_THREADS, which wins: as many as cores for each of several would mostly wait for each
     other."""
     return os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
+
+
+def as_one_of_them() -> None:
+    """Let this process calculate with the threads of a stage; before torch is loaded, and takes all cores."""
+    os.environ["OMP_NUM_THREADS"] = threads()
