@@ -22,6 +22,7 @@ from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
 
 if TYPE_CHECKING:
     from adaptbert.data.rows import Row
+    from adaptbert.prediction.predictor import Predictor
 
 BROKEN_PIPE = 128 + 13
 """Exit code of a program that SIGPIPE ends."""
@@ -58,6 +59,9 @@ def predict(
             help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
         ),
     ] = False,
+    linear: Annotated[
+        bool, typer.Option("--linear", help="Answer by the linear model that the report compares with, fitted now.")
+    ] = False,
     precision: Annotated[
         str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")
     ] = None,
@@ -68,12 +72,11 @@ def predict(
     """
     from adaptbert.prediction import outputs
     from adaptbert.prediction.inputs import STDIN, Input
-    from adaptbert.prediction.predictor import Predictor
 
     with user_errors(), _ended(output):
         mapped = pairs(columns or [])
         outputs.check(output, source)
-        predictor = Predictor.load(model, precision)
+        predictor = _predictor(model, precision, linear=linear)
         rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding)
         faults = _Faults(rows.shown)
         total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
@@ -103,6 +106,16 @@ def predict(
         faults.sum_up()
         if faults.count:
             raise typer.Exit(BAD_DATA)
+
+
+def _predictor(model: Path, precision: str | None, *, linear: bool) -> "Predictor":
+    if linear:
+        from adaptbert.prediction.linear import LinearPredictor
+
+        return LinearPredictor.load(model, precision)
+    from adaptbert.prediction.predictor import Predictor
+
+    return Predictor.load(model, precision)
 
 
 def pairs(columns: list[str]) -> dict[str, str]:

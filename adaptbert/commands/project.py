@@ -98,9 +98,7 @@ def new(
     tag_scheme: TagScheme = None,
     minutes: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="M", help="So long may `make recipe` take here: where defaults take longer, budgets do not."
-        ),
+        typer.Option(min=1, metavar="M", help="Lower the budgets until `make recipe` takes so long here."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite params.yaml even if it exists nowhere else.")

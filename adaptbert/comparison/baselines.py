@@ -104,18 +104,24 @@ class Candidates:
 
 
 def baseline_answers(task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int) -> dict[str, list[Any]]:
-    """Name of a baseline -> its answers to `test`.
+    """Name of a baseline -> its answers to `test`; the other arguments are those of `fitted`."""
+    return {name: model(test) for name, model in fitted(task, train, dev, seed).items()}
+
+
+def fitted(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> dict[str, Callable[[Rows], list[Any]]]:
+    """Name of a baseline -> what answers rows; the last one is the strongest.
 
     Args:
         train, dev: at most the rows of `fitted_on`; the time grows with them.
         seed: of the linear models.
     """
-    answers = {}
-    for name, candidates in BASELINES[task.target].make(task, train, seed).items():
+
+    def chosen(candidates: Candidates) -> Callable[[Rows], list[Any]]:
         features = candidates.read(dev)
         best = max(candidates.models, key=lambda model: _score(task, dev, model(features), COMPARED_BY[task.target]))
-        answers[name] = best(candidates.read(test))
-    return answers
+        return lambda rows: best(candidates.read(rows))
+
+    return {name: chosen(each) for name, each in BASELINES[task.target].make(task, train, seed).items()}
 
 
 def fitted_on(task: TaskDescription, rows: Rows) -> Rows:

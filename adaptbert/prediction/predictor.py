@@ -7,12 +7,12 @@ succession: then the waiting rows are answered at once, in a smaller batch.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.task_types import TARGETS, Target, TaskType
+from adaptbert.config.schema.task_types import TARGETS, Target
 from adaptbert.config.schema.training import Precision
 from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
@@ -62,11 +62,11 @@ class Predictor:
     ) -> None:
         self.model, self._shape, self._tokenizer, self._task = model, shape, tokenizer, task
         self._evaluated = evaluated
-        self.task_type: TaskType = task.shape
+        self.task_name, self.task_type = task.name, task.shape
         self.target: Target = task.target
 
     @classmethod
-    def load(cls, folder: str | Path, precision: str | None = None) -> "Predictor":
+    def load(cls, folder: str | Path, precision: str | None = None) -> Self:
         """A folder that `finetune` wrote, on the GPU where there is one.
 
         Args:
@@ -190,17 +190,23 @@ class Predictor:
         evaluated = self._evaluated
         scores = logits(self.model, shape, examples, evaluated.block_size, evaluated.precision)
         answers, confidence, details = shape.decode(inputs, examples, scores, self._task.tuned)
-        of_words: list[Answer] = [{"tokens": row["tokens"]} if output.classes == "word" else {} for row in inputs]
-        predictions = [{**words, output.answer: answer} for words, answer in zip(of_words, answers, strict=True)]
+        predictions = self._shown(rows, answers)
         if output.has_confidence:
             for prediction, sure in zip(predictions, confidence.tolist(), strict=True):
                 prediction["confidence"] = sure
-        if output.marks_spans:
-            for prediction, row in zip(predictions, rows, strict=True):
-                prediction["entities"] = entities(prediction["tags"], row)
         if probabilities:
             for prediction, more, row in zip(predictions, details(), rows, strict=True):
-                prediction.update(_shown(more, row))
+                prediction.update(_details(more, row))
+        return predictions
+
+    def _shown(self, rows: list[Row], answers: list[Any]) -> list[Answer]:
+        """The answers by their name, with the words and entities that belong to them."""
+        output = TARGETS[self.target]
+        predictions = []
+        for row, answer in zip(rows, answers, strict=True):
+            words = {"tokens": row.values["tokens"]} if output.classes == "word" else {}
+            of_tags = {"entities": entities(answer, row)} if output.marks_spans else {}
+            predictions.append({**words, output.answer: answer, **of_tags})
         return predictions
 
 
@@ -220,7 +226,7 @@ def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:
     return marked
 
 
-def _shown(details: dict[str, Any], row: Row) -> dict[str, Any]:
+def _details(details: dict[str, Any], row: Row) -> dict[str, Any]:
     """With offsets in the original text."""
     shown = dict(details)
     if shown.get("end"):

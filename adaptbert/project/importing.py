@@ -22,7 +22,7 @@ from adaptbert.codes import Code
 from adaptbert.config.recipe import PARAMS
 from adaptbert.config.schema.bases import FOLDERS, Base
 from adaptbert.config.schema.section import is_name, plain, why_no_name
-from adaptbert.core.files import atomic_write, write_json
+from adaptbert.core.files import atomic_write, file_digest, write_json
 from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all, shortened
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import (
@@ -104,6 +104,14 @@ def bring(source: Path, base: str) -> list[str]:
             part.mkdir()
             lines = [*_brought(source, part)]
     return [*map(printable, [f"{to}:", *lines])]
+
+
+def is_taken(source: Path, home: Path) -> bool:
+    """Whether the folder of a base is this one, or was made of it."""
+    if source.resolve() == home.resolve():
+        return True
+    here, there = source / WEIGHTS, home / WEIGHTS
+    return here.is_file() and there.is_file() and file_digest(here) == file_digest(there)
 
 
 def lacks_head(folder: Path) -> bool:

@@ -150,7 +150,7 @@ def create(
     absolute = {path: path.absolute() for path in files}
     with nullcontext() if is_here else _clone(directory):
         homes = own_data.homes(absolute.values())
-        if folder is not None and folder != _home(folder).resolve():
+        if folder is not None and not importing.is_taken(folder, _home(folder)):
             yield from importing.bring(folder, _home(folder).name)
         yield from own_data.take(homes)
         at_home = {path: homes[there] for path, there in absolute.items()}
@@ -175,13 +175,13 @@ def create(
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
     takes = budgets.minutes(values)
-    yield f"{about(takes)}{'' if minutes else '; --minutes M makes it shorter'}"
+    shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
+    yield f"{about(takes)}{'' if minutes else shorter}"
     if minutes is not None and takes > 1.1 * minutes:
-        arms = [arm for arm, each in as_usual.arms.items() if TASK_TRANSFER not in each.trained_on.steps]
-        fewer = f"`arms: {editing.in_a_line(arms)}`, " if len(arms) < len(as_usual.arms) else ""
+        few = [arm for arm in (GENERAL, DOMAIN, "task") if arm in as_usual.arms][:2]
         yield (
-            f"notice: not in {minutes} minutes: shorter trainings learn nothing; write fewer arms, replicates or seeds "
-            f"into {PARAMS}, e.g. {fewer}`finetune: {{seeds: 2}}`, and see `adaptbert plan --price`"
+            f"notice: not in {minutes} minutes: shorter trainings learn nothing; write fewer arms into {PARAMS}, "
+            f"e.g. `arms: {editing.in_a_line(few)}`, and see `adaptbert plan --price`"
         )
         return
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"

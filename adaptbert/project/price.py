@@ -376,7 +376,7 @@ def _budget(training: Training) -> float:
     """Tokens of masked-language modelling, without those that warm up its head."""
     if training.step == FINETUNE or not training.tokens:
         return 0.0
-    return training.tokens - training.values.head_warmup_steps * training.values.global_batch_tokens
+    return float(training.tokens - training.values.head_warmup_steps * training.values.global_batch_tokens)
 
 
 def _rounded_up(number: float) -> int:

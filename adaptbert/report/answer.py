@@ -135,6 +135,9 @@ def parts(task: Task) -> Text:
         if each is not None and each is not first:
             said += t("{what}: {gap.mean:change} points.", what=question_name(each.question), gap=each.difference)
     if domain is not None and longer is not None and domain.difference is not None:
+        assert longer.difference is not None
+        if not 0 <= longer.difference.mean <= domain.difference.mean:
+            return said + t("As much general text brought {general.mean:change} points.", general=longer.difference)
         said += t(
             "Of the {gap.mean:change} points of domain transfer, {general.mean:change} came with as much general text.",
             gap=domain.difference,
@@ -234,7 +237,7 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     if first is not None and first.why == "once":
         return t("Next: train a second replicate, then ask again.")
     if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
-        return t("Next: train more replicates, if {least:points} points are worth it.", least=first.needed.effect)
+        return t("Next: train that, if {least:points} points are worth it.", least=first.needed.effect)
     if first is not None and first.verdict in ("loss", "equivalent"):
         return _without(task.sides(first)[1])
     return t("Next: use `{model}`.", model=model_of(arm))
@@ -296,7 +299,11 @@ def _baseline(task: Task) -> Text | None:
     values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
     once = beside.replicates == 1
     if _better_baseline(task) and not once:
-        return t("Next: take {name} ({score:points}): it scores higher than `{arm}`, and costs seconds.", **values)
+        return t(
+            "Next: take {name} ({score:points}; `--linear` of `adaptbert predict`): it scores higher than `{arm}`, and "
+            "costs seconds.",
+            **values,
+        )
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
     said = t("Next: compare with {name} ({score:points}), which costs seconds:", **values)
     if once:  # training the arm again may turn it round

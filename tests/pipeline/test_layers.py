@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "statistics": "core",
     "comparison": "statistics tasks.metrics mlm data config core",
     "report": "comparison statistics tasks.metrics mlm data config core",
-    "prediction": "tasks data model text config runtime core",
+    "prediction": "comparison tasks data model text config runtime core",
     "project": "prediction report comparison statistics tasks mlm training model text data config runtime core",
     "commands": "project prediction data config runtime core",
 }

@@ -16,6 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import Result
 
+from adaptbert.comparison.baselines import baseline_answers
+from adaptbert.config.schema.task_types import TARGETS
+from adaptbert.data import labelled_set as labelled
+from adaptbert.data.task_description import TaskDescription
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -200,6 +204,28 @@ def as_cell(value: Any) -> str | None:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     return None if value in (None, "") else str(value)
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_the_linear_model_of_the_report(
+    project: Project, tmp_path: Path, out: Path, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is fitted where it is asked for, on the labels of the task, and answers as it did in the comparison."""
+    monkeypatch.chdir(tmp_path)
+    rows = rows_of(project, task)
+    source = json_lines(tmp_path / "in.jsonl", [*rows, {"id": "bad"}])
+    assert "data/validated/tasks/" in run(model(project, task), source, "-o", out, "--linear").stderr
+    Path("data/validated").mkdir(parents=True)
+    Path("data/validated/tasks").symlink_to(project.root / "data")
+    answers = answered(project, task, source, out, "--linear", code=65)
+    assert [answer["id"] for answer in answers] == [*(row["id"] for row in rows), "bad"]
+    data = project.root / "data" / task
+    train, dev = (labelled.split(data, split) for split in ("train", "dev"))
+    of_report = list(baseline_answers(TaskDescription.read(data), train, dev, rows, 1).values())[-1]
+    name = TARGETS[KINDS[task][1]].answer
+    assert [answer[name] for answer in answers[:-1]] == of_report
+    refused = run(model(project, task), source, "-o", out, "--linear", "--probabilities")
+    assert (refused.exit_code, "leave it out" in refused.stderr) == (78, True)
 
 
 def test_ids_that_look_like_formulas(project: Project, tmp_path: Path, out: Path) -> None:

@@ -129,6 +129,7 @@ def parts(task: Task) -> Said:
     cases = {
         "two steps": [gain, *steps],
         "no control with general text": [gain, domain, of_task],
+        "general text brings more": [gain, domain, text, answered(task, "more_training", 0.08, 0.02, "not_tested")],
         "the recipe is domain transfer": [of_domain, text, longer],
         "the recipe is domain transfer, without the control": [of_domain],
         "the recipe is task transfer": [replace(gain, arm="task")],
