@@ -1,5 +1,6 @@
 """`adaptbert plan --price`: arithmetic on speeds that are given here, and one real measurement."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from adaptbert.model.flops import training_flop
 from adaptbert.project import price
 from adaptbert.project.price import Price, Speeds, about, measured, minutes, prices
 from adaptbert.project.workload import Amounts, Training, trainings
+from adaptbert.runtime import side_by_side
 from tests.support import demonstration
 from tests.support.commands import run
 from tests.support.imports import ROOT
@@ -190,6 +192,24 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch
     assert int(everything[1]) == sum(int(row[3]) for row in rows)
     assert re.search(r"^with the start of \d+ stages, \d side by side: .* by `make recipe`$", done.output, re.MULTILINE)
     assert done.output.index("is measured, for some 20 seconds") < done.output.index("trainings")
+
+
+def test_it_is_measured_with_the_threads_of_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the user names none; with those of a command that runs alone, prices were up to eight times too high."""
+    write_params(tmp_path, document())
+    write_graph(GRAPH)
+    (tmp_path / "stages").symlink_to(ROOT / "stages")
+    seen = list[str]()
+
+    def fake(*_: object) -> Speeds:
+        seen.append(os.environ["OMP_NUM_THREADS"])
+        return of_speed(Recipe(document()), 1, 1)
+
+    monkeypatch.setattr(price, "measured", fake)
+    monkeypatch.setattr(side_by_side, "cores", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", "")
+    assert run("plan", "--price").exit_code == 0
+    assert seen == ["4"]
 
 
 def test_a_base_that_is_not_there(tmp_path: Path) -> None:
