@@ -28,6 +28,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST = 2**63 - 1
 """The largest offset in Parquet; no text is longer."""
 JSON_LIST = 'write them as JSON, e.g. ["a", "b"]'
+AS_TEXT = "text where a list is expected", "use jsonl or parquet, of tags also conll, of answers also squad"
+"""Of tokens, tags and answers: the problem and the remedy."""
+VECTOR = "a 0 or 1 for each label", "write the names of the labels that a row has"
+"""In place of labels: the problem and the remedy."""
 _LONGEST_NAME, _MOST_WORDS, _ENDS = 60, 3, tuple(".!?。！？…")
 """Of the name of a column; others are the text of a row."""
 NO_HEADER = "this file seems to have no header", "put a line with the names of its columns above its rows"
@@ -143,7 +147,7 @@ class Fields:
         if isinstance(value, str) and (items := listed(value)) is not None:
             value = items
         elif isinstance(value, str):
-            if found := written(value):
+            if found := written(value, several=True):
                 reason = f"labels in column '{column}' are a {found} written as text that cannot be read"
                 raise BadRow(Code.BAD_LABEL, reason, JSON_LIST)
             if self._separator is None:
@@ -154,6 +158,8 @@ class Fields:
         if not isinstance(value, list):
             problem = f"labels in column '{column}' are {kind(value)}"
             raise BadRow(Code.BAD_LABEL, problem, "write a list of labels a row")
+        if is_vector(value):
+            raise BadRow(Code.BAD_LABEL, f"labels in column '{column}' are {VECTOR[0]}", VECTOR[1])
         return sorted({self._label(label, column) for label in value})
 
     def _value(self, value: object, column: str) -> float:
@@ -170,8 +176,7 @@ class Fields:
         if value is None:
             raise BadRow(Code.TEXT_MISSING, f"column '{column}' is null")
         if isinstance(value, str):
-            problem = f"column '{column}': text where a list is expected"
-            raise BadRow(Code.BAD_LABEL, problem, "use jsonl, parquet or conll")
+            raise BadRow(Code.BAD_LABEL, f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of text")
         return [whole(item, column) for item in value]
@@ -185,8 +190,7 @@ class Fields:
         if value is None:
             raise BadRow(Code.LABEL_MISSING, "answers missing")
         if isinstance(value, str):
-            problem = f"column '{column}': text where a list is expected"
-            raise BadRow(Code.BAD_LABEL, problem, "use squad, jsonl or parquet, with texts and offsets")
+            raise BadRow(Code.BAD_LABEL, f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
         pairs: list[tuple[Any, Any]]
         if isinstance(value, Mapping):
             texts, starts = value.get("text"), value.get("answer_start", value.get("start"))
@@ -255,9 +259,13 @@ READERS: Mapping[str, Callable[[Fields, object, str], Any]] = {
 
 
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?\d+(?:\.\d+)?)"""
-_LISTED = re.compile(rf"[\[({{]\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?\s*)?[\])}}]", re.DOTALL)
+_LISTED = re.compile(rf"set\(\)|[\[({{]\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?\s*)?[\])}}]", re.DOTALL)
 _MAPPED = re.compile(r"""\{\s*(['"]).*?\1\s*:.*\}""", re.DOTALL)
-_BRACKETS = re.compile(r"\[\s*['\"].*\]|\[[^\[\]]*,[^\[\]]*\]", re.DOTALL)
+_BRACKETS = re.compile(
+    r"""\[\s*['"\[{].*\]|\[[\d\s.]*\]|\[[^\[\]]*,[^\[\]]*\]|\{[^{}]*,[^{}]*\}|\w+\([\[{].*\)""", re.DOTALL
+)
+"""Also `[0 1]` of numpy, `array([...])`, `frozenset({...})`, and `{a,b}` of PostgreSQL."""
+_ENCLOSED = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
 
 
 def listed(text: str) -> list[Any] | None:
@@ -276,12 +284,20 @@ def listed(text: str) -> list[Any] | None:
     return None
 
 
-def written(text: str) -> str | None:
-    """`list` or `mapping`, where a text is one that a program has written, also if it cannot be read; else None."""
+def written(text: str, *, several: bool = False) -> str | None:
+    """`list` or `mapping`, where a text is one that a program has written, also if it cannot be read; else None. Where
+    `several` labels are due, `[a]` is no label."""
     text = text.strip()
     if _MAPPED.fullmatch(text):
         return KINDS[dict]
-    return KINDS[list] if _BRACKETS.fullmatch(text) or (text[:1] != "(" and listed(text) is not None) else None
+    is_list = _BRACKETS.fullmatch(text) or (text[:1] != "(" and listed(text) is not None)
+    return KINDS[list] if is_list or (several and _ENCLOSED.fullmatch(text)) else None
+
+
+def is_vector(labels: Iterable[object]) -> bool:
+    """Whether these are 0 and 1 for all labels there are, and not the labels of a row, of which none comes twice."""
+    values = [str(label).strip() for label in labels]
+    return len({*values}) < len(values) and {*values} <= {"0", "1", "0.0", "1.0", "False", "True"}
 
 
 def missing_column(column: str, present: Sequence[str], place: str, remedy: str) -> BadData:

@@ -1,5 +1,6 @@
 """Labels of the three splits of a task -> errors. For sequence labelling, the labels are the types of the entities."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from adaptbert.errors import BadData, UserError, nearest
 
 _SHOWN = 5
 """Labels listed in a message."""
+_WHOLE = re.compile(r"^([-+]?\d+)\.0+$")
+"""A number as a column of floats has it: `1.0` for `1`."""
 
 
 @dataclass
@@ -77,7 +80,7 @@ def _lookalikes(
         first |= of_split.first
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for label in sorted(first):
-        groups[name_key(label)].append(label)
+        groups[_WHOLE.sub(r"\1", name_key(label))].append(label)
     alike = [group for group in groups.values() if len(group) > 1]
     if not alike:
         return

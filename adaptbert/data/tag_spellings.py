@@ -21,6 +21,8 @@ _SPELLINGS = [
     )
 ]
 _NO_SPAN = {"0", "o"}
+_NO_SPAN_WITHOUT_O = _NO_SPAN | {"-", "_", "OTHER"}
+"""Beside O, these may be types."""
 _UNNAMED = "SPAN"
 """The type of signs without one."""
 
@@ -33,7 +35,8 @@ def respelled(tags: Collection[str]) -> dict[str, str]:
     """
     others = sorted({tag for tag in tags if tag != OUTSIDE and not _PREFIXED.fullmatch(tag)})
     are_numbers = any(tag.isdecimal() and tag not in _NO_SPAN for tag in others)
-    ours = {} if are_numbers else {tag: OUTSIDE for tag in others if tag in _NO_SPAN}
+    no_span = _NO_SPAN if OUTSIDE in tags else _NO_SPAN_WITHOUT_O
+    ours = {} if are_numbers else {tag: OUTSIDE for tag in others if tag in no_span}
     for spelling in _SPELLINGS:
         matches = {tag: match for tag in others if tag not in ours and (match := spelling.fullmatch(tag))}
         begins = any(match["sign"] in "Bb" for match in matches.values())

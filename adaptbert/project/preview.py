@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.data.fields import NO_HEADER, column_names, is_sentence, word_count
+from adaptbert.data.fields import NO_HEADER, column_names, is_sentence, word_count, written
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
@@ -18,6 +19,7 @@ from adaptbert.errors import BadData, shortened
 
 OPTIONAL = ("id", "group")
 """Fields that are read only if they are named."""
+LISTS = ("tokens", "tags", "answers")
 _NAMES = {
     "tokens": "tokens words chars",
     "tags": "tags ner_tags pos_tags upos xpos tag ner pos labels label",
@@ -25,7 +27,7 @@ _NAMES = {
     "question": "question query 问题",
     "answers": "answers answer 答案",
     "text_a": "text_a text1 sentence1 sentence_a premise question1 s1 q1 句子1 文本1 前提",
-    "text_b": "text_b text2 sentence2 sentence_b hypothesis claim question2 s2 q2 句子2 文本2 假设",
+    "text_b": "text_b text2 sentence2 sentence_b hypothesis claim aspect question2 s2 q2 句子2 文本2 假设",
     "text": "text sentence content review comment body post tweet document message 文本 内容 评论 句子 正文",
     "label": "label labels value class classes category categories target sentiment emotion intent topic topics score "
     "rating stars gold_label 标签 类别 分类 情感 评分",
@@ -92,7 +94,7 @@ class Preview(NamedTuple):
         """The error of a file of whose columns none can be what is looked for; it may have no header."""
         is_table = self.format in ("csv", "tsv")
         if is_table and any(map(is_sentence, self.columns)):
-            return self.unclear(*NO_HEADER)
+            return self.unclear(NO_HEADER[0], f"{NO_HEADER[1]}; where it has one, {remedy}")
         header = "; where its first line is no header, put one above it" if is_table else ""
         return self.unclear(f"which {what}? There are {column_names(self.columns)}", f"{remedy}{header}")
 
@@ -109,18 +111,19 @@ class Preview(NamedTuple):
         return columns if len(columns) == 1 else []
 
     def _can_be(self, field: str, column: str) -> bool:
-        """Whether the values can be those of the field: lists of tokens, text, or a label of any kind."""
+        """Whether the values can be those of the field: lists of tokens, also as text, text, or a label of any kind."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column) is not None]
-        kinds = {"tokens": list, "tags": list, "answers": list | Mapping, "label": object}
-        is_list = field in ("tokens", "tags", "answers")
-        return (bool(values) or not is_list) and all(isinstance(value, kinds.get(field, str)) for value in values)
+        if field in LISTS:
+            kind = list | Mapping if field == "answers" else list
+            return bool(values) and all(written(v) if isinstance(v, str) else isinstance(v, kind) for v in values)
+        return field == "label" or all(isinstance(value, str) for value in values)
 
-    def is_prose(self, column: str) -> bool:
-        """Whether most values are texts of their own, of three words or more, and so no names, dates, addresses or
-        numbers; an ideograph is half a word."""
+    def is_prose(self, column: str, *, repeated: bool = False) -> bool:
+        """Whether most values are texts, of their own unless they may be `repeated`, of three words or more, and so no
+        names, dates, addresses or numbers; an ideograph is half a word."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column)]
-        different = {value for value in values if isinstance(value, str) and word_count(value) >= _FEWEST_WORDS}
-        return 2 * len(different) > len(values)
+        texts = [value for value in values if isinstance(value, str) and word_count(value) >= _FEWEST_WORDS]
+        return 2 * len(texts if repeated else {*texts}) > len(values)
 
     def texts(self, columns: Sequence[str]) -> list[str]:
         """Of these columns in the first rows; tokens with spaces between them."""
@@ -193,10 +196,13 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
 
 
 def _format(file: SourceFile, path: Path) -> Format | None:
-    """By its beginning, or else its name; JSON lines with lists of labels may look like an export of doccano."""
+    """By its beginning, or else its name; JSON lines with lists of labels may look like an export of doccano, and a
+    table with a blank line after every row like CoNLL."""
     by_name = format_of(path)
     if by_name == "parquet":
         return by_name
     text = beginning(file).lstrip()
     looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(text))
-    return next((name for name in looks if name != "doccano"), by_name)
+    has_sentences = any(line.strip() and after.strip() for line, after in pairwise(text.splitlines()))
+    no_proof = ("doccano",) if has_sentences else ("doccano", "conll")
+    return next((name for name in looks if name not in no_proof), by_name)

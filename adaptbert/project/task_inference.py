@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, cast
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
-from adaptbert.data.fields import JSON_LIST, column_names, listed, written
+from adaptbert.data.fields import AS_TEXT, JSON_LIST, VECTOR, column_names, is_sentence, is_vector, listed, written
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.errors import BadData, BadParams, nearest
-from adaptbert.project.preview import BY_HAND, FIRST_ROWS, OPTIONAL, Preview, Said, preview
+from adaptbert.project.preview import BY_HAND, FIRST_ROWS, LISTS, OPTIONAL, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
     spec.written["type"]: spec.output.column for spec in SPECS.values() if spec.output.column in ("labels", "value")
@@ -115,7 +115,8 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
 
 def _text_alone(file: Preview, option: str) -> str:
     """The column that is the text of a file without labels."""
-    columns, choose = file.candidates("text") or file.text_alone(), f"{option}-column"
+    named, choose = file.candidates("text"), f"{option}-column"
+    columns = named or [column for column in file.text_alone() if not is_sentence(column)]
     if FORMATS[file.format].is_labelled:
         raise file.unclear(f"{FORMATS[file.format].title} is a format of labelled sets", f"give text to {option}")
     if not columns:
@@ -230,6 +231,9 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
             ways = [f"--columns {field}={column}" for column in columns]
             raise file.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {', or '.join(ways)}")
     by_field = {field: column for field, (column,) in fits[0].items()}
+    for field, column in by_field.items():
+        if field in LISTS and any(isinstance(row.get(column), str) for row in file.rows):
+            raise file.unclear(f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
     if "text" in by_field and "text" not in fixed and said.type != "text-classification":
         _check_one_text(file, by_field)
     return by_field
@@ -237,8 +241,10 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
 
 def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
     """Raise where a second column may be the other text of a pair, which would be dropped."""
-    text = chosen["text"]
-    other = next((name for name in file.columns if name not in chosen.values() and file.is_prose(name)), None)
+    text, others = chosen["text"], [name for name in file.columns if name not in chosen.values()]
+    named = {column for field in INPUTS - {"text", "tokens"} for column in file.candidates(field)}
+    named = {name for name in named if any(_number(value) is None for value in file.texts([name]))}
+    other = next((name for name in others if name in named or file.is_prose(name, repeated=True)), None)
     if other is not None:
         first, second = sorted((text, other), key=file.columns.index)
         ways = f"--columns text={text}, or --columns text_a={first} --columns text_b={second}"
@@ -303,11 +309,8 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
     if any(isinstance(item, list | Mapping) for value in lists for item in value):
         raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", BY_HAND)
     texts = [value for value in values if isinstance(value, str)]
-    if lists or 2 * sum(listed(text) is not None for text in texts if written(text)) > len(values):
+    if lists or any(map(written, texts)):
         return "multi-label"
-    if any(map(written, texts)):
-        problem = f"column '{column}' has lists or mappings written as text: is it the label?"
-        raise file.unclear(problem, f"{JSON_LIST}; or name another column: --columns label=COLUMN")
     if all(_number(value) is not None for value in values):
         if not all(float(text).is_integer() or isnan(float(text)) for text in different):
             return "regression"
@@ -326,14 +329,22 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
 
 
 def _several(file: Preview, values: Sequence[Any], column: str, separator: str | None) -> str:
-    lists = [value if (items := listed(value)) is None else items for value in values if isinstance(value, str)]
+    cells = [value for value in values if isinstance(value, str)]
+    lists = [value if (items := listed(value)) is None else items for value in cells]
     lists += [value for value in values if not isinstance(value, str)]
-    if not separator and any(isinstance(value, str) for value in lists):
+    texts = [value for value in lists if isinstance(value, str)]
+    if any(written(text, several=True) for text in (cells if texts and not separator else texts)):
+        problem = f"column '{column}' has lists or mappings written as text: is it the label?"
+        raise file.unclear(problem, f"{JSON_LIST}; or name another column: --columns label=COLUMN")
+    if texts and not separator:
         problem = f"column '{column}' has text, and several labels in one text need what parts them"
         raise file.unclear(problem, "name it: --separator ';'")
     lists = [value.split(separator) if isinstance(value, str) else value for value in lists]
     lists = [value if isinstance(value, list) else [value] for value in lists]
-    counts = Counter(str(label).strip() for value in lists for label in value if str(label).strip())
+    every = [label for value in lists for label in value]
+    if any(map(is_vector, lists)) or (is_vector(every) and min(map(len, lists)) > 1):
+        raise file.unclear(f"column '{column}' has {VECTOR[0]}", VECTOR[1])
+    counts = Counter(name for label in every if (name := str(label).strip()))
     return _counts(counts, "labels")
 
 
@@ -347,7 +358,8 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
     read = [[foreign.get(tag, tag) for tag in row] for row in rows]
     counts = Counter(tag for row in read for tag in row)
     prefixed = [tag for tag in counts if tag[1:2] == "-" and tag[0] in "BIESLUM" and len(tag) > 2]
-    others = [tag for tag in counts if tag not in prefixed and tag != tag_schemes.OUTSIDE]
+    outside = [tag for tag in (tag_schemes.OUTSIDE, "*") if tag in counts]  # * beside (X* of CoNLL-2012
+    others = [tag for tag in counts if tag not in (*prefixed, *outside)]
     scheme = tag_schemes.looks_like(read)
     if scheme == "io" and all(tag_schemes.fits(row, "iob1") for row in read):
         scheme = "iob1"  # reads these rows alike, and also those in which two spans touch
@@ -355,8 +367,8 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
         theirs, ours = list(foreign.items())[-1]
         problem = f"column '{column}' has tags such as {theirs}, perhaps for {ours}: spans, or tags?"
         raise file.unclear(problem, f"choose: --tag-scheme {scheme}, or --tag-scheme none")
-    if said is None and others and (prefixed or tag_schemes.OUTSIDE in counts):
-        problem = f"column '{column}' has tags such as {others[0]} beside {(prefixed or ['O'])[0]}: spans, or tags?"
+    if said is None and others and (prefixed or outside):
+        problem = f"column '{column}' has tags such as {others[0]} beside {(prefixed or outside)[0]}: spans, or tags?"
         spans = f"--tag-scheme {scheme}" if scheme_of(read) else "another column, --columns tags=COLUMN"
         raise file.unclear(problem, f"choose: {spans}, or --tag-scheme none")
     if said == "none" or (said is None and not prefixed):
@@ -364,6 +376,9 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
         return {"type": "token-classification", "tag_scheme": "none"}, _counts(plain, "tags")
     scheme = cast(tag_schemes.Scheme, said or scheme)
     fitting = [row for row in read if tag_schemes.fits(row, scheme)]
+    if said is None and 2 * len(fitting) <= len(rows):
+        problem = f"column '{column}' has tags such as {prefixed[0]}, and most rows are of no scheme"
+        raise file.unclear(problem, f"choose: --tag-scheme {scheme} if only boundaries are wrong, or --tag-scheme none")
     kinds = Counter(kind for row in read for kind in _kinds(row, scheme))
     shown = f"{_counts(kinds, 'types of spans')}; {len(fitting):,} of {len(rows):,} rows are written as {scheme}"
     renamed = {"map_labels": foreign} if foreign else {}

@@ -98,10 +98,11 @@ PARIS = [{"tokens": ["Ann", "😀", "Paris"], "tags": ["O", "O", "B-LOC"]}]
 PAIR_CSV = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\nH,I,1_000,y\n"
 PAIRS = {"columns": {"text_a": "one", "text_b": "two", "value": "score"}}
 CELLS = [
-    "['food', 'it''s']".replace("''", "\\'"), '[""food"", ""it\'s""]', "['food' , ]", "[]", "{'food'}",
+    "['food', 'it''s']".replace("''", "\\'"), '[""food"", ""it\'s""]', "['food' , ]", "[]", "{'food'}", "set()",
+    "[0, 1, 0]", "array(['food'], dtype=object)", "{food,staff}", '[{""name"": ""food""}]',
     "['food' 'staff']", "[food, staff]", "['food', ['staff']]", "{'food': 1}", '{""food"": true}',
 ]  # fmt: skip
-IN_CELLS = [["food", "it's"], ["food", "it's"], ["food"], [], ["food"]]
+IN_CELLS = [["food", "it's"], ["food", "it's"], ["food"], [], ["food"], []]
 INSIDE = "a\u2028b\u2029c\x85d\x0be\x0cf"
 NO_ANSWERS: list[Any] = [
     {"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7, "a",
@@ -182,16 +183,20 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
     **{  # by pandas of lists, of arrays, and by JSON; with a separator or without
         f"labels as a list in a cell, separator {separator}": (
             "a.csv",
-            "text,labels\n" + "".join(f'{number},"{cell}"\n' for number, cell in enumerate(CELLS)),
+            "text,labels\n" + "".join(f'{number},"{cell}"\n' for number, cell in enumerate([*CELLS, "[a]"])),
             LABELS, {} if separator is None else {"separator": separator},
             [{"text": f"{number}", "labels": labels} for number, labels in enumerate(IN_CELLS)],
-            [(line, 65) for line in range(7, 12)],
+            [(line, 65) for line in range(8, 18)],
         )
         for separator in (None, ",")
     },
+    "0 and 1 for all labels there are": (
+        "a.csv", "text,labels\na,0; 1; 0\nb,0;1\nc,2;2\n", LABELS, {"separator": ";"},
+        [{"text": "b", "labels": ["0", "1"]}, {"text": "c", "labels": ["2"]}], [(2, 65)],
+    ),
     "a list or mapping where one label is due": (
         "a.csv", "text,label\n" + "".join(f'a,"{cell}"\n' for cell in [*CELLS, "(a)", "[a]"]), CLASS, {},
-        [{"text": "a", "label": "(a)"}, {"text": "a", "label": "[a]"}], [(line, 65) for line in range(2, 12)],
+        [{"text": "a", "label": "(a)"}, {"text": "a", "label": "[a]"}], [(line, 65) for line in range(2, 17)],
     ),
     **{  # the same labels as from a list, none in an empty cell, each once
         f"labels in one text of {suffix}": (

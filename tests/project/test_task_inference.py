@@ -93,6 +93,8 @@ SCORE = {"columns": {"value": "score"}}
         (labelled(["0.5", "1"] * 10, "score"), {}, {**NUMBER, **SCORE}),
         (labelled([["a"], []] * 10, "labels"), {}, MULTI),
         (labelled(["['a', 'b']", "[]"] * 10), {}, {**MULTI, "columns": {"labels": "label"}}),
+        (labelled(["{'a', 'b'}", "{'a'}", "set()"] * 10, "labels"), {}, MULTI),
+        (labelled([[0, 1], [1]] * 10, "labels"), {}, MULTI),
         (PARTED, {"separator": ";"}, {**MULTI, "separator": ";", "columns": {"labels": "label"}}),
         (PARTED, {"type": "text-classification"}, CLASS),
         (labelled(["好", "坏"] * 10, "情感"), {}, {**CLASS, "columns": {"label": "情感"}}),
@@ -165,6 +167,7 @@ def test_what_is_shown(tmp_path: Path) -> None:
 
 
 ONE, INTS = {"type": "text-classification"}, labelled([1, 2, 3] * 9)
+CONTEXT = {"context": "Ada wrote.", "question": "Who?"}
 PAIR_LABELS, UNIQUE = {"type": "text-pair-classification"}, labelled([*map(chr, range(65, 125))])
 CHOOSE = "choose: --type"
 UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
@@ -174,7 +177,48 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
     *(
         (labelled([cell] * 20), {}, "has lists or mappings written as text", 'write them as JSON, e.g. ["a", "b"]; or')
-        for cell in ("['a' 'b']", '{"a": 1}')
+        for cell in (
+            "['a' 'b']",
+            '{"a": 1}',
+            "array(['a', 'b'], dtype=object)",
+            "{a,b}",
+            "frozenset({'a'})",
+            "[0 1 0]",
+            '[{"name": "a"}]',
+            '[["a"]]',
+        )
+    ),
+    *(
+        (labelled([cell, "a"] * 9), {"type": "multi-label"}, "has lists or mappings written as text", "write them as")
+        for cell in ("[a]", "{a}", "['a' 'b']")
+    ),
+    *(
+        (labelled(cells * 9), said, "has a 0 or 1 for each label", "write the names of the labels that a row has")
+        for cells, said in (
+            ([[0, 1, 0]], {}),
+            ([[0.0, 1.0], [1.0, 0.0]], {}),
+            ([[True, False, True], []], {}),
+            (["[0, 1, 0]"], {}),
+            (["0; 1; 0"], {"separator": ";"}),
+        )
+    ),
+    *(
+        (
+            lines({"tokens": "['Ada', 'x']", "tags": tags}),
+            said,
+            f"{found}: text where a list is expected",
+            "use jsonl or p",
+        )
+        for tags, said, found in (
+            ("['B-X' 'O']", {}, "column 'tokens'"),
+            ("B-X O", {"columns": {"tags": "tags"}}, "column 'tokens'"),
+        )
+    ),
+    (
+        lines({**CONTEXT, "answers": "{'text': ['x']}"}),
+        {},
+        "'answers': text where a list is expected",
+        "use jsonl or p",
     ),
     (labelled(range(60)), PAIR_LABELS, "which columns are text_a and text_b and label?", "name them: --columns text_a"),
     (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN; if it is, say --type text-classification"),
@@ -187,9 +231,23 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
             ("B", "O", "I", "I, perhaps for I-SPAN"),
             ("B_X", "O", "I_X", "I_X, perhaps for I-X"),
             ("B-X", "I-X", "0", "0, perhaps for O"),
+            ("B-X", "I-X", "-", "-, perhaps for O"),
         )
     ),
-    (tagged("(X*", "*)", "O"), {}, "such as (X* beside O", "choose: another column, --columns tags=COLUMN, or --tag-"),
+    *(
+        (tagged("PER", "PER", none), {}, f"such as {none}, perhaps for O", "choose: --tag-scheme io, or --tag-scheme n")
+        for none in ("-", "OTHER")
+    ),
+    *(
+        (
+            tagged("(X*", "*)", none),
+            {},
+            f"such as (X* beside {none}",
+            "choose: another column, --columns tags=COLUMN, o",
+        )
+        for none in "O*"
+    ),
+    (tagged("B-X|B-Y", "I-X", "O"), {}, "X|B-Y, and most rows are of no scheme", "choose: --tag-scheme bio if only b"),
     (tagged(1, 0, 0), {}, "holds numbers in place of tags", "write the names of the tags, such as B-PER, into the f"),
     (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
     (
@@ -208,6 +266,15 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
             "choose: --columns text=sentence, or --columns text_a=question --columns text_b=sentence",
         )
         for asked in ("What is it", "这是什么河流")
+    ),
+    *(  # also short, or the same in many rows
+        (
+            lines(*({name: second, "text": f"{WORDS[n % 5]} {n}", "label": n % 2} for n in range(9))),
+            {},
+            f"{name} and text are both texts: one of them, or a pair?",
+            f"choose: --columns text=text, or --columns text_a={name} --columns text_b=text",
+        )
+        for name, second in (("question", "who?"), ("问题", "谁"), ("Aspect", "food"), ("asked", "is it good here"))
     ),
     (BOTH, {}, "may be those of several tasks", "choose: --columns text_a=text_a --columns text_b=text_b, or --col"),
     ("a b\n", {"format": "txt"}, "text without labels, one document a line", "give rows with labels, or name their"),
@@ -245,6 +312,7 @@ def test_a_table_without_a_header(tmp_path: Path) -> None:
 
 POSTS = lines({"id": 1, "content": "a b", "likes": 3})
 STORIES = lines(*({"who": f"Ann {n}", "at": f"2024-01-0{n} 9:20", "story": f"{WORDS[n % 5]} {n}"} for n in range(9)))
+ONE_COLUMN, SPACED = "\n".join(WORDS), "text\tn\r\r\na\tb\r\r\nc\td\r\r\n"
 STARRED, NO_TEXT = "content,stars\na b,3\n", lines({"id": "1", "likes": 3})
 
 
@@ -257,12 +325,18 @@ STARRED, NO_TEXT = "content,stars\na b,3\n", lines({"id": "1", "likes": 3})
         ("x.jsonl", STORIES, None, {"columns": {"text": "story"}}),
         ("x.jsonl", NO_TEXT, "id", {"columns": {"text": "id"}}),
         ("x.csv", STARRED, "content", {"columns": {"text": "content"}}),
-        ("x.txt", "a\tO\n\nb\tO\n", "text", {}),
+        ("x.txt", "a\tO\nb\tO\n\nc\tO\n", "text", {}),
+        ("x.txt", "a b\n\nc d\n\n", None, {}),
+        ("x.tsv", SPACED, None, {}),
+        ("x.tsv", SPACED.replace("\r\r", "\n"), None, {}),
+        ("x.csv", "text,n\n\n" + "a b,1\n\n" * 9, None, {}),
         ("x.jsonl", TWO, None, "AB-216 {}: content and body may each be the text\n  choose: --text-column content"),
         ("x.jsonl", POSTS, "body", "AB-099 --text-column: {} has no column 'body'\n  it has id, content, likes"),
         ("x.jsonl", NO_TEXT, None, "AB-216 {}: which column is the text? There are id, likes\n  name it: --text-"),
         ("x.csv", STARRED, None, "AB-216 {}: its columns may be those of a labelled set: content, stars\n  give it"),
-        ("x.txt", "a\tO\n\nb\tO\n", None, "AB-216 {}: CoNLL is a format of labelled sets\n  give text to --text"),
+        ("x.csv", ONE_COLUMN, None, "AB-216 {}: this file seems to have no header\n  put a line with the names of its"),
+        ("x.csv", ONE_COLUMN, WORDS[0], {"columns": {"text": WORDS[0]}}),
+        ("x.txt", "a\tO\nb\tO\n\nc\tO\n", None, "AB-216 {}: CoNLL is a format of labelled sets\n  give text to --text"),
         ("x.csv", "", None, "AB-017 {}: file is empty\n"),
         ("x.log", "a b\n", None, "AB-216 {}: the name tells no known format\n  known: txt, csv,"),
     ],
