@@ -1,12 +1,12 @@
 """Reads CoNLL columns: one row a sentence.
 
 A token a line, its columns separated by tabs or by spaces, as in the first line of the file; a blank line ends a
-sentence, a line that begins with -DOCSTART- a document. Lines `# ...` above a sentence are comments where they have
-other columns than its tokens, or where every sentence begins so: `#` may be a token. The token is the first column, or
-the second where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag; 4: CoNLL-2003's
-part of speech and chunk between them); of the ten of CoNLL-U it has to be mapped. A column of the mapping is a number
-counted from 1; where tags are not read, one column suffices. `document` names the document by file and number, and can
-be mapped as a group.
+sentence, a line that begins with -DOCSTART- a document. Lines `#...` above a sentence are comments where they have
+other columns than its tokens, or a lone `#` first as every sentence has: `#` may be a token. The token is the first
+column, or the second where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag; 4:
+CoNLL-2003's part of speech and chunk between them); of the ten of CoNLL-U it has to be mapped. A column of the mapping
+is a number counted from 1; where tags are not read, one column suffices. `document` names the document by file and
+number, and can be mapped as a group.
 """
 
 import re
@@ -21,8 +21,8 @@ from adaptbert.data.read_text import Line, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 
 BREAK = "-DOCSTART-"
-_HASH = "# "
-"""Begins a comment, and the token `#` where spaces part the columns."""
+_HASH, _LONE_HASH = "#", ("# ", "#\t")
+"""What begins a comment, a token as `#tag`, and the token `#`."""
 _LINES = 200
 """Lines by which the format is recognised; sentences by which comments and odd blank lines are."""
 _FEW = 10
@@ -45,7 +45,7 @@ class _Dialect:
     Attributes:
         tabs: whether they part the columns, and not spaces.
         width: columns of a token.
-        begins_with_comments: whether every sentence begins with `# `, which may else be a token.
+        begins_with_comments: whether every sentence begins with a lone `#`, which may else be a token.
         is_numbered: whether the first column numbers the tokens, as in CoNLL-U.
     """
 
@@ -57,9 +57,10 @@ class _Dialect:
     @classmethod
     def of(cls, first: list[list[Line]]) -> "_Dialect":
         """That of runs of lines without heads of documents."""
-        line = next((line.text for run in first for line in run if not _is_hash(line)), "")
+        lines = [line for run in first for line in run]
+        line = next((line.text for is_hash in (_is_hash, _is_lone) for line in lines if not is_hash(line)), "")
         tabs = "\t" in line
-        dialect = cls(tabs, len(_cells(line, tabs=tabs)), len(first) > 1 and _most(_is_hash(run[0]) for run in first))
+        dialect = cls(tabs, len(_cells(line, tabs=tabs)), len(first) > 1 and _most(_is_lone(run[0]) for run in first))
         numbers = [[dialect.cells(line)[0] for line in dialect.without_comments(run)] for run in first]
         tokens = [[number for number in run if not _NO_TOKEN.fullmatch(number)] for run in numbers]
         counted = (run == [str(number + 1) for number in range(len(run))] for run in tokens)
@@ -78,7 +79,7 @@ class _Dialect:
         """From the first token on; what stands above a comment is one."""
         above = list(takewhile(_is_hash, run))
         others = [number for number, line in enumerate(above, 1) if len(self.cells(line)) != self.width]
-        return run[max([int(self.begins_with_comments and bool(above)), *others]) :]
+        return run[max([int(self.begins_with_comments and any(map(_is_lone, above[:1]))), *others]) :]
 
     def tokens(self, run: list[Line]) -> list[Line]:
         """Without words that are several tokens, and such as are not in the text."""
@@ -156,7 +157,7 @@ def _check_gaps(file: SourceFile, runs: list[list[Line]]) -> None:
 
 
 def _cells(text: str, *, tabs: bool) -> list[str]:
-    return text.split("\t") if tabs else _SPACES.split(text.strip(" "))
+    return text.rstrip(" ").split("\t") if tabs else _SPACES.split(text.strip(" "))
 
 
 def _most(cases: Iterable[bool]) -> bool:
@@ -166,6 +167,10 @@ def _most(cases: Iterable[bool]) -> bool:
 
 def _is_hash(line: Line) -> bool:
     return line.text.startswith(_HASH)
+
+
+def _is_lone(line: Line) -> bool:
+    return line.text.startswith(_LONE_HASH)
 
 
 def _check(file: SourceFile, dialect: _Dialect, line: int) -> None:

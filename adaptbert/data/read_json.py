@@ -9,6 +9,10 @@ from adaptbert.codes import Code
 from adaptbert.data.read_text import read_lines, read_text
 from adaptbert.data.rows import Problem, Row, SourceFile
 
+_CONVERT = (
+    "name its format if it is squad or label_studio; a list becomes lines by pandas.read_json(FILE, dtype=False)"
+    '.to_json("NEW.jsonl", orient="records", lines=True, force_ascii=False)'
+)
 _NO_OBJECT = Problem(Code.BAD_ROW, "not a JSON object")
 
 
@@ -56,7 +60,7 @@ def _check_first(file: SourceFile, number: int, text: str) -> None:
     what = "one JSON array" if text.startswith("[") else "an object over several lines" if text == "{" else None
     if what is not None:
         problem = f"{what}; expected one object per line"
-        raise file.error(Code.WRONG_FORMAT, problem, "write JSON lines, or name the format", number)
+        raise file.error(Code.WRONG_FORMAT, problem, _CONVERT, number)
 
 
 def _parsed(file: SourceFile, text: str, line: int | None = None) -> Any:

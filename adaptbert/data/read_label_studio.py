@@ -82,7 +82,7 @@ def _task(file: SourceFile, number: int, task: Mapping[str, Any]) -> tuple[Row, 
         name, value = str(result.get("from_name")), result.get("value")
         if not isinstance(value, Mapping):
             file.warnings[_NO_VALUE] += 1
-        elif "labels" in value:
+        elif any(key.endswith("labels") for key in value):  # those of HTML and of pictures have no offsets in a text
             if is_tagged:
                 marks.setdefault(name, []).append(value)
         elif not is_tagged and (kind := next((kind for kind in _VALUES if kind in value), None)):
@@ -147,7 +147,7 @@ def _span(places: Sequence[int], text: str, mark: Any) -> CharacterSpan:
     values = mark if isinstance(mark, Mapping) else {}
     first, end, kinds = (values.get(name) for name in ("start", "end", "labels"))
     if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kinds, list) or len(kinds) != 1:
-        raise BadRow(Code.COLUMNS, "a span has no offsets, or not exactly one label")
+        raise BadRow(Code.COLUMNS, "a span is not of `labels` with offsets in the text, or has not exactly one")
     if not 0 <= first < end < len(places):
         raise BadRow(Code.OFFSETS, "a span lies outside its text, or is empty")
     if values.get("text") is not None and not _holds(text, places, values):

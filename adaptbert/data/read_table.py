@@ -1,4 +1,5 @@
-"""Reads tables: CSV, TSV and Parquet. Nothing is converted: `NA` and `007` stay text.
+"""Reads tables: CSV, TSV and Parquet. Nothing is converted: `NA` and `007` stay text; blanks around cells of labelled
+rows and around names of columns are left out.
 
 csv: a header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: the columns that are
 read. What parts the columns follows from the format (adaptbert.data.formats); the key `separator` is of labels.
@@ -14,24 +15,35 @@ from typing import NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
-from adaptbert.data.read_text import MAX_LINE, read_lines
+from adaptbert.data.read_text import MAX_LINE, check_kind, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
 _BATCH = 4096
 _LOOKED_AT = 100
 """Rows by which a missing header is noticed."""
+_REPEATED = "headers that stand again below the first, as where files were joined, not read"
+_QUOTED = "TSV files with cells in quotes, which stay as they are (written by Excel or pandas? then save them as CSV)"
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 
 
 def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     """CSV, or TSV."""
     records = _records(file, delimiter)
-    header = next(records)
+    line, written, problem = next(records)
+    header = _Record(line, [name.strip(" ") for name in written], problem)
     first = list(islice(records, _LOOKED_AT))
     _check_header(file, header, [record.values for record in first], delimiter)
     names = header.values
+    quoted = [cell[0] == cell[-1] == '"' for record in first for cell in record.values if '"' in cell]
+    if delimiter == "\t" and 2 * sum(quoted) > len(quoted):
+        file.warnings[_QUOTED] += 1
     for line, values, problem in chain(first, records):
+        if problem is None and values[1:] == written[1:] and values[0].strip('\ufeff" ') == names[0]:
+            file.warnings[_REPEATED] += 1
+            continue
+        if file.layout.outputs:  # offsets of predictions count the blanks
+            values = [value.strip(" ") for value in values]
         if problem is None and len(values) != len(names):
             yield file.row(line, {}, Problem(Code.BAD_ROW, f"expected {len(names)} columns, found {len(values)}"))
         else:
@@ -47,7 +59,7 @@ class _Record(NamedTuple):
 
 
 def _records(file: SourceFile, delimiter: str) -> Iterator[_Record]:
-    """All but blank lines; at least one."""
+    """All but blank lines and rows of empty cells, as Excel leaves them; at least one."""
     problems: list[Problem] = []
     csv.field_size_limit(MAX_LINE)
     reader = csv.reader(
@@ -67,7 +79,7 @@ def _records(file: SourceFile, delimiter: str) -> Iterator[_Record]:
         line, begin = begin, reader.line_num + 1
         problem = problems[0] if problems else None
         problems.clear()
-        if values or problem is not None:
+        if len(values) == 1 or "".join(values).strip() or problem is not None:
             is_empty = False
             yield _Record(line, values, problem)
     if is_empty:
@@ -103,9 +115,15 @@ def _check_header(file: SourceFile, header: _Record, first: Sequence[list[str]],
     names, problem = header.values, header.problem
     if problem:
         raise file.error(problem.code, f"the header cannot be read: {problem.reason}", problem.remedy, 1)
+    if names[0].startswith("{"):
+        raise file.error(Code.WRONG_FORMAT, "JSON lines, not a table", "name it .jsonl", 1)
     if len(names) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in names[0]), None)):
         name = "tab" if other == "\t" else other
         raise file.error(Code.WRONG_FORMAT, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
+    is_one_cell = not any(names[1:]) and names[0] not in file.columns.values()
+    if is_one_cell and len({len(row) for row in first}) == 1 and sum(map(bool, first[0])) > 1:
+        line = f"one cell, and {len(first[0])} in each line below it: a title, or the `sep=` of Excel?"
+        raise file.error(Code.COLUMNS, line, "take such a line away; in CSV a text with commas needs quotes", 1)
     no_header = file.error(Code.COLUMNS, *NO_HEADER, 1)
     if _is_row(names, first):
         raise no_header
@@ -147,7 +165,10 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     try:
         opened = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError):
-        raise file.error(Code.DAMAGED_FILE, "Parquet footer missing: file truncated?", again) from None
+        with path.open("rb") as raw:
+            check_kind(file, raw.read(100), "Parquet")
+        problem_of_file = "Parquet footer missing: file truncated, or of another format?"
+        raise file.error(Code.DAMAGED_FILE, problem_of_file, f"{again}, or name it after its format") from None
     with opened:
         _check_columns_differ(opened.schema_arrow.names, read, file.shown)
         file.check(opened.schema_arrow.names)

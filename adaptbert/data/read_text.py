@@ -29,9 +29,20 @@ MAX_NULS = 0.01
 """Share of NUL characters at the beginning above which a file is not text."""
 BLOCK = 1024 * 1024
 """Bytes that are looked at before a file is read."""
-ARCHIVES = {
-    b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstandard", b"Rar!": "rar", b"PAR1": "Parquet",
+_OFFICE, _POINTER = "a file of Excel or another office program", "a pointer of Git LFS"
+_KINDS = {
+    rb"PK\x03\x04.{26}(\[Content_Types\]|_rels/|docProps/|xl/|mimetype)|\xd0\xcf\x11\xe0": _OFFICE,
+    rb"version https://git-lfs\.": _POINTER, rb"PK\x03\x04": "zip", rb"7z\xbc\xaf\x27\x1c": "7z", rb"BZh": "bzip2",
+    rb"\xfd7zXZ\x00": "xz", rb"\x28\xb5\x2f\xfd": "zstandard", rb"Rar!": "rar", rb"PAR1": "Parquet",
+}  # fmt: skip
+"""How a file begins that is not text -> what it is; the first that fits."""
+_REMEDIES = {
+    _OFFICE: "open it there and save it as CSV UTF-8",
+    _POINTER: "run `git lfs pull` where it was cloned, and take the file then",
+}
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",  # the mark of UTF-16 begins that of UTF-32
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
 
 COMMON = ("gb18030", "big5", "shift_jis", "euc-kr", "cp1252", "latin-1", "utf-16")
@@ -107,7 +118,8 @@ def is_utf_8(file: SourceFile) -> bool:
 def beginning(file: SourceFile) -> str:
     """About the first block of a file; characters that cannot be decoded are replaced."""
     with _opened(file) as (text, first):
-        return first.decode(text.encoding, "replace").removeprefix("\ufeff")
+        characters = first.decode(text.encoding, "replace").removeprefix("\ufeff")
+    return characters.replace("\r\r\n", "\n") if _ends_twice(characters) else characters
 
 
 # ---- paths
@@ -195,7 +207,7 @@ def _opened(file: SourceFile, newline: str | None = None) -> Iterator[tuple[Text
             first = stream.peek(BLOCK)
             _check(file, first, name)
             characters = first.decode(name, "replace")
-            if newline is None and 0 < characters.count("\r\r\n") == characters.count("\n"):
+            if newline is None and _ends_twice(characters):
                 newline = "\n"
             text = TextIOWrapper(stream, name, "surrogateescape", newline)
             if characters.startswith("\ufeff"):
@@ -216,12 +228,21 @@ def _unpacked(file: SourceFile, path: Path) -> BufferedReader:
     """The bytes of a file, those in gzip unpacked."""
     check_regular(path, file.shown)
     with path.open("rb") as raw:
-        head = raw.read(max(map(len, ARCHIVES)))
-    if kind := next((kind for magic, kind in ARCHIVES.items() if head.startswith(magic)), None):
-        remedy = "unpack it first, or name it after its format"
-        raise file.error(Code.WRONG_FORMAT, f"{kind}, not text", remedy)
-    packed = head.startswith(b"\x1f\x8b")
+        packed = raw.read(2) == b"\x1f\x8b"
     return BufferedReader(cast(RawIOBase, gzip.open(path)) if packed else FileIO(path), BLOCK)
+
+
+def check_kind(file: SourceFile, first: bytes, kind: str = "text") -> None:
+    """Reject a file that begins as one of another kind does."""
+    for begins, found in _KINDS.items():
+        if found != kind and re.match(begins, first, re.DOTALL):
+            remedy = _REMEDIES.get(found, "unpack it first, or name it after its format")
+            raise file.error(Code.WRONG_FORMAT, f"{found}, not {kind}", remedy)
+
+
+def _ends_twice(characters: str) -> bool:
+    """Whether every line ends with CR CR LF."""
+    return 0 < characters.count("\r\r\n") == characters.count("\n")
 
 
 def _check(file: SourceFile, first: bytes, name: str) -> None:
@@ -229,8 +250,10 @@ def _check(file: SourceFile, first: bytes, name: str) -> None:
     if not first:
         problem = "file is empty" if isinstance(file.source, Path) else "nothing came in"
         raise file.error(Code.EMPTY_FILE, problem, "fill it or take it away")
-    if file.encoding is None and first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise file.error(Code.ENCODING, "file is UTF-16", file.name_encoding("utf-16"))
+    check_kind(file, first)
+    marked = next((encoding for mark, encoding in _MARKS.items() if first.startswith(mark)), None)
+    if file.encoding is None and marked:
+        raise file.error(Code.ENCODING, f"file is {marked.upper()}", file.name_encoding(marked))
     characters = first.decode(name, "replace")
     if (nuls := characters.count("\0")) > MAX_NULS * len(characters):
         problem = f"{nuls:,} of the first {len(characters):,} characters are NUL: binary file?"

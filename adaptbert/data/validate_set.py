@@ -191,10 +191,11 @@ class _Split:
         problem = f"{misfits} of {total} rows are not {scheme}"
         if of_scheme:
             return [BadData(Code.TAGS, self.source, f"{problem}; they look like {looks}", f"write {of_scheme}")]
-        if not misfits or 2 * sum(not is_mendable(row, scheme) for row in rows) > misfits:
+        of_none = sum(not is_mendable(row, scheme) for row in rows)
+        if not misfits or 2 * of_none > len(rows):
             remedy = "map the column of the tags in `columns`; where they are no spans, write tag_scheme: none"
             return [BadData(Code.TAGS, self.source, "most rows have tags of no scheme", remedy)]
-        if self.rules.repair_tags:
+        if self.rules.repair_tags or 2 * of_none > misfits:  # those rows are named like other invalid ones
             return []
         problem = f"{problem}, and no other scheme fits more: a mixture?"
         return [BadData(Code.TAGS, self.source, problem, "repair_tags: true")]

@@ -12,7 +12,7 @@ import pytest
 
 from adaptbert.config.schema.sources import Corpus
 from adaptbert.data.layout import CORPUS
-from adaptbert.data.read_text import MAX_LINE, read_lines
+from adaptbert.data.read_text import MAX_LINE, beginning, read_lines
 from adaptbert.data.rows import SourceFile
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadData, BadParams
@@ -30,6 +30,13 @@ def test_a_crlf_on_the_border_of_two_blocks_is_one_end(tmp_path: Path, monkeypat
     lines = list(read_lines(SourceFile(path, "a.txt", CORPUS, {}, list)))
     assert [line.text for line in lines] == ["abc", "def", "", "gh", "", "last line"]
     assert [line.number for line in lines] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_beginning_has_the_line_ends_that_are_read(tmp_path: Path) -> None:
+    """Else a blank line would follow every line, as in CoNLL."""
+    for content, expected in (("\ufeffa b\r\r\nc d\r\r\n", "a b\nc d\n"), ("a\r\r\nb\n", "a\r\r\nb\n")):
+        path = write(tmp_path / "a.txt", content)
+        assert beginning(SourceFile(path, "a.txt", CORPUS, {}, list)) == expected
 
 
 LIKELY = {

@@ -161,8 +161,15 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
     ),
     "a header with the name of a value, and one above each part": (
         "a.csv", "text,label\ntext,x\ntext,label\na,y\ntext,label\n", CLASS, {},
-        [{"text": "text", "label": "x"}, {"text": "text", "label": "label"}, {"text": "a", "label": "y"},
-         {"text": "text", "label": "label"}], [],
+        [{"text": "text", "label": "x"}, {"text": "a", "label": "y"}], [],
+    ),
+    "files with byte-order marks, joined": (
+        "a.csv", '\ufeff"text", label\na,x\n\ufeff"text", label\nb,y\n', CLASS, {},
+        [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], [],
+    ),
+    "blanks around cells, and rows of empty cells": (
+        "a.csv", "text, label\n,\na, x \n\n , \nb,y\n,\n,\n", CLASS, {},
+        [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], [],
     ),
     **{  # a missing label makes a column of integers one of floats
         f"whole numbers are integers, {suffix}": (
@@ -278,6 +285,13 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
             [{"tokens": ["EU"], "tags": ["B-ORG"]}, {"tokens": ["#"], "tags": ["O"]}], [],
         )
         for comment in ("# id 1\tdomain=en", "# sent_id = 1")
+    },
+    **{
+        f"comments of CoNLL that begin with {comment!r}, and blanks after a tag": (
+            "a.conll", f"{comment}7\n#EU\tB-ORG \nis\tO\n\n" * 2, SPANS, {},
+            [{"tokens": ["#EU", "is"], "tags": ["B-ORG", "O"]}] * 2, [],
+        )
+        for comment in ("#\t", "#id=")
     },
     "comments with as many columns as a token": (
         "a.conll", "".join(f"# id {n}\nEU _ B-ORG\n\n" for n in range(3)), SPANS, {},
@@ -395,6 +409,10 @@ READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], li
             ("nothing", "\r\n", "\r\n", (2, 6), []),
         )
     },
+    "Label Studio, marks in HTML": (
+        "a.json", [studio(result("ner", start="/p[1]/text()[1]", end="/p[1]/text()[1]", hypertextlabels=["X"]))],
+        SPANS, {"format": "label_studio", "columns": {"tags": "ner"}}, [], [(1, 56)],
+    ),
     "Label Studio, a span over CRLF": (
         "a.json", [{"text": "Ann\r\nLee", "ner": [{"start": 0, "end": 7, "text": "Ann\nLee", "labels": ["X"]}]}],
         SPANS, {"format": "label_studio", "columns": {"tags": "ner"}},
@@ -424,12 +442,19 @@ def test_what_is_read(tmp_path: Path, case: str) -> None:
     assert [(row.line, row.problem.code) for row in unreadable if row.problem] == bad
 
 
+REPEATED = "headers that stand again below the first, as where files were joined, not read"
+QUOTED = "TSV files with cells in quotes, which stay as they are (written by Excel or pandas? then save them as CSV)"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "layout", "options", "warning", "count"),
     [
         ("a.txt", "\ufeff" + "x" * 300 + "\0", CORPUS, {}, "byte-order marks removed", 1),
         ("a.jsonl", json.dumps({"text": "x" * 300}) + "\0", CORPUS, {}, "NUL bytes removed", 1),
         ("a.csv", f"text\n{'x' * 300}\0\n", CORPUS, {}, "NUL bytes removed", 1),
+        ("a.csv", "text\na\ntext\nb\ntext\n", CORPUS, {}, REPEATED, 2),
+        ("a.tsv", 'text\n"say ""a"""\n"b"\nc"d\n', CORPUS, {}, QUOTED, 1),
+        ("a.tsv", 'text\n"say" it\n"b"\nc"d\n', CORPUS, {}, QUOTED, 0),
         ("a.json", FLAT, ANSWER, {"format": "squad"}, "answers without an offset, taken at their first place", 3),
         (
             "a.json", STUDIO, CLASS, {"format": "label_studio", "columns": {"label": "mood"}},
@@ -453,9 +478,18 @@ def test_what_is_counted(
 
 # --- what stops the stage
 
-ZIP = io.BytesIO()
-with zipfile.ZipFile(ZIP, "w") as archive:
-    archive.writestr("a.txt", "text")
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+DECLARE = "declare the `encoding` that all files of the set have"
+
+
+def zipped(name: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, "text")
+    return stream.getvalue()
+
+
 PACKED = gzip.compress(MANY, mtime=0)
 WRONG_SUM = PACKED[:-8] + bytes([PACKED[-8] ^ 1]) + PACKED[-7:]
 CUT = content_of(pa.table({"text": ["some text"] * 100}))[:-20]
@@ -467,7 +501,10 @@ NO_TERM = r"no control 'termx' for tags; found label, term \(did you mean 'term'
 NO_TAGS = r"no control 'tags' for tags; found label, term\n  name one of them, e.g. `columns: {tags: label}`"
 NO_MOOD = r"no control 'moody' for label; found .*mood.* \(did you mean 'mood'\?\)"
 CORPUS_ERRORS = [
-    ("a.txt", "text".encode("utf-16"), 1, "that all files of the set have: utf-16"),
+    *(
+        ("a.txt", "text".encode(name), 1, f"file is {name.upper()}\n  {DECLARE}: {name}")
+        for name in ("utf-16", "utf-32")
+    ),
     ("a.txt", "plain text".encode("utf-16-le"), 10, "where every second byte is NUL"),
     ("a.txt", b"some text\0\0\0 and more", 10, "binary file"),
     ("a.txt", bytes(4096), 10, "its content was lost"),
@@ -480,14 +517,23 @@ CORPUS_ERRORS = [
     ("a.txt.gz", PACKED[: len(PACKED) // 2], 38, "gzip is damaged, or ends early"),
     ("a.txt.gz", WRONG_SUM, 38, "damaged"),
     ("a.txt.gz", PACKED + b"rubbish", 38, "damaged"),
-    ("a.txt", ZIP.getvalue(), 37, "zip, not text"),
+    ("a.txt", zipped("a.txt"), 37, "zip, not text\n  unpack it first"),
+    *(
+        ("a.csv", content, 37, "a file of Excel or another office program, not text\n  open it there and save")
+        for content in (zipped("[Content_Types].xml"), zipped("xl/workbook.xml"), b"\xd0\xcf\x11\xe0" + bytes(99))
+    ),
+    *(
+        (name, POINTER, 37, f"a pointer of Git LFS, not {kind}\n  run `git lfs pull`")
+        for name, kind in (("a.txt", "text"), ("a.csv.gz", "text"), ("a.parquet", "Parquet"))
+    ),
+    ("a.parquet", b"text,label\na,x\n", 38, "or of another format?\n  copy or write the file again, or name it after"),
     ("a.parquet", b"PAR1 cut", 38, "footer missing"),
     ("a.parquet", CUT, 38, "footer missing"),
     ("a.parquet", ROWS[:4] + bytes(36) + ROWS[40:], 38, "damaged after row 0 ("),
     ("a.parquet", pa.table({"text": pa.array([b"b\xff"], pa.binary()).view(pa.string())}), 38, "(UnicodeDecodeError)"),
     ("a.parquet", pa.table({"text": pa.array([], pa.string())}), 18, "0 documents in the file"),
     ("a.parquet", TWICE, 56, "column 'text' twice\n  rename one of the two"),
-    ("a.jsonl", b'[{"text": "a"}]', 37, "one object per line"),
+    ("a.jsonl", b'[{"text": "a"}]', 37, "one object per line\n  name its format if it is squad or label_studio; a"),
     ("a.jsonl", b"{\n}", 37, "an object over several lines"),
     ("a.jsonl", b'{"text": "a"}\n{"text": "a", "text": "b"}', 56, "2: key 'text' twice"),
     ("a.csv", b"text,text\na,b\n", 56, "column 'text' twice"),
@@ -504,6 +550,11 @@ CORPUS_ERRORS = [
             '"Good.","Good."\n',
         )
     ),
+    *(
+        ("a.csv", f"{title}\ntext,label\na,x\n".encode(), 56, "a.csv:1: one cell, and 2 in each line below it: a tit")
+        for title in ("sep=,", "Survey of all rooms 2024", "Survey 2024,\n,")
+    ),
+    ("a.csv", b'{"text": "a", "label": "x"}\n', 37, "JSON lines, not a table\n  name it .jsonl"),
     ("a.csv", b"0,1\nx,1\ny,1\n", 56, "column 'text' missing; found 0, 1"),
     ("a.csv", b'text\n"a\nb\n', 37, "quote opened in line 2 never closes"),
     ("a.csv", b'text\n"a"b\n', 37, "not CSV"),

@@ -181,6 +181,14 @@ CASES = {
         )
         for scheme, repair in (("bio", False), ("bio", True), ("io", False))
     },
+    **{
+        f"one row with a tag of no scheme, repaired: {repair}": Case(
+            SPANS, tagged(*["B-X I-X O"] * 9, "B-X odd:tag O"), {"tag_scheme": "bio", "repair_tags": repair},
+            [(89, "1 of 8 rows cannot be read or are not valid (the tags break the scheme of the file: 1) at "
+                  "train.csv:8\n  mend them")],
+        )
+        for repair in (False, True)
+    },
     "mixed schemes, repaired": Case(SPANS, MIXED, {"tag_scheme": "bio", "repair_tags": True}),
     "tags": Case(
         TAGS, {s: [(["Ann", s], ["N", "-"])] for s in SPLITS}, task={"type": "token-tags", "labels": ["-", "N"]},
