@@ -356,7 +356,7 @@ class Budgets:
         for each in self._planned:
             if each.step == FINETUNE:
                 scaled[FINETUNE] |= self._labels(each, labels)
-            elif each.tokens and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
+            elif _budget(each) and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
                 batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
                 rounded = _rounded_up(min(_budget(each), max(steps * batch, limit)))
                 size = max(batch, fitting.batch(rounded, each.values.global_batch_tokens))

@@ -217,6 +217,11 @@ class Training(NamedTuple):
             about = "" if self.is_exact else "about "
             tokens = round(self.tokens, 0 if self.is_exact else 2 - len(str(round(self.tokens))))
             length = f"{about}{tokens:,.0f} tokens, {self.steps:,} steps"
+            if warmup := self.values.head_warmup_steps:
+                length += f", {warmup:,} of them for the head"
+            elif self.amount is not None and self.amount.tokens:
+                passes = self.tokens / self.amount.tokens
+                length += f", {passes:,.0f} passes" if passes >= 10 else f", {passes:.2g} passes"
         return f"{self.step:16} {self.text:16} {self.base:12} {len(self.entries):4} x {length}"
 
 
@@ -227,7 +232,7 @@ def trainings(recipe: Recipe, plan: Plan, amounts: Amounts) -> list[Training]:
         for key, entry in plan.table(step).items():
             values, text = recipe.values(step, entry.names()), entry.task or entry.corpus or GENERAL
             kind = (step, text, entry.base, values.model_dump_json())
-            if kind not in by_kind and (step == FINETUNE or budget(values)[0]):
+            if kind not in by_kind and (step == FINETUNE or budget(values)[0] or values.head_warmup_steps):
                 amount = (amounts.task if entry.task else amounts.corpus)(text, entry.base)
                 if step == FINETUNE:
                     length = _of_seed(values, amount)

@@ -10,6 +10,11 @@ They meet at a store: a file of this machine, or on a cluster a server, `tcp://h
 must be on every machine at the same path, because ranks map the files of a corpus.
 """
 
+from adaptbert.runtime import signals
+
+if __name__ == "__main__":
+    signals.follow_parent()  # before the imports below, which take seconds
+
 import os
 import socket
 import subprocess

@@ -193,6 +193,8 @@ def test_a_base_without_a_head(text: str, first: set[str], files: Path, project:
     assert done.exit_code == 0, done.output
     document = params.read(PARAMS)
     assert {step for step, each in document.items() if "head_warmup_steps" in each} == first
+    said = {line.split()[0] for line in run("plan").stdout.splitlines() if line.endswith(", 100 of them for the head")}
+    assert said == first
     is_ready()
 
 
