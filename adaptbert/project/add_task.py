@@ -21,6 +21,8 @@ _OF_SPLITS = re.compile(
 )
 """What is not part of a name."""
 _PARTS = re.compile(r"[._\-\s]+")
+UNNAMED = "my_task"
+"""An arm is called `task`."""
 
 
 def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str]:
@@ -80,15 +82,15 @@ def _shared(recipe: Recipe, files: Collection[Path]) -> Iterator[str]:
 
 
 def name_of(train: Path) -> str:
-    """A name for the task, by the file of its training rows, or its folder; `my_task` where neither can be one."""
+    """A name for the task, by the file of its training rows, or its folder; `UNNAMED` where neither can be one."""
     name = train.name.lower().removesuffix(".gz")
     stem = name.removesuffix(next((suffix for suffix in SUFFIXES if name.endswith(suffix)), Path(name).suffix))
-    folder = train.absolute().parent
-    for words in (stem, "" if folder == own_data.OWN.absolute() else folder.name):
+    folder = train.resolve().parent  # `..` has no name
+    for words in (stem, "" if folder == own_data.OWN.resolve() else folder.name):
         parts = [part for part in _PARTS.split(words) if part and not _OF_SPLITS.fullmatch(part)]
         if is_name(called := plain("_".join(parts))):
             return called
-    return "my_task"  # an arm is called `task`
+    return UNNAMED
 
 
 def check_name(name: str, taken: Mapping[str, Collection[str]]) -> None:

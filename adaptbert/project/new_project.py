@@ -30,7 +30,7 @@ from adaptbert.core.files import make_folder
 from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
 from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
-from adaptbert.project.add_task import check_name, name_of
+from adaptbert.project.add_task import UNNAMED, check_name, name_of
 from adaptbert.project.editing import AS_NEW
 from adaptbert.project.preview import Said
 from adaptbert.project.price import Budgets, Values, about
@@ -146,7 +146,8 @@ def create(
     for corpus, each in texts.items():
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
     yield f"language: {_CHINESE if is_chinese else _OTHER}"
-    yield printable("\n".join([f"task {name}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
+    called = f"task {name}{'; --name gives it a name of its own' if name == UNNAMED else ''}"
+    yield printable("\n".join([called, *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
     absolute = {path: path.absolute() for path in files}
     with nullcontext() if is_here else _clone(directory):
         homes = own_data.homes(absolute.values())

@@ -393,6 +393,7 @@ def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
         ("MRPC-train.TSV", "mrpc"),
         ("/data/sst-2/train.csv", "sst_2"),
         ("a b.csv", "a_b"),
+        ("/data/ner/project/../train.conll", "ner"),
         ("/数据/训练.csv", "my_task"),
         ("data/own/train.csv", "my_task"),
     ],
