@@ -18,6 +18,7 @@ from prefect.logging import get_logger
 from prefect.settings import PREFECT_API_URL
 
 from adaptbert.errors import TEMPORARY
+from adaptbert.runtime.signals import withheld
 from flows import process
 
 HOST = "127.0.0.1"
@@ -61,11 +62,9 @@ class TemporaryServer:
         atexit.register(self._end)
 
     def _started(self) -> "subprocess.Popen[bytes]":
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # also of the new process
         command = [*process.FOLLOWING, *COMMAND, "--port", str(self._port)]
-        server = subprocess.Popen(command, env=process.environment() | OF_PREFECT)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return server
+        with withheld(signal.SIGINT, signal.SIGHUP):
+            return subprocess.Popen(command, env=process.environment() | OF_PREFECT)
 
     def answers(self) -> bool:
         """Wait until it does; false where it has ended, or a signal came."""

@@ -101,6 +101,17 @@ def held() -> Iterator[None]:
             _raise_where_allowed()
 
 
+@contextmanager
+def withheld(*numbers: signal.Signals) -> Iterator[None]:
+    """These signals, or all, do not reach the processes that are started in this block, unless they ask for them; those
+    to this process wait for its end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers or SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def insist() -> None:
     """Note signals again, after a library has put its own handlers in the place of ours."""
     _take(_note)

@@ -10,11 +10,6 @@ They meet at a store: a file of this machine, or on a cluster a server, `tcp://h
 must be on every machine at the same path, because ranks map the files of a corpus.
 """
 
-from adaptbert.runtime import signals
-
-if __name__ == "__main__":
-    signals.follow_parent()  # before the imports below, which take seconds
-
 import os
 import socket
 import subprocess
@@ -35,7 +30,7 @@ from torch import Tensor, distributed
 
 from adaptbert.codes import Code
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, UserError
-from adaptbert.runtime import cluster
+from adaptbert.runtime import cluster, signals
 
 VARIABLE = "ADAPTBERT_DEVICES"
 PATIENCE = timedelta(days=1)  # a rank waits while another measures or saves; a dead one is detected at once
@@ -312,7 +307,8 @@ def _process(function: str, rank: int, world: int, store: str, cwd: str | None =
     """A rank in a new interpreter: a forked process could use neither CUDA nor threads."""
     command = [sys.executable, "-m", "adaptbert.training.ranks", function, str(rank), str(world), store]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, cwd=cwd)
+    with signals.withheld():  # it ignores them when it has imported torch, which takes seconds
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, cwd=cwd)
 
 
 def _lost(rank: int, status: int) -> RankLost:

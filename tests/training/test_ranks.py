@@ -19,7 +19,7 @@ from torch import Tensor
 from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.runtime.signals import Interrupted
+from adaptbert.runtime.signals import SIGNALS, Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import ranks
 from adaptbert.training.arguments import Batches, Fitted, TrainingArguments
@@ -245,6 +245,14 @@ with pytest.MonkeyPatch.context() as patch:
     left = range(3 * accumulate, STEPS * accumulate)
     assert sorted(spied.shares().values()) == [list(left[rank::world]) for rank in range(world)]
     assert os.getpid() in spied.shares()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_while_a_rank_starts_does_not_reach_it(number: signal.Signals) -> None:
+    """Python would print a traceback of the import that it is in; rank 0 ends the others."""
+    with ranks._process("builtins:print", 1, 2, "store") as starting:
+        starting.send_signal(number)
+        assert starting.wait(120) == 0
 
 
 @pytest.mark.slow
