@@ -107,11 +107,13 @@ def bring(source: Path, base: str) -> list[str]:
 
 
 def is_taken(source: Path, home: Path) -> bool:
-    """Whether the folder of a base is this one, or was made of it."""
+    """Whether the folder of a base is this one, or was made of it as it is now."""
     if source.resolve() == home.resolve():
         return True
     here, there = source / WEIGHTS, home / WEIGHTS
-    return here.is_file() and there.is_file() and file_digest(here) == file_digest(there)
+    if not here.is_file() or not there.is_file() or file_digest(here) != file_digest(there):
+        return False
+    return all(path.stat().st_mtime <= there.stat().st_mtime for path in source.iterdir())
 
 
 def lacks_head(folder: Path) -> bool:

@@ -170,6 +170,8 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     assert "\ncapital letters: become small ones (the tokenizer lower-cases)\n" in done.output
     is_ready()
     assert new(files, f"{CONLL} --base /tiny-bert --force").exit_code == 0, "the same one"
+    (files / "tiny-bert/vocab.txt").touch()
+    assert new(files, f"{CONLL} --base /tiny-bert --force").exit_code == 65, "changed since"
     (files / "tiny-bert/model.safetensors").rename(files / "weights")
     (files / "tiny-bert/model.safetensors").touch()
     again = new(files, f"{CONLL} --base /tiny-bert --force")
