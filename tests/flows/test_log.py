@@ -53,9 +53,11 @@ def server(logger: PrefectLogAdapter) -> list[str]:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Its lines without the time."""
+    """Its lines without the time; pytest's own handlers, which are those of every test, stay as they are."""
     handler = Lines()
     monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
+    monkeypatch.setattr(logging.getLogger("prefect._internal"), "handlers", [])
+    monkeypatch.setattr(logging, "raiseExceptions", True)
     log.shorten()
     handler.format = lambda record: logging.Handler.format(handler, record)[10:]  # type: ignore[method-assign]
     return handler.lines
