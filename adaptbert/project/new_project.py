@@ -168,7 +168,7 @@ def create(
                 of_base = _random(weights, has_general=True)
                 budgets = Budgets(lambda values: recipe(values, at_home), usual())
                 values = budgets.within(minutes)
-            yield from _cut(values, weights)
+            yield from _cut(values, weights, tokens)
         text = content(at_home, values).encode()
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
         editing.write_recipe(recipe(values, at_home), text)
@@ -212,9 +212,17 @@ def tokens_of(recipe: Recipe) -> dict[str, float]:
     return {step: amount.tokens for step, amount in of_text.items() if amount is not None}
 
 
-def _cut(values: Values, weights: Base) -> Iterator[str]:
-    """What was lowered for the time, to be seen before it is trained."""
-    lowered = [f"{step} {each['tokens']:,} tokens" for step, each in values.items() if "tokens" in each]
+def _cut(values: Values, weights: Base, of_text: Mapping[str, float]) -> Iterator[str]:
+    """What was lowered for the time, to be seen before it is trained.
+
+    Args:
+        of_text: step -> tokens of its text.
+    """
+    lowered = []
+    for step, each in values.items():
+        if "tokens" in each:
+            passes = f" ({each['tokens'] / of_text[step]:.2g} passes over its text)" if step in of_text else ""
+            lowered.append(f"{step} {each['tokens']:,} tokens{passes}")
     lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]
     lowered += [f"a base of {weights.layers} layers of {weights.hidden_size}"] if weights.is_random else []
     if lowered:

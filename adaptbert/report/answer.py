@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptbert.comparison.records import Answer, Arm, Comparison, Task, trivial
+from adaptbert.comparison.records import Answer, Arm, Comparison, Needed, Task, trivial
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, same, t, within
+from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, same, t, within
 from adaptbert.report.terms import baseline_name, metric_name, question_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
@@ -77,7 +77,7 @@ def _answer(task: Task, comparison: Comparison) -> Text:
         other=other,
         verdict=_decided(first, comparison),
     )
-    return said + (settles(first) if first.verdict == "undecided" else EMPTY)
+    return said + (settles(first, comparison) if first.verdict == "undecided" else EMPTY)
 
 
 def _beside(answer: Answer, task: Task) -> Text:
@@ -191,15 +191,26 @@ def _once(comparison: Comparison) -> Text:
     if comparison.one_more_replicate is None:
         return said
     return said + t(
-        "A verdict needs `compare.replicates: 2` in params.yaml: {cost.tokens:tokens} tokens, {cost.tflop:amount} "
-        "TFLOP more.",
-        cost=comparison.one_more_replicate,
+        "A verdict needs `compare.replicates: 2` in params.yaml: {times:amount} times the training of this page in "
+        "addition.",
+        times=comparison.one_more_replicate.tflop / comparison.spent.tflop,
     )
 
 
-def settles(answer: Answer) -> Text:
-    """What would show the difference of an undecided question, if it is as large as it seems, or as is worth having."""
-    needed = answer.needed
+def settles(answer: Answer, comparison: Comparison) -> Text:
+    """Why a question is undecided though its interval leaves out 0, and what would show its difference, if that is as
+    large as it seems, or as is worth having."""
+    gap, said = answer.difference, EMPTY
+    if gap is not None and gap.low is not None and gap.high is not None and gap.low * gap.high > 0:
+        assert answer.p_adjusted is not None
+        said = t(
+            "The interval leaves out 0, but the questions of all tasks share the level: adjusted p {p}.",
+            p=p_value(answer.p_adjusted),
+        )
+    return said + _needs(answer.needed, comparison)
+
+
+def _needs(needed: Needed | None, comparison: Comparison) -> Text:
     if needed is None:
         return EMPTY
     if needed.rows is not None:
@@ -211,8 +222,9 @@ def settles(answer: Answer) -> Text:
         return t("No number of replicates and seeds within reason would show {it.effect:points} points.", it=needed)
     return t(
         "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
-        "{it.design.tflop:amount} TFLOP more.",
+        "{times:amount} times the training of this page in addition.",
         it=needed,
+        times=needed.design.tflop / comparison.spent.tflop,
     )
 
 

@@ -152,7 +152,7 @@ def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
     settle it, that fine-tuning differs as well."""
     said = EMPTY
     if answer.verdict == "undecided" and answer.detectable is not None:
-        said = _detectable(answer.detectable) + settles(answer)
+        said = _detectable(answer.detectable) + settles(answer, comparison)
     elif answer.verdict == "not_tested" and answer.why != "described":
         said = not_tested(answer, task, comparison)
     return said + _own_values(answer, task)

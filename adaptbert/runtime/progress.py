@@ -88,10 +88,11 @@ class Progress:
     Args:
         steps: at which the run ends.
         run: gets `train/tokens_per_second` and the load of the machine.
+        label: of this training, among several of the process.
     """
 
-    def __init__(self, steps: int, run: Run) -> None:
-        self._steps, self._run = steps, run
+    def __init__(self, steps: int, run: Run, label: str = "") -> None:
+        self._steps, self._run, self._label = steps, run, label
         self._line = StatusLine(sys.stdout, steps)
         self.begin(0, {})
 
@@ -123,6 +124,7 @@ class Progress:
         speed = (counts["tokens"] - self._counts.get("tokens", 0)) / seconds
         left = int(seconds / (step - self._first) * (self._steps - step))
         parts = [
+            *([self._label] if self._label else []),
             f"step {step:>6,}/{self._steps:,}",
             f"loss {loss:.3f}",
             f"{speed:,.0f} tokens/s",

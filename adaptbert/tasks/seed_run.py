@@ -241,6 +241,7 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
         loss_name="train/loss",
         keep_best=None if rule is None else f"dev/{head.metric}",
         patience=0 if rule is None else rule.patience,
+        label=f"seed {request.seed}",
     )
     module = FineTuning(model, head, params, plan.steps)
     examples = request.train.examples

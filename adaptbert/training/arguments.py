@@ -45,6 +45,7 @@ class TrainingArguments:
         parts: other values that `training_step` returns by these names; the curves get their means over micro-batches.
         keep_best: a measure: the weights of the measured step with the highest are kept; None: those of the last step.
         patience: with `keep_best`, measurements without a better one, after which the run ends.
+        label: what progress calls the run, where a stage has several.
     """
 
     steps: int
@@ -56,6 +57,7 @@ class TrainingArguments:
     parts: tuple[str, ...] = ()
     keep_best: str | None = None
     patience: int = 0
+    label: str = ""
 
 
 @dataclass(frozen=True)

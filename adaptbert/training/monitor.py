@@ -124,7 +124,7 @@ class Monitor:
         self, plan: TrainingArguments, run: Run, measure_at: Mapping[int, Measure], savepoints: Savepoints | None
     ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
-        self._progress = Progress(plan.steps, run)
+        self._progress = Progress(plan.steps, run, plan.label)
         self.step = 0
         self._names = (plan.loss_name, *plan.parts)
         self._past = Past([math.nan] * len(self._names))

@@ -8,7 +8,7 @@ from typing import Any
 from adaptbert.comparison.records import Answer, Comparison, Cost, Detectable, Needed, Task
 from adaptbert.report import prose
 from adaptbert.statistics.power import Design
-from tests.support.judged_answers import answered, retrained
+from tests.support.judged_answers import answered, difference, retrained
 from tests.support.known import known
 from tests.support.snapshots import Said, agrees, both
 
@@ -20,6 +20,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "of an unknown spread": {"detectable": Detectable(0.078, 0.04, 1.116)},
     "hopeless": {"detectable": Detectable(1.2, 0.6, 15.0)},
     "a design would settle it": {"needed": DESIGN},
+    "it alone would be a gain": {"difference": difference(0.03, 0.02), "p_adjusted": 0.0712},
     "fine-tuned otherwise": {},
     "no seed in common": {"difference": None, "verdict": "not_tested", "why": "no_seed"},
     "described": {"verdict": "not_tested", "why": "described"},

@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def test_a_line_tells_step_loss_speed_and_time_left(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     run = LoggedRun()
-    shown = Progress(100, run)
+    shown = Progress(100, run, "seed 2")
     shown.begin(20, {"tokens": 5_000, "chosen": 700})  # of an earlier process
     clock.now += 4
     assert not shown.is_due()
@@ -49,7 +49,7 @@ def test_a_line_tells_step_loss_speed_and_time_left(clock: Clock, capsys: pytest
     assert shown.is_due()
     shown.tell(40, {"tokens": 9_000, "chosen": 1_700}, 2.5)
     assert not shown.is_due()
-    assert capsys.readouterr().out == "  step     40/100  loss 2.500  400 tokens/s  0:30 left\n"
+    assert capsys.readouterr().out == "  seed 2  step     40/100  loss 2.500  400 tokens/s  0:30 left\n"
     assert run.metrics == [("train/tokens_per_second", 400.0, 40)]
 
 
