@@ -12,7 +12,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from adaptbert.config import plan as planning
 from adaptbert.config.plan import FINETUNE, MEASURE, TRAINED
+from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.errors import UserError
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
 from adaptbert.report.terms import metric_name
@@ -98,7 +100,10 @@ def result(stage: str) -> str:
     if name == MEASURE:
         return _bits({}, CheckpointMeasures.read(path).texts)
     step = StepMetrics.read(path)
-    return _bits(step.before, step.after) if step.steps else "as it is"
+    if not step.steps:
+        return "as it is"
+    is_control = name == DOMAIN_TRANSFER and planning.read().table(name)[key].corpus == GENERAL
+    return f"{'on general text, as the control; ' if is_control else ''}{_bits(step.before, step.after)}"
 
 
 def _bits(before: Mapping[str, HeldOutMeasures], after: Mapping[str, HeldOutMeasures]) -> str:

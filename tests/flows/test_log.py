@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from prefect.logging.loggers import PrefectLogAdapter
 
+from adaptbert.config import plan_file
 from adaptbert.core.files import write_json
 from flows import log, process
 from flows.log import StageLog, result
@@ -130,13 +131,17 @@ def test_one_that_ends_while_a_signal_stops_the_flow(
 
 
 def test_what_was_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(simulate(tmp_path, tasks=["section"]).root)
+    made = simulate(tmp_path, tasks=["section"])
+    monkeypatch.chdir(made.root)
+    plan_file.write(made.plan)
     with edited(Path("metrics/finetune/section-general-small.json")) as metrics:
         for seed in metrics["seeds"][:2]:
             seed["degenerate"] = True
     assert result("finetune@section-general-small").endswith("), one answer only in 2 of 3 runs")
     assert "answer only" not in result("finetune@section-domain-small-1")
     assert result("pretrain@small").startswith("bits per character: general ")
+    assert result("domain_transfer@domain-small-1").startswith("bits per character: ")
+    assert result("domain_transfer@general-small-1").startswith("on general text, as the control; bits per character: ")
     with edited(Path("metrics/pretrain/small.json")) as metrics:
         metrics |= {"steps": 0, "before": {}, "after": {}}
     assert result("pretrain@small") == "as it is"
