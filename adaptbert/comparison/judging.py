@@ -35,6 +35,11 @@ OUTCOMES = ("", "no_spread")
 every question about one of them goes, and the others are about other runs."""
 
 
+ROWS_ALIKE = 3
+"""Where n rows do not differ, no more than 3/n of all rows do, with a confidence of 95 %: Hanley & Lippman-Hand (1983),
+"If nothing goes wrong, is everything all right?", JAMA 249(13)."""
+
+
 # ---- the questions of a task
 
 
@@ -94,7 +99,7 @@ def _why(arms: tuple[Arm, Arm], difference: Difference | None, replicates: int |
     if difference.seeds < FEWEST_SEEDS:
         return "few_seeds"
     if replicates == 1:
-        return "once"
+        return "missing" if any(0 < len(arm.by_replicate) < len(arm.planned) for arm in arms) else "once"
     return "" if difference.testable or difference.identical else "no_spread"
 
 
@@ -109,13 +114,18 @@ def judged(
     chains = [[answer for answer in task.answers if answer.place is not None] for task in tasks]
     differences = [[None if answer.why else answer.difference for answer in chain] for chain in chains]
     share = (1 - confidence) / max(1, sum(map(bool, chains)))
+    of_all_tasks = sum(each.tflop_of_run for each in results.values())  # `seeds` holds for all of them
     by_task = judge(differences, min_gain, confidence)
 
     def judged_one(answer: Answer, task: Task, judgements: Mapping[str, Judgement]) -> Answer:
         difference = answer.difference
         if difference is None or not difference.testable:
             own = judgements.get(answer.name)
-            return answer if own is None else replace(answer, verdict=own.verdict)
+            if own is None:
+                return answer
+            if own.verdict == "equivalent" and ROWS_ALIKE / task.independent_rows > min_gain:
+                return replace(answer, why="no_spread")
+            return replace(answer, verdict=own.verdict)
         study = results[task.task, task.base]
         # What the first question of a task may err by, and the others when that is decided.
         level = {None: 1 - confidence, 0: share}.get(answer.place, share / max(1, len(judgements) - 1))
@@ -127,7 +137,7 @@ def judged(
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
             effect = max(min_gain, abs(difference.mean))
-            needed = _needed(question, task, effect, one_more.tflop, study.tflop_of_run)
+            needed = _needed(question, task, effect, one_more.tflop, of_all_tasks)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
@@ -195,7 +205,7 @@ def ranking(
         order=order,
         dev=shared[chosen],
         arms=_standings(arms, order[0], once, study, min_gain),
-        made_here=[base for base in order if any((name, base) in once for name in compared)],
+        made_here=[base for base in order if all((name, base) in once for name in compared if base in arms[name])],
     )
 
 

@@ -458,6 +458,17 @@ class Task:
         """What an arm of this task is called in messages."""
         return "-".join([self.task, arm, *([self.base] if self.name != self.task else [])])
 
+    def without_result(self, arm: Arm) -> list[str]:
+        """What lacks one: the arm, or some of its replicates."""
+        if arm.missing:
+            return [self.shown(arm.name)]
+        return [f"{self.shown(arm.name)} ({each})" for each in arm.planned if each not in arm.by_replicate]
+
+    @property
+    def independent_rows(self) -> int:
+        """Of the test split: groups, or different texts."""
+        return self.test_groups or self.test_texts or self.rows["test"]
+
     @property
     def has_subsets(self) -> bool:
         """Whether each seed has a subset of the training rows of its own."""
@@ -563,7 +574,7 @@ class Ranking:
         order: the bases, the best first; those without that arm last.
         dev: base -> mean dev score in that arm.
         arms: `arm` first.
-        made_here: bases whose weights were made here, and once: differences from them have no verdict.
+        made_here: bases of which all weights were made here, and once: differences from them have no verdict.
     """
 
     task: str

@@ -8,31 +8,43 @@ from adaptbert.comparison.records import Answer, Arm, Comparison, Needed, Task, 
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, same, t, within
-from adaptbert.report.terms import baseline_name, metric_name, question_name, verdict
+from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
+
+MOST_NAMED = 4
+"""Tasks of a comparison whose heading has their names."""
+LONGER = 5
+"""Times the epochs of today; more are proposed only where there is nothing else to raise."""
 
 
 def heading(comparison: Comparison) -> Text:
     """What is said of the first question of each task, and where a baseline is shown to be better than the best arm."""
     unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
     firsts = {task.name: task.first for task in comparison.tasks if task.name not in unlearned}
-    said: dict[str, dict[tuple[Verdict, bool], list[str]]] = {}
+    said: dict[Text, dict[tuple[Verdict, bool], list[str]]] = {}
     for name, answer in firsts.items():
         if answer is not None:
-            said.setdefault(answer.question, {}).setdefault((answer.verdict, answer.at_least), []).append(name)
+            said.setdefault(answer_name(answer), {}).setdefault((answer.verdict, answer.at_least), []).append(name)
     if not said and not unlearned:
         return t("Nothing was compared")
-    parts = [t("The models learned nothing on {tasks}", tasks=listed(unlearned))] if unlearned else []
+    parts = [t("The models learned nothing on {tasks}", tasks=_named(unlearned, comparison))] if unlearned else []
     for question, by_verdict in said.items():
         of = [
-            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=listed(tasks))
+            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=_named(tasks, comparison))
             for judged, tasks in by_verdict.items()
         ]
-        parts.append(t("{question}: {answers}", question=question_name(question), answers=joined(of, ", ", "，")))
+        parts.append(t("{question}: {answers}", question=question, answers=joined(of, ", ", "，")))
     if below := [task.name for task in comparison.tasks if _better_baseline(task) and task.name not in unlearned]:
-        parts.append(t("a linear model is better on {tasks}", tasks=listed(below)))
-    return joined(parts, "; ", "；")
+        parts.append(t("a simple baseline is better on {tasks}", tasks=_named(below, comparison)))
+    return joined([parts[0], *map(within, parts[1:])], "; ", "；")
+
+
+def _named(tasks: list[str], comparison: Comparison) -> Text:
+    """The names of so few tasks as fit into a heading; of more, how many these are."""
+    if len(comparison.tasks) <= MOST_NAMED:
+        return listed(tasks)
+    return t("{n} of {all} tasks", n=len(tasks), all=len(comparison.tasks))
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
@@ -50,7 +62,7 @@ def _answer(task: Task, comparison: Comparison) -> Text:
     first = task.first
     if first is None:
         return t("No question of `compare.order` is asked on this task.")
-    what, other, metric = question_name(first.question), _beside(first, task), metric_name(task.metric)
+    what, other, metric = _asked(first), _beside(first, task), metric_name(task.metric)
     if first.verdict == "not_tested":
         return t("{what} over {other}: not tested.", what=what, other=other) + not_tested(first, task, comparison)
     assert first.difference is not None
@@ -77,7 +89,13 @@ def _answer(task: Task, comparison: Comparison) -> Text:
         other=other,
         verdict=_decided(first, comparison),
     )
-    return said + (settles(first, comparison) if first.verdict == "undecided" else EMPTY)
+    return said + (settles(first, task, comparison) if first.verdict == "undecided" else EMPTY)
+
+
+def _asked(answer: Answer) -> Text:
+    """With its arm, where params.yaml names the question."""
+    name = answer_name(answer)
+    return name if answer.question in QUESTIONS else t("{name} ({of})", name=name, of=f"`{answer.arm}`")
 
 
 def _beside(answer: Answer, task: Task) -> Text:
@@ -112,16 +130,18 @@ def decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
 
 def _worth(answer: Answer, task: Task, min_gain: float) -> Text:
     """Of a gain."""
-    if (rival := _better_baseline(task)) is not None:
+    rival, chosen = _rival(task), task.chosen_arm
+    if rival is not None and chosen is not None and chosen.interval is not None:
         name, score = baseline_name(rival, task.target), task.baselines[rival].mean
-        return t("a gain, but {name} has {score:points}", name=name, score=score)
+        if score >= chosen.interval.mean:
+            return t("a gain, but {name} has {score:points}", name=name, score=score)
     if answer.at_least:
         return t("worth it")
     assert answer.difference is not None
     assert answer.difference.high is not None
     if answer.difference.high < min_gain:
-        return t("less than the {least:points} points worth having", least=min_gain)
-    return t("whether it reaches the {least:points} points worth having is open", least=min_gain)
+        return t("less than the {least:limit} points worth having", least=min_gain)
+    return t("whether it reaches the {least:limit} points worth having is open", least=min_gain)
 
 
 def parts(task: Task) -> Text:
@@ -133,7 +153,7 @@ def parts(task: Task) -> Text:
         domain = first if first.arm == text.arm else None
     for each in (domain, by_name.get("task_transfer")):
         if each is not None and each is not first:
-            said += t("{what}: {gap.mean:change} points.", what=question_name(each.question), gap=each.difference)
+            said += t("{what}: {gap.mean:change} points.", what=answer_name(each), gap=each.difference)
     if domain is not None and longer is not None and domain.difference is not None:
         assert longer.difference is not None
         if not 0 <= longer.difference.mean <= domain.difference.mean:
@@ -161,7 +181,7 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
                 return said + t("There is one general pre-training, and another one may give another result.")
             return said + _once(comparison)
         case "missing":
-            names = [task.shown(arm.name) for arm in task.sides(answer) if arm.missing]
+            names = [name for arm in task.sides(answer) for name in task.without_result(arm)]
             return t("Without a result: {names}.", names=listed(names))
         case "no_seed":
             return t("The two arms share no seed.")
@@ -179,7 +199,13 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
                 "of {what}.",
                 arms=listed([f"`{arm.name}`" for arm in task.sides(answer) if arm.name in task.unlearned]),
                 steps=task.steps,
-                what=within(question_name(answer.question)),
+                what=within(answer_name(answer)),
+            )
+        case "no_spread" if gap is not None and gap.identical:
+            return t(
+                "All runs score alike; of {n:,} test rows that says too little of {least:limit} points.",
+                n=task.independent_rows,
+                least=comparison.min_gain,
             )
         case "no_spread":
             return t("All runs score alike, so there is no interval.")
@@ -197,10 +223,12 @@ def _once(comparison: Comparison) -> Text:
     )
 
 
-def settles(answer: Answer, comparison: Comparison) -> Text:
+def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
     """Why a question is undecided though its interval leaves out 0, and what would show its difference, if that is as
     large as it seems, or as is worth having."""
-    gap, said = answer.difference, EMPTY
+    gap, said, first = answer.difference, EMPTY, task.first
+    if answer.place and first is not None and first.verdict not in ("gain", "loss"):
+        return t("It is tested where “{first}” shows a gain or a loss.", first=answer_name(first))
     if gap is not None and gap.low is not None and gap.high is not None and gap.low * gap.high > 0:
         assert answer.p_adjusted is not None
         said = t(
@@ -215,7 +243,7 @@ def _needs(needed: Needed | None, comparison: Comparison) -> Text:
         return EMPTY
     if needed.rows is not None:
         return t(
-            "To show {it.effect:points} points it takes {it.rows:,} test rows, and many replicates and seeds.",
+            "To show {it.effect:points} points it takes {it.rows:,} test rows in all, and many replicates and seeds.",
             it=needed,
         )
     if needed.design is None:
@@ -245,22 +273,59 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     if better is not None:
         return better
     if first is not None and first.why == "few_seeds":
-        return t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
+        return _more_seeds(first, task, arm)
     if first is not None and first.why == "once":
         return t("Next: train a second replicate, then ask again.")
     if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
-        return t("Next: train that, if {least:points} points are worth it.", least=first.needed.effect)
-    if first is not None and first.verdict in ("loss", "equivalent"):
-        return _without(task.sides(first)[1])
-    return t("Next: use `{model}`.", model=model_of(arm))
+        assert first.difference is not None
+        if first.difference.mean > 0:
+            return t(
+                "Next: if {it.effect:points} points are worth it, train `replicates: {it.design.replicates}` and "
+                "`seeds: {it.design.seeds}`, then ask again.",
+                it=first.needed,
+            )
+    taken = to_take(task, comparison.min_gain)
+    assert taken is not None
+    if first is not None and taken.name == first.other and taken.name != task.chosen:
+        return _without(taken)
+    said = t("Next: use `{model}`.", model=model_of(taken))
+    if first is None or first.verdict != "gain" or taken.name == first.arm:
+        return said
+    return said + t("On dev, `{taken}` scores higher than `{asked}`.", taken=taken.name, asked=first.arm)
+
+
+def to_take(task: Task, min_gain: float) -> Arm | None:
+    """The arm to use: the best on dev, unless it is shown that what is asked for first does not pay."""
+    first, chosen = task.first, task.chosen_arm
+    if first is None or chosen is None or first.difference is None:
+        return chosen
+    high = first.difference.high
+    is_small = first.verdict == "gain" and high is not None and high < min_gain
+    if is_small or first.verdict == "equivalent" or (first.verdict == "loss" and chosen.name == first.arm):
+        return task.sides(first)[1]
+    return chosen
+
+
+def _more_seeds(first: Answer, task: Task, chosen: Arm) -> Text:
+    """And a replicate, where there is one; a baseline that scores higher costs seconds."""
+    said = t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
+    if first.replicates == 1:
+        said = t("Next: train a second replicate, with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
+    best = max(task.baselines, key=lambda name: task.baselines[name].mean, default=None)
+    assert chosen.interval is not None
+    if best is None or task.baselines[best].mean <= chosen.interval.mean:
+        return said
+    name, score = baseline_name(best, task.target), task.baselines[best].mean
+    return said + t("{name} has {score:points} and costs seconds.", name=name, score=score)
 
 
 def _longer(task: Task, chosen: Arm) -> Text:
     """What may let the models learn, at least twice as many steps, and what to use until then."""
     ways = [t("twice as many `epochs`")]
     if task.epochs:
-        epochs = math.ceil(task.epochs * max(2, steps_to_learn(task.classes) / task.steps))
-        ways = [t("`epochs: {epochs}` (now {now:g})", epochs=epochs, now=task.epochs)]
+        times = max(2, steps_to_learn(task.classes) / task.steps)
+        epochs = t("`epochs: {epochs}` (now {now:g})", epochs=math.ceil(task.epochs * times), now=task.epochs)
+        ways = [] if times > LONGER and task.has_subsets else [epochs]
     if task.has_subsets:
         ways.append(t("all {rows:,} labels", rows=task.rows["train"]))
     ways.append(t("two to five times the `learning_rate`"))
@@ -296,10 +361,10 @@ def _rival(task: Task) -> str | None:
 
 
 def _better_baseline(task: Task) -> str | None:
-    """The best baseline, where it is shown to score higher than the chosen arm."""
+    """The best baseline, where it is shown to score higher than the chosen arm, which was trained several times."""
     name = _rival(task)
-    high = task.beside_baselines[name].high if name is not None else None
-    return None if high is None or high >= 0 else name
+    beside = task.beside_baselines[name] if name is not None else None
+    return None if beside is None or beside.replicates == 1 or beside.high is None or beside.high >= 0 else name
 
 
 def _baseline(task: Task) -> Text | None:
@@ -309,8 +374,7 @@ def _baseline(task: Task) -> Text | None:
         return None
     beside, score = task.beside_baselines[name], task.baselines[name].mean
     values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
-    once = beside.replicates == 1
-    if _better_baseline(task) and not once:
+    if _better_baseline(task):
         return t(
             "Next: take {name} ({score:points}; `--linear` of `adaptbert predict`): it scores higher than `{arm}`, and "
             "costs seconds.",
@@ -318,7 +382,7 @@ def _baseline(task: Task) -> Text | None:
         )
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
     said = t("Next: compare with {name} ({score:points}), which costs seconds:", **values)
-    if once:  # training the arm again may turn it round
+    if beside.replicates == 1:  # training the arm again may turn it round
         return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
     return said + t("`{arm}` scores {gap}, so neither is clearly better.", arm=task.chosen, gap=gap)
 
@@ -341,18 +405,19 @@ vectors = encoder(**tokenizer(["a text"], return_tensors="pt")).last_hidden_stat
 """
 
 
-def your_model(task: Task) -> Text | None:
-    """Which arm scores highest; none where no arm learned anything."""
-    if (arm := task.chosen_arm) is None or nothing_learned(task):
+def your_model(task: Task, comparison: Comparison) -> Text | None:
+    """Which arm to take; none where no arm learned anything."""
+    if (arm := to_take(task, comparison.min_gain)) is None or arm.interval is None or nothing_learned(task):
         return None
-    assert arm.interval is not None
     score = arm.interval.mean
+    if arm.name not in task.best_on_dev:
+        return t("Your model: `{arm}`, {score:points} on test", arm=arm.name, score=score)
     return t("Your model: `{arm}`, best on dev, {score:points} on test", arm=arm.name, score=score)
 
 
-def commands(task: Task) -> str:
+def commands(task: Task, comparison: Comparison) -> str:
     """How that model is used: on files, and in plain transformers."""
-    arm = task.chosen_arm
+    arm = to_take(task, comparison.min_gain)
     assert arm is not None
     folder = model_of(arm)
     return f"adaptbert predict {folder} new.jsonl -o answers.csv\n\n" + _IN_PYTHON.format(folder=folder)

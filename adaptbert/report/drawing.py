@@ -313,7 +313,7 @@ def _words(text: Text, most: int = 100) -> Markup:
         most: the width in columns (a Chinese character takes two); a longer name ends in an ellipsis, and its title is
             the full name.
     """
-    en, zh = (_cut(each, most) for each in (text.en, text.zh))
+    en, zh = (_cut(each.replace("`", ""), most) for each in (text.en, text.zh))  # no code font here
     return en if en == zh else Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(en, zh)
 
 

@@ -129,6 +129,11 @@ def points(score: float) -> str:
     return number(100 * score, 1)
 
 
+def limit(score: float) -> str:
+    """A score that somebody has set, times 100; with all its places."""
+    return points(score) if round(1000 * score, 6).is_integer() else plain(100 * score)
+
+
 def change(difference: float) -> str:
     """A difference of scores times 100, with its sign."""
     return signed(100 * difference, 1)
@@ -168,6 +173,7 @@ def percent(share: float) -> str:
 
 FORMATS: Mapping[str, Callable[..., str]] = {
     "points": points,
+    "limit": limit,
     "change": change,
     "tokens": token_count,
     "percent": percent,

@@ -37,13 +37,7 @@ def facts(comparison: Comparison) -> Iterator[Text]:
             "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals a "
             "little."
         )
-    lacking = [
-        task.shown(arm.name) if arm.missing else f"{task.shown(arm.name)} ({replicate})"
-        for task in comparison.tasks
-        for arm in task.arms
-        for replicate in ([0] if arm.missing else [each for each in arm.planned if each not in arm.by_replicate])
-    ]
-    if lacking:
+    if lacking := [name for task in comparison.tasks for arm in task.arms for name in task.without_result(arm)]:
         yield t("Planned and without a result: {names}.", names=listed(lacking))
     for of_task in (degenerate, _scattered):
         for task in comparison.tasks:
@@ -152,7 +146,7 @@ def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
     settle it, that fine-tuning differs as well."""
     said = EMPTY
     if answer.verdict == "undecided" and answer.detectable is not None:
-        said = _detectable(answer.detectable) + settles(answer, comparison)
+        said = _detectable(answer.detectable) + settles(answer, task, comparison)
     elif answer.verdict == "not_tested" and answer.why != "described":
         said = not_tested(answer, task, comparison)
     return said + _own_values(answer, task)

@@ -88,8 +88,8 @@ def answer_name(answer: Answer) -> Text:
 def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
     """A verdict, with the smallest gain worth having where it says something of that."""
     if verdict == "equivalent":
-        return t("equivalent within {least:points}", least=min_gain)
-    return t("gain of at least {least:points}", least=min_gain) if at_least else VERDICTS[verdict]
+        return t("equivalent within {least:limit}", least=min_gain)
+    return t("gain of at least {least:limit}", least=min_gain) if at_least else VERDICTS[verdict]
 
 
 def metric_name(metric: str) -> Text:

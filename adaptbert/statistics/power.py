@@ -138,7 +138,10 @@ class QuestionSpread:
     @property
     def of_rows_alone(self) -> float:
         """What not even endless replicates and seeds could show, because the test rows are what they are."""
-        return float(scipy.stats.norm.ppf(1 - self._level / 2) + scipy.stats.norm.ppf(POWER)) * math.sqrt(self.rows[0])
+        variance, df = self.rows
+        if not variance:
+            return 0.0
+        return float(sum(scipy.stats.t.ppf([1 - self._level / 2, POWER], min(df, MOST_DF)))) * math.sqrt(variance)
 
     def _expected(self, layout: Layout) -> MeanSquares:
         """The mean squares of another layout, if the variances of replicate, seed x arm and rest are as estimated."""
@@ -176,7 +179,7 @@ def cheapest(question: QuestionSpread, min_gain: float, replicate: float, run: f
 
     Args:
         replicate: TFLOP of one more replicate of all steps, with fine-tuning on all tasks by the seeds there are.
-        run: TFLOP of fine-tuning one arm on this task with one seed.
+        run: TFLOP of fine-tuning one arm with one seed, on all tasks.
     """
     spread = question.spread
     counts, now = [spread.replicates(arm) for arm in spread.arms], len(spread.seeds)

@@ -260,7 +260,7 @@ def test_a_replicate_without_metrics_is_missing_and_the_others_count(tmp_path: P
     assert arm.scores == whole.by_replicate[1]
     for name in ("domain_text", "task_transfer"):
         answer = known(task.answer(name))
-        assert (answer.verdict, answer.why, answer.replicates) == ("not_tested", "once", 1)
+        assert (answer.verdict, answer.why, answer.replicates) == ("not_tested", "missing", 1)
 
 
 def test_without_predictions_no_interval_holds_test_rows(made: Simulated) -> None:

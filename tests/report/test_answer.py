@@ -55,6 +55,12 @@ def headings(comparison: Comparison) -> Said:
     below = replace(alone(task, more), baselines=rival, beside_baselines=dict.fromkeys(rival, difference(-0.1, 0.05)))
     tasks = [below, replace(alone(task, gain), name="mention")]
     yield "Heading: a baseline is better", answer.heading(replace(comparison, tasks=tasks))
+    firsts = [gain, more, more, recipe(task, 0.0, 0.02, "undecided"), more]
+    tasks = [replace(alone(task, first), name=f"task{place}") for place, first in enumerate(firsts)]
+    nothing = learned(replace(task, name="failed"), 0.05)
+    yield "Heading: many tasks", answer.heading(replace(comparison, tasks=[*tasks, nothing]))
+    fine = replace(comparison, min_gain=0.0025, tasks=tasks[1:3])
+    yield "Heading: a small gain is worth having", answer.heading(fine)
 
 
 # ---- the answer
@@ -104,11 +110,17 @@ def reasons(task: Task, comparison: Comparison) -> Said:
         "no seed in common": (untested(task, "no_seed", difference=None), comparison),
         **{f"{n} of 3 seeds": (untested(task, "few_seeds", difference=each), free) for n, each in enumerate(few, 1)},
         "no spread": (untested(task, "no_spread", difference=difference(0.1, 0.0)), comparison),
+        "equal scores of few rows": (untested(task, "no_spread", difference=difference(0.0, 0.0)), comparison),
     }
     for name in ("general", "domain_task"):
         one = learned(alone(task, untested(task, "nothing_learned")), 0.05, name)
         yield f"Not tested: {name} learned nothing", answer.answer(one, comparison)
-    missing = [replace(arm, runs=[], interval=None) if arm.name == "general" else arm for arm in task.arms]
+    missing = [
+        replace(arm, runs=[], interval=None)
+        if arm.name == "general"
+        else replace(arm, planned={**arm.planned, 7: "another replicate"})
+        for arm in task.arms
+    ]
     for name, (first, of) in cases.items():
         arms = missing if first.why == "missing" else task.arms
         yield f"Not tested: {name}", answer.answer(replace(alone(task, first), arms=arms), of)
@@ -157,15 +169,21 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "equivalent beside another arm": replace(
             answered(task, "domain_text", 0.001, 0.005, "equivalent"), other="general_long"
         ),
+        "a gain that is smaller than what is worth having": recipe(task, 0.004, 0.002, "gain"),
+        "a gain of an arm that is not the best on dev": replace(gain, arm="domain"),
+        "a loss of an arm that is not the best on dev": recipe(task, -0.047, 0.02, "loss", arm="domain"),
         "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
+        "undecided, a design would show a loss": recipe(task, -0.004, 0.02, "undecided", needed=design),
         "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(0.01, None, 4_321)),
         "trained once": untested(task, "once"),
         "beside random weights": untested(task, "pretrained_once", other="scratch"),
         "too few seeds": untested(task, "few_seeds"),
+        "too few seeds and one replicate": untested(task, "few_seeds", replicates=1),
         "an arm without a result": untested(task, "missing", difference=None),
     }
     for name, first in cases.items():
         yield f"Next: {name}", answer.next_step(alone(task, first), comparison)
+        yield f"Model: {name}", known(answer.your_model(alone(task, first), comparison))
     yield "Next: no question of the order", answer.next_step(replace(task, answers=[]), comparison)
     yield "Next: no result", answer.next_step(replace(task, chosen=None), comparison)
     baselines = {"tfidf_logistic": Interval(0.437, None, None)}

@@ -74,7 +74,7 @@ def test_the_page_begins_with_the_answers(comparison: Comparison, page: str) -> 
     for text in (*of_tasks, *prose.facts(comparison)):
         assert seen(f"<p>{text.__html__()}</p>").strip() in head
     for task in comparison.tasks:
-        assert seen(answer.commands(task)).strip() in head
+        assert seen(answer.commands(task, comparison)).strip() in head
         assert head.count(f"{answer.model_of(known(task.chosen_arm))} new.jsonl") == 1
     heading = answer.heading(comparison)
     assert page.count(f'<h1><span lang="en">{heading.en}</span>') == 1

@@ -21,6 +21,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "hopeless": {"detectable": Detectable(1.2, 0.6, 15.0)},
     "a design would settle it": {"needed": DESIGN},
     "it alone would be a gain": {"difference": difference(0.03, 0.02), "p_adjusted": 0.0712},
+    "after one that is undecided": {"place": 1, "needed": DESIGN},
     "fine-tuned otherwise": {},
     "no seed in common": {"difference": None, "verdict": "not_tested", "why": "no_seed"},
     "described": {"verdict": "not_tested", "why": "described"},

@@ -108,7 +108,7 @@ def test_page_and_markdown_show_the_same(kind: str, request: pytest.FixtureReque
             assert plain(each.zh) in chinese
             assert all(plain(said) in page for said in (each.en, each.zh)), each
     for task in comparison.tasks:
-        assert plain(answer.commands(task)) in english
+        assert plain(answer.commands(task, comparison)) in english
 
 
 @pytest.mark.parametrize("kind", ["comparison", "repeated", "several"])
