@@ -6,7 +6,7 @@ Everything is looked at where it lies. Only what has passed is copied into data/
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
@@ -43,6 +43,7 @@ SMALL = Base(layers=4, hidden_size=256, heads=4, intermediate_size=1024, max_pos
 SMALLER = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_positions=512)
 """Random weights; the second where the first takes longer than the user has."""
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
+_RANDOM = "random weights, small, which know nothing before `pretrain`, and may stay below a linear model"
 _WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
 _BY_WORD: Mapping[str, Any] = {"masking": {"unit": "word"}}
 _COMMENTS = {
@@ -120,8 +121,11 @@ def create(
         block = labelled.task({split: homes[path] for split, path in splits.items()})
         above = _HEAD + of_base + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
+        above += f"arms: {editing.in_a_line(arms)}    # for the time; docs/how-to/arms.md has more\n" if arms else ""
         words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
         return f"{above}\n{words if is_chinese else ''}{_sections(values, weights, minutes)}"
+
+    arms: list[str] = []  # those that params.yaml names; else all that the data allow
 
     def recipe(values: Values, homes: Mapping[Path, Path]) -> Recipe:
         return Recipe(load.document(content(homes, values), PARAMS))
@@ -141,7 +145,7 @@ def create(
     rules.check(as_usual)
     seen = preflight.check(as_usual)
     raise_all(seen.errors)
-    yield f"base: {base or f'random weights, small, which know nothing before `pretrain`; {_PUBLIC}'}"
+    yield f"base: {base or f'{_RANDOM}; {_PUBLIC}'}"
     yield from _letters(folder or base)
     for corpus, each in texts.items():
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
@@ -160,15 +164,20 @@ def create(
             warmed = {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS}
             values = {step: {**warmed, **each} if step in first else each for step, each in values.items()}
         yield "the speed of this machine is measured, for some seconds ..."
-        budgets = Budgets(lambda values: recipe(values, at_home), values)
+        whole, few = values, [arm for arm in (GENERAL, DOMAIN, "task") if arm in as_usual.arms][:2]
+        budgets = Budgets(lambda values: recipe(values, at_home), whole)
         if minutes is not None:
             values = budgets.within(minutes)
             if weights is SMALL and budgets.minutes(values) > minutes:
                 weights = SMALLER
-                of_base = _random(weights, has_general=True)
-                budgets = Budgets(lambda values: recipe(values, at_home), usual())
+                of_base, whole = _random(weights, has_general=True), usual()
+                budgets = Budgets(lambda values: recipe(values, at_home), whole)
                 values = budgets.within(minutes)
-            yield from _cut(values, weights, tokens)
+            if len(few) < len(as_usual.arms) and budgets.minutes(values) > minutes:
+                arms = few
+                budgets = Budgets(lambda values: recipe(values, at_home), whole)
+            values = budgets.within(minutes, fewer_labels=True)
+            yield from _cut(values, weights, tokens, arms)
         text = content(at_home, values).encode()
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
         editing.write_recipe(recipe(values, at_home), text)
@@ -179,12 +188,7 @@ def create(
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
     yield f"{about(takes)}{'' if minutes else shorter}"
     if minutes is not None and takes > 1.1 * minutes:
-        few = [arm for arm in (GENERAL, DOMAIN, "task") if arm in as_usual.arms][:2]
-        yield (
-            f"notice: not in {minutes} minutes: shorter trainings learn nothing; write fewer arms into {PARAMS}, "
-            f"e.g. `arms: {editing.in_a_line(few)}`, and see `adaptbert plan --price`"
-        )
-        return
+        yield f"notice: not in {minutes} minutes: shorter trainings learn nothing"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
 
 
@@ -212,11 +216,12 @@ def tokens_of(recipe: Recipe) -> dict[str, float]:
     return {step: amount.tokens for step, amount in of_text.items() if amount is not None}
 
 
-def _cut(values: Values, weights: Base, of_text: Mapping[str, float]) -> Iterator[str]:
+def _cut(values: Values, weights: Base, of_text: Mapping[str, float], arms: Sequence[str]) -> Iterator[str]:
     """What was lowered for the time, to be seen before it is trained.
 
     Args:
         of_text: step -> tokens of its text.
+        arms: those that are left; none where that are all.
     """
     lowered = []
     for step, each in values.items():
@@ -224,6 +229,7 @@ def _cut(values: Values, weights: Base, of_text: Mapping[str, float]) -> Iterato
             passes = f" ({each['tokens'] / of_text[step]:.2g} passes over its text)" if step in of_text else ""
             lowered.append(f"{step} {each['tokens']:,} tokens{passes}")
     lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]
+    lowered += [f"arms {' and '.join(arms)} alone"] if arms else []
     lowered += [f"a base of {weights.layers} layers of {weights.hidden_size}"] if weights.is_random else []
     if lowered:
         yield f"for this time: {', '.join(lowered)}"

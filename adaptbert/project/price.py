@@ -315,9 +315,6 @@ def _runs(training: Training) -> tuple[int, float]:
 class Budgets:
     """Of one recipe, all of which is due.
 
-    No step before fine-tuning gets more tokens than a limit. It falls to where they are steps enough; where that is
-    still too long, labels are scaled, and then the steps become as few as teach anything.
-
     Args:
         recipe: of the values.
         values: as they would be written.
@@ -334,12 +331,16 @@ class Budgets:
         """Of the whole recipe."""
         return minutes(prices(self._trainings(values), self._due, self._speeds), self._due, self._speeds)
 
-    def within(self, minutes: float) -> Values:
-        """The values with which it takes so long at most; if none are, those with which it takes least."""
-        values, enough = self._values, fitting.ENOUGH_STEPS
-        fewer = [int(enough * share) for share in SHARES if enough * share >= workload.FEWEST_MLM_STEPS]
-        cuts = [*((share, 1.0, enough) for share in SHARES), *((0.0, share, enough) for share in SHARES)]
-        for cut in [*cuts, *((0.0, 0.0, steps) for steps in fewer)]:
+    def within(self, minutes: float, *, fewer_labels: bool = False) -> Values:
+        """The values with which it takes so long at most; if none are, those with which it takes least.
+
+        No step before fine-tuning gets more tokens than a limit, which falls to where they are steps enough.
+
+        Args:
+            fewer_labels: scale them as well, where that is still too long.
+        """
+        values = self._values
+        for cut in [*((share, 1.0) for share in SHARES), *((0.0, share) for share in SHARES if fewer_labels)]:
             if self.minutes(values) <= minutes:
                 break
             values = self._scaled(*cut)
@@ -348,9 +349,8 @@ class Budgets:
     def _trainings(self, values: Values) -> list[Training]:
         return workload.trainings(self._recipe(values), self._plan, self._amounts)
 
-    def _scaled(self, tokens: float, labels: float, steps: int) -> Values:
-        """With these shares of the largest budget and of the labels, but so many steps of masked-language modelling;
-        nothing that is enough now becomes too few."""
+    def _scaled(self, tokens: float, labels: float) -> Values:
+        """With these shares of the largest budget and of the labels; nothing that is enough now becomes too few."""
         scaled = {step: dict(values) for step, values in self._values.items()}
         limit = tokens * max(map(_budget, self._planned))
         for each in self._planned:
@@ -358,7 +358,7 @@ class Budgets:
                 scaled[FINETUNE] |= self._labels(each, labels)
             elif _budget(each) and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
                 batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
-                rounded = _rounded_up(min(_budget(each), max(steps * batch, limit)))
+                rounded = _rounded_up(min(_budget(each), max(fitting.ENOUGH_STEPS * batch, limit)))
                 size = max(batch, fitting.batch(rounded, each.values.global_batch_tokens))
                 keys = [key for key in fitting.BATCHES if size < getattr(each.values, key)]
                 scaled[each.step] |= {"tokens": rounded, **dict.fromkeys(keys, size)}
