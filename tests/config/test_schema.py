@@ -80,6 +80,7 @@ DISAGREEING: list[tuple[dict[str, Any], str, str]] = [
     ({"finetune": {"seeds": []}}, "finetune", "seeds []: give at least one, each once"),
     ({"finetune": {"seeds": [1, 2, 1]}}, "finetune", "seeds [1, 2, 1]: give at least one, each once"),
     ({"finetune": {"micro_batch_size": 5}}, "finetune", "micro_batch_size 5\n  write global_batch_size: 30"),
+    ({"finetune": {"global_batch_size": 16}}, "finetune", "micro_batch_size 32\n  write micro_batch_size: 16"),
     ({"finetune": {"max_length": 256}}, "finetune", "max_length 256 is larger than block_size 128"),
     ({"finetune": {"betas": [0.9, 0.95, 0.98]}}, "finetune", "betas has 3 values, AdamW takes 2"),
     ({"finetune": {"early_stopping": ONCE, "epochs": 1.0}}, "finetune", "nothing to choose from"),

@@ -51,4 +51,6 @@ class Training(Section):
         whole, part = getattr(self, f"global_batch_{unit}"), getattr(self, f"micro_batch_{unit}")
         if whole % part:
             problem = f"global_batch_{unit} {whole} is not a multiple of micro_batch_{unit} {part}"
-            raise Contradiction(problem, f"write global_batch_{unit}: {max(1, round(whole / part)) * part}")
+            if whole < part:
+                raise Contradiction(problem, f"write micro_batch_{unit}: {whole}")
+            raise Contradiction(problem, f"write global_batch_{unit}: {round(whole / part) * part}")
