@@ -266,7 +266,7 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return t("Next: `make recipe`, because no arm has a result.")
     first = task.first
     if nothing_learned(task) or (first is not None and first.why == "nothing_learned"):
-        return _longer(task, arm)
+        return _longer(task, arm, comparison)
     if first is not None and first.why == "missing":
         return t("Next: `make recipe`, because not every arm has a result.")
     better = _baseline(task)
@@ -319,7 +319,7 @@ def _more_seeds(first: Answer, task: Task, chosen: Arm) -> Text:
     return said + t("{name} has {score:points} and costs seconds.", name=name, score=score)
 
 
-def _longer(task: Task, chosen: Arm) -> Text:
+def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
     """What may let the models learn, at least twice as many steps, and what to use until then."""
     ways = [t("twice as many `epochs`")]
     if task.epochs:
@@ -330,6 +330,8 @@ def _longer(task: Task, chosen: Arm) -> Text:
         ways.append(t("all {rows:,} labels", rows=task.rows["train"]))
     ways.append(t("two to five times the `learning_rate`"))
     said = t("Next: in `finetune` of params.yaml write {ways}.", ways=joined(ways, ", or ", "，或"))
+    if task.base not in comparison.began_from:
+        said += t("Weights that began as random ones may need more `tokens` of `pretrain` as well.")
     best = max(task.baselines, key=lambda name: task.baselines[name].mean, default=None)
     score = task.baselines[best].mean if best is not None else -math.inf
     assert chosen.interval is not None
@@ -337,7 +339,12 @@ def _longer(task: Task, chosen: Arm) -> Text:
         return said + t("Until then use `{model}`.", model=model_of(chosen))
     if best is None or score == trivial(task.baselines):
         return said
-    return said + t("Until then take {name} ({score:points}).", name=baseline_name(best, task.target), score=score)
+    return said + t(
+        "Until then take {name} ({score:points}): `adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
+        name=baseline_name(best, task.target),
+        score=score,
+        model=model_of(chosen),
+    )
 
 
 def _without(arm: Arm) -> Text:
