@@ -159,7 +159,7 @@ def add_task(
             print("nothing was written")
             raise typer.Exit(1)
         print(*steps, sep="\n")
-    print("now run: dvc repro")
+    print("now run: make recipe")
 
 
 def _given(**files: Path | None) -> dict[str, Path]:

@@ -23,7 +23,7 @@ from rich import box
 from rich.table import Table
 
 from adaptbert.config import plan_file
-from adaptbert.config.plan import FINETUNE
+from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
@@ -322,6 +322,7 @@ class Budgets:
 
     def __init__(self, recipe: Callable[[Values], Recipe], values: Values) -> None:
         self._recipe, self._values, first = recipe, values, recipe(values)
+        self._bases = first.bases
         self._amounts, self._plan = Amounts(first, with_outputs=False), plan_file.expand(first)
         self._due = plan_file.stages_of(self._plan)
         self._planned = self._trainings(values)
@@ -358,7 +359,10 @@ class Budgets:
                 scaled[FINETUNE] |= self._labels(each, labels)
             elif _budget(each) and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
                 batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
-                rounded = _rounded_up(min(_budget(each), max(fitting.ENOUGH_STEPS * batch, limit)))
+                least = fitting.ENOUGH_STEPS * batch
+                if each.step == PRETRAIN and self._bases[each.base].is_random:
+                    least = fitting.FEWEST_RANDOM_TOKENS
+                rounded = _rounded_up(min(_budget(each), max(least, limit)))
                 size = max(batch, fitting.batch(rounded, each.values.global_batch_tokens))
                 keys = [key for key in fitting.BATCHES if size < getattr(each.values, key)]
                 scaled[each.step] |= {"tokens": rounded, **dict.fromkeys(keys, size)}

@@ -269,7 +269,7 @@ def test_all_that_is_wrong_comes_at_once(files: Path, project: Path) -> None:
 
 @pytest.mark.parametrize(
     ("minutes", "layers", "pretrained", "labels", "is_short"),
-    [(60, 4, 480_000, None, True), (2, 2, 210_000, 800, False)],
+    [(60, 4, 1_000_000, None, True), (2, 2, 1_000_000, 800, False)],
 )
 def test_minutes(
     minutes: int,
