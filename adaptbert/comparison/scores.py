@@ -108,7 +108,7 @@ class ResampledRows:
 
 def scorer(task: TaskDescription, gold: Sequence[Any], weights: Weights, metric: str) -> Scorer:
     """For runs that answered the rows of `gold`, in its order."""
-    has_sums = metric in _BY_SUMS and (metric == COMPARED_BY[task.target] or metric == "accuracy")
+    has_sums = metric in (COMPARED_BY[task.target], "accuracy", "precision_span", "recall_span")
     return _BY_SUMS[metric](task, gold, weights) if has_sums else one_by_one(task, gold, weights, metric)
 
 

@@ -149,6 +149,8 @@ def create(
     yield from _letters(folder or base)
     for corpus, each in texts.items():
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
+    if DOMAIN in corpora and GENERAL not in corpora:
+        yield f"notice: a gain of domain transfer may come from more training alone; {OPTIONS[GENERAL]} gives a control"
     yield f"language: {_CHINESE if is_chinese else _OTHER}"
     called = f"task {name}{'; --name gives it a name of its own' if name == UNNAMED else ''}"
     yield printable("\n".join([called, *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))

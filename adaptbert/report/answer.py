@@ -376,16 +376,17 @@ def _better_baseline(task: Task) -> str | None:
 
 def _baseline(task: Task) -> Text | None:
     """What to do about the best baseline."""
-    name = _rival(task)
-    if name is None:
+    name, chosen = _rival(task), task.chosen_arm
+    if name is None or chosen is None:
         return None
     beside, score = task.beside_baselines[name], task.baselines[name].mean
     values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
     if _better_baseline(task):
         return t(
-            "Next: take {name} ({score:points}; `--linear` of `adaptbert predict`): it scores higher than `{arm}`, and "
-            "costs seconds.",
+            "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs seconds: "
+            "`adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
             **values,
+            model=model_of(chosen),
         )
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
     said = t("Next: compare with {name} ({score:points}), which costs seconds:", **values)

@@ -169,6 +169,10 @@ def test_a_source_that_is_missing_costs_no_output() -> None:
     assert {"models/init/README.md", "data/sources/words.txt", "data/demo/general.jsonl"} <= read
 
 
+def test_the_last_report_stays_until_there_is_a_new_one() -> None:
+    assert [out.def_path for out in resolved()["compare"].outs if not out.persist] == []
+
+
 def test_the_run_cache_knows_what_trains() -> None:
     """DVC (3.67, Stage.run) keeps no run of a stage with an output that is neither cached nor a metric nor a plot: such
     a stage trains again when dvc.lock is lost or older params come back."""

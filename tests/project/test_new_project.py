@@ -126,7 +126,9 @@ def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
     assert done.exit_code == 0, done.output
     assert PARAMS.read_text() == OF_CSV
     lines = done.output.splitlines()
-    assert lines[0].startswith("base: random weights, small, which know nothing before `pretrain`, and may stay below a")
+    assert lines[0].startswith(
+        "base: random weights, small, which know nothing before `pretrain`, and may stay below a"
+    )
     assert [line for line in lines if line.startswith(("capital", "domain", "language", "labels"))] == [
         "capital letters: become small ones (the tokenizer lower-cases)",
         f"domain: {files}/posts.jsonl (jsonl)",

@@ -173,5 +173,5 @@ def test_headlines_that_are_committed() -> None:
     assert committed == headlines(Comparison.read(Path("metrics/comparison.json")))
     assert len(flatten(committed)) < 50
     dvc_yaml = Path("dvc.yaml").read_text("utf-8")
-    of_compare = "\n    metrics:\n      - metrics/metrics.json: {cache: false}\n"
+    of_compare = "\n    metrics:\n      - metrics/metrics.json: {cache: false, persist: true}\n"
     assert dvc_yaml.count(of_compare) == dvc_yaml.count("    metrics:") == 1
