@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 import psutil
 
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY
-from adaptbert.runtime.signals import SIGNALS
+from adaptbert.runtime.signals import PASSED_ON, SIGNALS
 
 FOLLOWING = (sys.executable, "-m", "flows.following")
 DVC = (*FOLLOWING, "dvc", "--wait-for-lock")
@@ -199,8 +199,8 @@ def leave(line: str = "") -> NoReturn:
 
 def _note(number: int, frame: FrameType | None) -> None:
     """A terminal sends its signals to the stages as well, and whoever ends a process ends this one alone: so this sends
-    the stages what a terminal sends. They take two within a moment for one (adaptbert.runtime.signals), save their
-    state, and `output` waits for their last lines."""
+    DVC what a terminal sends, and tells the stages. They do not take that for a second signal, save their state, and
+    `output` waits for their last lines."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_DFL)
     _received.append(signal.Signals(number))
@@ -212,7 +212,7 @@ def _note(number: int, frame: FrameType | None) -> None:
             command.send_signal(signal.SIGINT)  # DVC first: if it does not heed it, its stage is there
             for below in psutil.Process(command.pid).children(recursive=True):
                 with suppress(psutil.NoSuchProcess):
-                    below.send_signal(signal.SIGINT)
+                    below.send_signal(PASSED_ON)
     if commands:
         name = signal.Signals(number).name
         with suppress(OSError):  # not `print`: the signal may have come in the middle of one

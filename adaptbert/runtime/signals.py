@@ -3,7 +3,7 @@
 Outside training they raise at once, and unfinished files are removed. During training the handler only sets a flag,
 because it may run in the middle of a backward pass: the training loop checks the flag between two optimizer steps,
 where it can save its state. While it measures, they raise at once. A second signal ends the process at once, unless it
-comes so soon that it is the first by another way: of the terminal, of the flow, of a DVC that has ended.
+comes so soon that it is the first by another way, or is passed on by a flow or a DVC that has ended.
 """
 
 import atexit
@@ -21,6 +21,10 @@ from adaptbert.core.processes import is_orphan
 from adaptbert.errors import TEMPORARY
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+PASSED_ON = signal.SIGUSR1
+"""Sent by the flow, and by the kernel where a parent has ended: it follows a signal of the user, on a busy machine
+seconds later, and is no second one."""
+TAKEN = (*SIGNALS, PASSED_ON)
 SECONDS_BETWEEN_LOOKS = 0.2
 """Longest time for which whoever waits in `held` lets a signal wait."""
 
@@ -56,7 +60,7 @@ def raise_at_once() -> None:
 @contextmanager
 def deferred() -> Iterator[None]:
     """In this block a signal is only noted, see `received` and `insist`; at its end it raises."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: signal.getsignal(number) for number in TAKEN}
     insist()
     try:
         yield
@@ -105,7 +109,7 @@ def held() -> Iterator[None]:
 def withheld(*numbers: signal.Signals) -> Iterator[None]:
     """These signals, or all, do not reach the processes that are started in this block, unless they ask for them; those
     to this process wait for its end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers or SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers or TAKEN)
     try:
         yield
     finally:
@@ -132,13 +136,13 @@ def follow_parent(*_: object) -> None:
 
     One whose own helper was killed ends as if it were: the stage then says so, and does not take it for a fault.
     """
-    for number in SIGNALS:
+    for number in TAKEN:
         signal.signal(number, signal.SIG_IGN)
     sys.excepthook = _end_like_a_helper
     die_with_parent(signal.SIGKILL)
 
 
-def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
+def die_with_parent(number: signal.Signals = PASSED_ON) -> None:
     """Get a signal when the process that started this one ends, however it ends; Linux only.
 
     Otherwise a killed DVC would leave its stage running, and the next `dvc repro` would start a second one. DVC may
@@ -165,18 +169,18 @@ def _end_like_a_helper(kind: type[BaseException], error: BaseException, trace: T
 
 def _take(handler: Callable[[int, FrameType | None], None]) -> None:
     if in_main_thread():
-        for number in SIGNALS:
+        for number in TAKEN:
             signal.signal(number, handler)
 
 
 def _note(number: int, frame: FrameType | None) -> None:
     global _first
     if _received:
-        if time.monotonic() > _first + SECONDS_OF_ONE:
+        if number != PASSED_ON and time.monotonic() > _first + SECONDS_OF_ONE:
             os._exit(128 + number)
         return
     _first = time.monotonic()
-    _received.append(signal.Signals(number))
+    _received.append(signal.SIGTERM if number == PASSED_ON else signal.Signals(number))
 
 
 def _raise(number: int, frame: FrameType | None) -> None:

@@ -121,13 +121,17 @@ def test_where_a_signal_ends_the_process(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "codes"),
+    ("seconds", "second", "codes"),
     [
-        pytest.param(signals.SECONDS_OF_ONE + 0.5, [128 + signal.SIGINT], id="on the spot"),
-        pytest.param(0.5, [], id="soon after: the first by another way"),
+        pytest.param(signals.SECONDS_OF_ONE + 0.5, signal.SIGINT, [128 + signal.SIGINT], id="on the spot"),
+        pytest.param(0.5, signal.SIGINT, [], id="soon after: the first by another way"),
+        pytest.param(signals.SECONDS_OF_ONE + 60, signals.PASSED_ON, [], id="passed on, however late"),
     ],
 )
-def test_the_second_signal_ends_the_process(seconds: float, codes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first", [signal.SIGTERM, signals.PASSED_ON])
+def test_the_second_signal_ends_the_process(
+    first: signal.Signals, seconds: float, second: signal.Signals, codes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the moments of the signals, which no busy machine delays here."""
     moments, ended = iter([1.0, 1.0 + seconds]), list[int]()
     monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: next(moments)))
@@ -136,8 +140,8 @@ def test_the_second_signal_ends_the_process(seconds: float, codes: list[int], mo
         monkeypatch.setattr(signals, name, value)
     # It raises at the end of the block where a test before this one has run a stage in this process.
     with suppress(signals.Interrupted), signals.deferred():
-        signal.raise_signal(signal.SIGTERM)
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(first)
+        signal.raise_signal(second)
         assert signals.received() == "SIGTERM"
     assert ended == codes
 

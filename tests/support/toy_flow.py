@@ -18,8 +18,9 @@ from tests.support.project import ROOT, Project, environment
 STAGE = """
 import os, signal, sys, time
 from pathlib import Path
-from adaptbert.runtime.signals import die_with_parent
-die_with_parent(signal.SIGINT)  # as every stage
+from adaptbert.runtime.signals import PASSED_ON, die_with_parent
+signal.signal(PASSED_ON, signal.default_int_handler)
+die_with_parent()  # as every stage
 name, seconds, code, out, *read = sys.argv[1:]
 
 
