@@ -89,7 +89,11 @@ def _answer(task: Task, comparison: Comparison) -> Text:
         other=other,
         verdict=_decided(first, comparison),
     )
-    return said + (settles(first, task, comparison) if first.verdict == "undecided" else EMPTY)
+    if first.verdict != "undecided":
+        return said
+    if task.has_subsets:
+        said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
+    return said + settles(first, task, comparison)
 
 
 def _asked(answer: Answer) -> Text:
@@ -340,7 +344,8 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
     if best is None or score == trivial(task.baselines):
         return said
     return said + t(
-        "Until then take {name} ({score:points}): `adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
+        "Until then take {name} ({score:points}): "
+        "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
         name=baseline_name(best, task.target),
         score=score,
         model=model_of(chosen),
@@ -384,7 +389,7 @@ def _baseline(task: Task) -> Text | None:
     if _better_baseline(task):
         return t(
             "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs seconds: "
-            "`adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
+            "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
             **values,
             model=model_of(chosen),
         )
@@ -428,4 +433,4 @@ def commands(task: Task, comparison: Comparison) -> str:
     arm = to_take(task, comparison.min_gain)
     assert arm is not None
     folder = model_of(arm)
-    return f"adaptbert predict {folder} new.jsonl -o answers.csv\n\n" + _IN_PYTHON.format(folder=folder)
+    return f".venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv\n\n" + _IN_PYTHON.format(folder=folder)
