@@ -345,7 +345,7 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
         return said
     return said + t(
         "Until then take {name} ({score:points}): "
-        "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
+        "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`",
         name=baseline_name(best, task.target),
         score=score,
         model=model_of(chosen),
@@ -389,7 +389,7 @@ def _baseline(task: Task) -> Text | None:
     if _better_baseline(task):
         return t(
             "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs seconds: "
-            "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`.",
+            "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`",
             **values,
             model=model_of(chosen),
         )
