@@ -223,8 +223,13 @@ def _once(comparison: Comparison) -> Text:
     return said + t(
         "A verdict needs `compare.replicates: 2` in params.yaml: {times:amount} times the training of this page in "
         "addition.",
-        times=comparison.one_more_replicate.tflop / comparison.spent.tflop,
+        times=_times(comparison.one_more_replicate.tflop, comparison),
     )
+
+
+def _times(tflop: float, comparison: Comparison) -> float:
+    """As a multiple of what this page took; costs are rounded, those of a tiny model to 0."""
+    return tflop / comparison.spent.tflop if comparison.spent.tflop else 0.0
 
 
 def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
@@ -256,7 +261,7 @@ def _needs(needed: Needed | None, comparison: Comparison) -> Text:
         "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
         "{times:amount} times the training of this page in addition.",
         it=needed,
-        times=needed.design.tflop / comparison.spent.tflop,
+        times=_times(needed.design.tflop, comparison),
     )
 
 

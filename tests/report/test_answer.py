@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Comparison, Needed, Task
+from adaptbert.comparison.records import TRIVIAL, Answer, Comparison, Cost, Needed, Task
 from adaptbert.report import answer
 from adaptbert.statistics.intervals import Interval
 from adaptbert.statistics.power import Design
@@ -82,6 +82,9 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
     }
     for name, first in cases.items():
         yield f"Answer: {name}", answer.answer(alone(task, first), comparison)
+    tiny = replace(comparison, spent=Cost(tokens=1, tflop=0.0))
+    asked = cases["undecided, a design would settle it"]
+    yield "Answer: costs that are rounded to nothing", answer.answer(alone(task, asked), tiny)
     gain = cases["gain of at least what is worth having"]
     few = replace(alone(task, gain), classes_unseen=44)
     yield "Answer: classes that no label shows", answer.answer(few, comparison)
