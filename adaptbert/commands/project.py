@@ -98,7 +98,11 @@ def new(
     tag_scheme: TagScheme = None,
     minutes: Annotated[
         int | None,
-        typer.Option(min=1, metavar="M", help="Lower the budgets until `make recipe` takes so long here."),
+        typer.Option(
+            min=1,
+            metavar="M",
+            help="Lower budgets, then base, arms and labels, until `make recipe` takes so long here.",
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite params.yaml even if it exists nowhere else.")
