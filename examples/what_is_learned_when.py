@@ -22,11 +22,12 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.mlm import Masking
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.config.schema.training import Training
-from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM, token_scores
+from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import CLASSES, Masker, token_classes
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode
+from adaptbert.model.token_scores import token_scores
 from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import write

@@ -14,7 +14,6 @@ from adaptbert.codes import Code
 from adaptbert.config.schema.mlm import Masking, SentenceObjective
 from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
-from adaptbert.mlm.masked_lm import token_scores
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures
 from adaptbert.mlm.sentence_pairs import SentencePairs, can_pair
@@ -23,6 +22,7 @@ from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.packing import pack
+from adaptbert.model.token_scores import token_scores
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.stability import Diverged

@@ -22,13 +22,13 @@ from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families.registry import family_of
 from adaptbert.model.optimizer import adamw, rate
 from adaptbert.model.packing import Rows, pack
+from adaptbert.model.token_scores import token_scores
 from adaptbert.text.token_store import Documents
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 
 NO_ANSWER = -100
 CHOSEN_STEP = 16
-SIDE = 8
 LOSS_NAME = "train/mlm_loss"
 PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
 
@@ -112,25 +112,6 @@ class MaskedBatches:
             pairs,
             head_only=k < self._head_count,
         )
-
-
-def token_scores(model: Any, hidden: Tensor) -> Tensor:
-    """Scores of all tokens of the vocabulary by the masked-LM head, (positions, vocabulary).
-
-    A GPU multiplies matrices at full speed if their sides are multiples of 8, which the 30,522 tokens of BERT are not:
-    there empty columns are computed and taken away.
-    """
-    transform, decoder = family_of(model.config).token_head(model)
-    if hidden.device.type == "cpu" or decoder.out_features % SIDE == 0:
-        return functional.linear(transform(hidden), decoder.weight, decoder.bias)
-    return scores_with_spare_columns(decoder, transform(hidden))
-
-
-def scores_with_spare_columns(decoder: nn.Linear, transformed: Tensor) -> Tensor:
-    """The same scores by a product whose columns are a multiple of 8."""
-    spare = -decoder.out_features % SIDE
-    weight, bias = functional.pad(decoder.weight, (0, 0, 0, spare)), functional.pad(decoder.bias, (0, spare))
-    return functional.linear(transformed, weight, bias)[:, : decoder.out_features]
 
 
 class MaskedLM(pl.LightningModule):

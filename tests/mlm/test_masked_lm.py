@@ -20,11 +20,10 @@ from adaptbert.mlm.masked_lm import (
     PAIR_PARTS,
     MaskedBatches,
     MaskedLM,
-    scores_with_spare_columns,
-    token_scores,
 )
 from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import optimizer
+from adaptbert.model.token_scores import scores_with_spare_columns, token_scores
 from adaptbert.text.token_store import Documents, Flat, TokenizedCorpus
 from adaptbert.text.token_writer import write
 from adaptbert.training.arguments import TrainingArguments

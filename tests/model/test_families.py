@@ -11,13 +11,13 @@ from torch.nn.functional import gelu
 from transformers import RobertaConfig, RobertaForMaskedLM, RobertaForSequenceClassification
 
 from adaptbert.errors import BadParams
-from adaptbert.mlm.masked_lm import token_scores
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families.bert import BERT
 from adaptbert.model.families.family import Family, depths
 from adaptbert.model.families.registry import FAMILIES, family_of
 from adaptbert.model.packing import pack
+from adaptbert.model.token_scores import token_scores
 from adaptbert.project.importing import import_checkpoint
 from tests.support import tiny
 

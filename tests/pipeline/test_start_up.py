@@ -24,7 +24,8 @@ LATER |= {"sklearn", *(f"scipy.{part}" for part in ("special", "stats", "optimiz
 TRAINS = {"torch", "transformers", "pytorch_lightning"}
 HEAVY = TRAINS | {"sklearn", "pandera", "optuna"}
 NEEDED = {"validate": {"pandera"}, "compare": {"sklearn"}, "finetune": TRAINS | {"sklearn", "optuna"}}
-NEEDED |= dict.fromkeys(("measure", "pretrain", "domain_transfer", "task_transfer"), TRAINS)
+NEEDED |= dict.fromkeys(("pretrain", "domain_transfer", "task_transfer"), TRAINS)
+NEEDED |= {"measure": {"torch", "transformers"}}
 NEEDED |= {stage: {"transformers"} for stage in ("tokenizer", "tokenize")}
 """Stage -> libraries that take a second to load, of those that its code imports, at whatever place."""
 
