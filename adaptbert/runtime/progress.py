@@ -1,5 +1,5 @@
-"""Progress of a training run: a bar in a terminal, elsewhere a line every few seconds, with step, loss, speed and the
-time left; the tracking run has the speed.
+"""Progress of a training run: a bar in a terminal, elsewhere lines after 5, 15, 35, 75 seconds and then each minute,
+with step, loss, speed and the time left; the tracking run has the speed.
 """
 
 import os
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 LINE_SECONDS = 5.0
+"""Until the first line; from line to line it is twice as long, up to `MOST_TIMES` as long."""
+MOST_TIMES = 12
 BAR_SECONDS = 0.5
 BAR_WIDTH = 30
 
 
 class StatusLine:
-    """How far a run is: a bar with a text in a terminal, elsewhere the text as a line every few seconds.
+    """How far a run is: a bar with a text in a terminal, elsewhere the text as a line, often in the beginning.
 
     Args:
         stream: stdout or stderr. Lines that others print to it appear above the bar.
@@ -35,15 +37,15 @@ class StatusLine:
 
     def begin(self) -> None:
         """The work begins now."""
-        self._shown = time.monotonic()
+        self._shown, self._times = time.monotonic(), 1
 
     def is_due(self) -> bool:
         """Whether it is time to show progress again."""
-        return time.monotonic() - self._shown > (LINE_SECONDS if self._bar is None else BAR_SECONDS)
+        return time.monotonic() - self._shown > (LINE_SECONDS * self._times if self._bar is None else BAR_SECONDS)
 
     def show(self, done: int, text: str) -> None:
         """Show that `done` of the total is done."""
-        self._shown = time.monotonic()
+        self._shown, self._times = time.monotonic(), min(2 * self._times, MOST_TIMES)
         if self._bar is None:
             print(f"  {text}", file=self._stream, flush=True)
         else:

@@ -53,6 +53,18 @@ def test_a_line_tells_step_loss_speed_and_time_left(clock: Clock, capsys: pytest
     assert run.metrics == [("train/tokens_per_second", 400.0, 40)]
 
 
+def test_lines_become_rarer(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    """A training of an hour has some sixty lines, and one of a minute three."""
+    shown, came = StatusLine(sys.stdout, 3600), []
+    for second in range(1, 301):
+        clock.now += 1
+        if shown.is_due():
+            shown.show(second, "line")
+            came.append(second)
+    assert came == [6, 17, 38, 79, 140, 201, 262]
+    assert capsys.readouterr().out.count("line") == len(came)
+
+
 def in_terminal(monkeypatch: pytest.MonkeyPatch, stream: str = "stdout", **variables: str) -> Terminal:
     """To be called in the test itself: before it, pytest sets the streams once more."""
     terminal = Terminal()
