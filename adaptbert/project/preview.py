@@ -30,7 +30,7 @@ _NAMES = {
     "text_b": "text_b text2 sentence2 sentence_b hypothesis claim aspect question2 s2 q2 句子2 文本2 假设",
     "text": "text sentence content review comment body post tweet document message 文本 内容 评论 句子 正文",
     "label": "label labels value class classes category categories target sentiment emotion intent topic topics score "
-    "rating stars gold_label 标签 类别 分类 情感 评分",
+    "rating stars gold_label 标签 类别 分类 情感 情绪 评分",
 }
 """Field -> names that columns of files have for it, the field itself first."""
 BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"

@@ -6,7 +6,7 @@ is guessed where two answers would do: the error names the option that decides.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from math import isnan
 from pathlib import Path
@@ -210,9 +210,8 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         for fields, types in ROWS.items()
         if said.type in (None, *types) and (file.format != "conll" or "tokens" in fields)
     ]
-    fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed))]
-    if not fits and ("text", "label") in possible and (alone := file.text_alone()):
-        fits = [chosen] if (chosen := _fields(file, ("text", "label"), {"text": alone[0]} | fixed)) else []
+    fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed, Preview.candidates))]
+    fits = fits or [chosen for fields in possible if (chosen := _fields(file, fields, fixed, _by_values))]
     if not fits:
         named = [fields for fields in possible if fixed.keys() <= {*fields, *OPTIONAL}] or possible
         example, pair = (
@@ -251,7 +250,15 @@ def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
         raise file.unclear(f"{first} and {second} are both texts: one of them, or a pair?", f"choose: {ways}")
 
 
-def _fields(file: Preview, fields: tuple[str, ...], fixed: Mapping[str, str]) -> dict[str, list[str]] | None:
+def _by_values(file: Preview, field: str) -> list[str]:
+    """The columns that may be a field whatever they are called: the one that is prose; as the label, any but an id."""
+    whatever = {"text": file.text_alone(), "label": [name for name in file.columns if name.lower() not in OPTIONAL]}
+    return file.candidates(field) or whatever.get(field, [])
+
+
+def _fields(
+    file: Preview, fields: tuple[str, ...], fixed: Mapping[str, str], candidates: Callable[[Preview, str], list[str]]
+) -> dict[str, list[str]] | None:
     """The columns that each of these fields may be; None where one has none, or where the user named a field that is
     not theirs."""
     if not set(fixed) <= {*fields, *OPTIONAL}:
@@ -260,7 +267,7 @@ def _fields(file: Preview, fields: tuple[str, ...], fixed: Mapping[str, str]) ->
     for field in fields:
         if field not in chosen:
             taken = {column for columns in chosen.values() for column in columns}
-            chosen[field] = [column for column in file.candidates(field) if column not in taken]
+            chosen[field] = [column for column in candidates(file, field) if column not in taken]
     return {field: chosen[field] for field in (*fields, *OPTIONAL) if field in chosen} if all(chosen.values()) else None
 
 

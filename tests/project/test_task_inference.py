@@ -77,6 +77,7 @@ def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
 CLASS, NUMBER, MULTI = {"type": "text-classification"}, {"type": "regression"}, {"type": "multi-label"}
 TAGS = {"type": "token-classification", "columns": {"tags": "ner_tags"}}
 SCORE = {"columns": {"value": "score"}}
+PAIR, PAIRS_NAMED = {"type": "text-pair-classification"}, {"columns": {"text_a": "one", "text_b": "two"}}
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,16 @@ SCORE = {"columns": {"value": "score"}}
         (AUTHORS.replace('"text": "', '"said": "这家酒店的'), {}, {**CLASS, "columns": {"text": "said"}}),
         (QUESTIONS, {"columns": {"text": "sentence"}}, {**CLASS, "columns": {"text": "sentence"}}),
         (QUESTIONS, {"type": "text-classification"}, {**CLASS, "columns": {"text": "sentence"}}),
+        *(  # the only column that is left, whatever it is called
+            (lines(*({**texts, name: n % 2, "id": n} for n in range(9))), {}, {**values, "columns": {"label": name}})
+            for texts, values in (({"text": "a b"}, CLASS), ({"text_a": "a", "text_b": "b"}, PAIR))
+            for name in ("is_paraphrase", "情绪")
+        ),
+        (
+            lines({"one": "a b", "two": "a c", "y": 1}),
+            PAIRS_NAMED,
+            {**PAIR, "columns": {**PAIRS_NAMED["columns"], "label": "y"}},
+        ),
     ],
 )
 def test_what_the_rows_and_the_user_tell(
@@ -251,10 +262,10 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (tagged(1, 0, 0), {}, "holds numbers in place of tags", "write the names of the tags, such as B-PER, into the f"),
     (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
     (
-        lines({"one": "a b", "two": "a c", "y": 1}),
-        {"columns": {"text_a": "one", "text_b": "two"}},
-        "which columns are text_a and text_b and label?",
-        "name them: --columns text_a=COLUMN --columns text_b=COLUMN --columns label=COLUMN",
+        lines({"one": "a b", "two": "a c", "y": 1, "z": 1}),
+        PAIRS_NAMED,
+        "y and z may each be the label",
+        "choose: --columns label=y, or --columns label=z",
     ),
     (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
     (TWO, {}, "content and body may each be the text", "choose: --columns text=content, or --columns text=body"),
