@@ -59,7 +59,8 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
         trainings = workload.trainings(recipe, planned, workload.Amounts(recipe))
         notices = [*workload.notices(recipe, trainings), *workload.other_arms(planned)]
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
-    summary = f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} cells"
+    arms = ", ".join(dict.fromkeys(cell.arm for cell in planned.finetune.values()))
+    summary = f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} fine-tunings, in the arms {arms}"
     print(*trainings, *(f"notice: {notice}" for notice in notices), summary, sep="\n")
     return recipe, trainings
 

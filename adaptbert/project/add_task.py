@@ -70,7 +70,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
         problem = "was changed while this command was at work, and is left so"
         raise BadParams(Code.NOT_EDITABLE, PARAMS, problem, "run the command again")
     editing.write_recipe(new, content)
-    yield f"task {name} is in {PARAMS}, and its cells ({cells}) in plan.json"
+    yield f"task {name} is in {PARAMS}, and its fine-tunings ({cells}) in plan.json"
 
 
 def _shared(recipe: Recipe, files: Collection[Path]) -> Iterator[str]:

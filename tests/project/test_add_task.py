@@ -66,7 +66,7 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
     assert done.output.splitlines()[0] == "task reviews"
     assert done.output.splitlines()[-3:] == [
         f"recorded by DVC: {', '.join(reviews[1::2])}",
-        "task reviews is in params.yaml, and its cells (7) in plan.json",
+        "task reviews is in params.yaml, and its fine-tunings (7) in plan.json",
         "now run: make recipe",
     ]
 

@@ -38,7 +38,8 @@ def test_check_tells_of_an_older_plan(project: Path) -> None:
             "task_transfer mention small 6 x 75,000 tokens, 73 steps, 15 passes",
             "finetune section small 14 x 3 seeds of 4 epochs",
             "finetune mention small 14 x 3 seeds of 4 epochs",
-            "plan.json: 19 checkpoints and 28 cells",
+            "plan.json: 19 checkpoints and 28 fine-tunings, in the arms scratch, general, general_long, domain, task, "
+            "domain_task",
         ],
     )
     assert "AB-210" not in run("check").stdout

@@ -43,7 +43,7 @@ def test_it_is_planned_and_checked_as_it_stands(own: Path, project: Path, base: 
         tiny.public(project / base)
     (project / "params.yaml").write_text(OWN.replace(BASE, base), encoding="utf-8")
     planned = run("plan")
-    summary = "plan.json: 9 checkpoints and 9 cells"
+    summary = f"plan.json: 9 checkpoints and 9 fine-tunings, in the arms {', '.join(ARMS)}"
     assert (planned.exit_code, planned.output.splitlines()[-1]) == (0, summary)
     name = "base" if base == BASE else "bert"
     assert [*read(project / "plan.json").finetune] == [
