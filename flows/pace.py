@@ -1,53 +1,47 @@
 """How many of the stages of a flow have ended, and how long the others will take.
 
-Only stages that train count: the others take seconds, or come before all training. What one takes follows from those of
-its kind that ended, by the size of their trainings (tokens; seeds times epochs); before one of each kind has ended,
-nothing is said. Then the rest of the run is played: the graph, so many jobs side by side.
+Only stages that train count: the others take seconds, or come before all training. What one takes follows from its
+tokens and from those of its kind that ended; while none has, from all of its base. Then the rest of the run is played:
+the graph, so many jobs side by side.
 """
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
-from adaptbert.config.plan import FINETUNE, MEASURE, TRAINED, Plan
-from adaptbert.config.recipe import Recipe, budget
-from adaptbert.config.schema.bases import GENERAL
+from adaptbert.config.plan import FINETUNE
 
 
 class Training(NamedTuple):
     """What a stage trains.
 
     Attributes:
-        kind: trainings of one kind differ in their size alone.
+        kind: step, base and, of fine-tuning, task; trainings of one kind differ in their tokens alone.
     """
 
-    kind: tuple[str, ...]
-    size: float
+    kind: tuple[str, str, str]
+    tokens: float
 
 
-def trainings(stages: Iterable[str]) -> dict[str, Training]:
-    """What these stages train, each a kind of its own if the plan does not know it."""
-    recipe, plan = recipes.read(), planning.read()
-    return {stage: _training(recipe, plan, *stage.partition("@")[::2]) for stage in stages}
+def trainings() -> dict[str, Training]:
+    """Stage -> what it trains, by the plan."""
+    from adaptbert.project import workload
 
-
-def _training(recipe: Recipe, plan: Plan, stage: str, key: str) -> Training:
-    entry = plan.table(stage).get(key) if stage in (*TRAINED, MEASURE) else None
-    if entry is None:
-        return Training((stage,), 1)
-    values = recipe.values(stage, entry.names())
-    if stage == MEASURE:
-        return Training((stage, entry.base), 1)
-    if stage == FINETUNE:
-        return Training((stage, entry.base, entry.task), values.epochs * len(values.seeds))
-    size, unit = budget(values)
-    text = entry.task or entry.corpus or GENERAL if unit == "passes" else ""
-    return Training((stage, entry.base, unit, text), max(1, size))  # 0: a checkpoint that is taken as it is
+    recipe = recipes.read()
+    return {
+        f"{each.step}@{key}": Training(
+            (each.step, each.base, each.text if each.step == FINETUNE else ""),
+            each.tokens * (len(each.values.seeds) if each.step == FINETUNE else 1),
+        )
+        for each in workload.trainings(recipe, planning.read(), workload.Amounts(recipe))
+        if each.tokens
+        for key in each.entries
+    }
 
 
 class Pace:
@@ -55,7 +49,7 @@ class Pace:
 
     Args:
         upstream: those that run -> those of them that each needs.
-        trained: what those of them train that train.
+        trained: what stages train, these and others.
         jobs: so many run side by side.
     """
 
@@ -63,8 +57,8 @@ class Pace:
         self._upstream, self._trainings, self._jobs = upstream, trained, jobs
         self._begun: dict[str, float] = {}
         self._ended: set[str] = set()
-        self._spent: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
-        """Kind -> size and seconds of each that ended."""
+        self._spent = defaultdict[tuple[str, str, str], list[tuple[float, float]]](list)
+        """Kind -> tokens and seconds of each that ended."""
 
     def is_known(self, stage: str) -> bool:
         """Whether one of its kind has begun. A kind of which none has goes first: then the time left can be told soon,
@@ -85,8 +79,8 @@ class Pace:
         seconds = time.monotonic() - self._begun[stage]
         self._ended.add(stage)
         if has_run and stage in self._trainings:
-            training = self._trainings[stage]
-            self._spent[training.kind].append((training.size, seconds))
+            kind, tokens = self._trainings[stage]
+            self._spent[kind].append((tokens, seconds))
         return seconds
 
     def __str__(self) -> str:
@@ -94,7 +88,7 @@ class Pace:
         return f"{len(self._ended)} of {len(self._upstream)}" + (f", {about(left)} left" if left else "")
 
     def seconds_left(self) -> float | None:
-        """None where a kind of training is still to come of which none has ended."""
+        """None where of some base no training has ended."""
         needed = {stage: self._needed(stage) for stage in self._upstream if stage not in self._ended}
         order = TopologicalSorter({stage: [up for up in self._upstream[stage] if up in needed] for stage in needed})
         order.prepare()
@@ -115,12 +109,14 @@ class Pace:
         """Seconds that it will still take, if that can be told."""
         if stage not in self._trainings:
             return 0.0
-        kind, size = self._trainings[stage]
-        if not self._spent[kind]:
+        kind, tokens = self._trainings[stage]
+        of_base = [each for (_, base, _), spent in self._spent.items() if base == kind[1] for each in spent]
+        ended = self._spent.get(kind) or of_base
+        if not ended:
             return None
-        rate = sum(seconds for _, seconds in self._spent[kind]) / sum(size for size, _ in self._spent[kind])
+        rate = sum(seconds for _, seconds in ended) / sum(trained for trained, _ in ended)
         passed = time.monotonic() - self._begun[stage] if stage in self._begun else 0.0
-        return max(0.0, size * rate - passed)
+        return max(0.0, tokens * rate - passed)
 
 
 def about(seconds: float) -> str:

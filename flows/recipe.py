@@ -151,7 +151,7 @@ class Resources:
         self.devices = cuda_ids() if graph.on_gpu & (stages.keys() - away) else ()
         self.threads = threads(1 if away else jobs)
         side_by_side = len(self.devices) // share(self.devices) if self.devices else jobs
-        self.pace = Pace(stages, trainings(stages.keys() & graph.on_gpu), min(jobs, side_by_side))
+        self.pace = Pace(stages, trainings(), min(jobs, side_by_side))
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:

@@ -1,14 +1,17 @@
-"""How many stages have ended, and the time left: from those of their kind, or not at all."""
+"""How many stages have ended, and the time left: from those of their kind, from others of their base, or not at all."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from flows import pace
 from flows.pace import Pace, Training, about, trainings
+from tests.support.checked_files import lines, mood, write
+from tests.support.commands import in_a_demo
 
-CELLS = {f"cell@{number}": Training(("cell",), 2) for number in range(4)}
-STEP = {"step": Training(("step",), 1)}
+CELLS = {f"cell@{number}": Training(("finetune", "small", "mood"), 2) for number in range(4)}
+STEP = {"step": Training(("pretrain", "small", ""), 1)}
 GRAPH = {"read": [], "step": ["read"], **{cell: ["step"] for cell in CELLS}, "compare": [*CELLS]}
 
 
@@ -33,10 +36,10 @@ def run(shown: Pace, clock: SimpleNamespace, seconds: float, *stages: str, has_r
 
 
 def test_the_time_left_is_that_of_the_rest_by_those_that_ended(clock: SimpleNamespace) -> None:
-    """Nothing is said before each kind of training has one that ended; then the rest of the graph is played."""
+    """Nothing is said before a training has ended; then the rest of the graph is played."""
     shown = Pace(GRAPH, STEP | CELLS, jobs=2)
     assert run(shown, clock, 9, "read") == ["1 of 7"]
-    assert run(shown, clock, 60, "step") == ["2 of 7"]
+    assert run(shown, clock, 60, "step") == ["2 of 7, about 4 minutes left"], "two by two, each of twice as many tokens"
     both = run(shown, clock, 120, "cell@0", "cell@1")
     assert both == ["3 of 7, about 2 minutes left", "4 of 7, about 2 minutes left"]
     shown.begin("cell@2")
@@ -53,7 +56,7 @@ def test_the_time_left_is_that_of_the_rest_by_those_that_ended(clock: SimpleName
 
 def test_jobs_and_sizes_count(clock: SimpleNamespace) -> None:
     graph = {name: [] for name in "abcd"}
-    sizes = {name: Training(("one",), size) for name, size in zip("abcd", (1, 1, 2, 3), strict=True)}
+    sizes = {name: Training(("pretrain", "small", ""), size) for name, size in zip("abcd", (1, 1, 2, 3), strict=True)}
     for jobs, seconds in ((1, 600), (2, 400), (16, 300)):
         shown = Pace(graph, sizes, jobs)
         run(shown, clock, 100, "a")
@@ -72,16 +75,17 @@ def test_a_kind_of_which_none_has_begun_goes_first() -> None:
     assert sorted(["step", "cell@1", "read"], key=shown.is_known) == ["cell@1", "step", "read"]
 
 
-def test_kinds_and_sizes_are_those_of_the_plan() -> None:
-    """Of the demonstration: a task is a kind of its own, tokens of different texts are not."""
-    stages = ["domain_transfer@general-small-1", "domain_transfer@domain-small-2", "finetune@section-domain-small-1"]
-    assert trainings([*stages, "measure@small", "other@x"]) == {
-        stages[0]: Training(("domain_transfer", "small", "tokens", ""), 1_200_000),
-        stages[1]: Training(("domain_transfer", "small", "tokens", ""), 1_200_000),
-        stages[2]: Training(("finetune", "small", "section"), 32),
-        "measure@small": Training(("measure", "small"), 1),
-        "other@x": Training(("other",), 1),
-    }
+def test_kinds_and_tokens_are_those_of_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task is a kind of its own, tokens of different texts are not; seeds count."""
+    in_a_demo(tmp_path, monkeypatch)
+    (tmp_path / "data/own").mkdir(parents=True, exist_ok=True)
+    rows = lines("train.jsonl", *({"text": "one two three", "label": f"c{n % 2}"} for n in range(40)))
+    write(None, {"epochs": 3, "labels": 20, "seeds": 2}, mood=mood(train=rows))
+    found = trainings()
+    steps = {stage: training for stage, training in found.items() if not stage.startswith("finetune")}
+    assert {training.kind for training in steps.values()} == {(stage.partition("@")[0], "small", "") for stage in steps}
+    cells = [training for stage, training in found.items() if stage.startswith("finetune@mood-")]
+    assert {*cells} == {Training(("finetune", "small", "mood"), 2 * 3 * 20 * 5)}, "three words, [CLS] and [SEP]"
 
 
 @pytest.mark.parametrize(
