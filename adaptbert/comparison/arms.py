@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from adaptbert.comparison.inspection import never_predicted
 from adaptbert.comparison.records import Arm, Checkpoint, Cost, LearningPoint, Run, Search, by_replicate, means
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import FINETUNE, Plan
@@ -92,6 +93,7 @@ class TaskResults:
             searches=[search for replicate, each in trained.items() if (search := _search(replicate, each))],
             has_own_values=any(self.planned[key].has_own_values for key in keys.values()),
             run_tflop=mean(each.cost.tflop / len(each.seeds) for each in trained.values()) if trained else None,
+            never_predicted=never_predicted(self.predictions(name), self.rows.task.target),
         )
 
     def _runs_of(self, arm: str) -> list[Run]:

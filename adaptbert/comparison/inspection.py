@@ -27,6 +27,15 @@ def inspect_runs(paths: Sequence[Path], target: Target) -> Inspection:
     return Inspection(len(runs), _classes(runs, target), _confusion(runs, target), errors)
 
 
+def never_predicted(paths: Sequence[Path], target: Target) -> int:
+    """Classes of rows that are right answers, and no answer of any run."""
+    if TARGETS[target].classes != "row":
+        return 0
+    answers = [each for path in paths for run in read_predictions(path, target).values() for each in run]
+    given = {label for each in answers for label in _labels(each.predicted)}
+    return len({label for each in answers for label in _labels(each.gold)} - given)
+
+
 def _classes(runs: Sequence[Sequence[Answer]], target: Target) -> list[ClassScores]:
     """The classes that occur among the right answers, by name."""
     count = SCORING[target].classes
@@ -75,4 +84,9 @@ def _error(answers: Sequence[Answer], target: Target) -> Error:
 
 
 def _label(answer: str | Sequence[str]) -> str:
-    return answer if isinstance(answer, str) else ", ".join(sorted(answer)) or "–"
+    return ", ".join(sorted(_labels(answer))) or "–"
+
+
+def _labels(answer: str | Sequence[str]) -> Sequence[str]:
+    """Of a row: one, or several."""
+    return [answer] if isinstance(answer, str) else answer

@@ -209,6 +209,7 @@ class Arm:
         searches: empty where the values are those of params.yaml.
         has_own_values: whether it is fine-tuned with values of its own, those of its `overrides` in params.yaml.
         run_tflop: what fine-tuning it once took, as a mean over replicates and seeds.
+        never_predicted: classes that are right answers, and no answer of any of its runs; of rows with classes.
     """
 
     name: str
@@ -222,6 +223,7 @@ class Arm:
     searches: list[Search] = field(default_factory=list)
     has_own_values: bool = False
     run_tflop: float | None = None
+    never_predicted: int = 0
 
     @property
     def missing(self) -> bool:

@@ -48,14 +48,23 @@ def _named(tasks: list[str], comparison: Comparison) -> Text:
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
-    """The answer to the first question of a task, and of which classes it says nothing."""
+    """The answer to the first question of a task, and of which classes it says nothing or little."""
     said = _answer(task, comparison)
-    if not task.classes_unseen:
-        return said
-    return said + t(
-        "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
-        unseen=task.classes_unseen,
-    )
+    if task.classes_unseen:
+        said += t(
+            "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
+            unseen=task.classes_unseen,
+        )
+    first = task.first
+    sides = task.sides(first) if first is not None and first.difference is not None else ()
+    silent = [arm for arm in sides if arm.never_predicted]
+    if few := [t("`{it.name}` {it.never_predicted} of {all}", it=arm, all=task.classes) for arm in silent]:
+        said += t(
+            "Classes that no run predicts: {few}; longer fine-tuning (`finetune.epochs`) may teach them, and change "
+            "the difference.",
+            few=joined(few),
+        )
+    return said
 
 
 def _answer(task: Task, comparison: Comparison) -> Text:
@@ -148,7 +157,7 @@ def _worth(answer: Answer, task: Task, min_gain: float) -> Text:
     return t("whether it reaches the {least:limit} points worth having is open", least=min_gain)
 
 
-def parts(task: Task) -> Text:
+def parts(task: Task, comparison: Comparison) -> Text:
     """What the steps of the recipe bring, and how much of that as much general text brings as well."""
     by_name = {each.name: each for each in task.answers if task.says_something(each)}
     said, first = EMPTY, task.first
@@ -157,7 +166,13 @@ def parts(task: Task) -> Text:
         domain = first if first.arm == text.arm else None
     for each in (domain, by_name.get("task_transfer")):
         if each is not None and each is not first:
-            said += t("{what}: {gap.mean:change} points.", what=answer_name(each), gap=each.difference)
+            judged = verdict(each.verdict, each.at_least, comparison.min_gain)
+            said += t(
+                "{what}: {gap.mean:change} points ({verdict}).",
+                what=answer_name(each),
+                gap=each.difference,
+                verdict=within(judged),
+            )
     if domain is not None and longer is not None and domain.difference is not None:
         assert longer.difference is not None
         if not 0 <= longer.difference.mean <= domain.difference.mean:

@@ -23,7 +23,7 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
     yield t("[Report with figures](index.html)")
     yield from map(prose.of_bases, comparison.rankings)
     for task in comparison.tasks:
-        said = answer.answer(task, comparison) + answer.parts(task)
+        said = answer.answer(task, comparison) + answer.parts(task, comparison)
         yield t("{name}: {fact}", name=f"**{task.name}**", fact=said)
         yield answer.next_step(task, comparison)
         if (model := answer.your_model(task, comparison)) is not None:

@@ -159,7 +159,8 @@ def _detectable(least: Detectable) -> Text:
     whole = t("{it.low:points} to {it.high:points}", it=least)
     span = whole if least.high <= LARGEST else t("at least {least.low:points}", least=least)
     return t(
-        "Four of five such studies show a true difference of {least.value:points} points ({span}).",
+        "A study like this one shows a true difference of {least.value:points} points four times in five (an "
+        "estimate: {span}).",
         least=least,
         span=span,
     )

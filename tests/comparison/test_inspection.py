@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.comparison.inspection import inspect_runs
+from adaptbert.comparison.inspection import inspect_runs, never_predicted
 from adaptbert.comparison.records import Inspection
+from adaptbert.config.schema.task_types import Target
 from adaptbert.tasks.metrics.scoring import label_metrics, span_metrics, tag_metrics
 from tests.support.known import known
 
@@ -49,6 +50,22 @@ def test_labels_are_inspected_row_by_row(tmp_path: Path) -> None:
         "a",
         "b",
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "answers", "number"),
+    [
+        ("class", [("a", "b"), ("b", "b"), ("c", "a")], 1),
+        ("class", [("a", "b"), ("b", "a")], 0),
+        ("labels", [(["a", "b"], ["d"]), (["c"], ["c", "a"])], 1),
+        ("number", [(1.0, 2.0), (3.0, 2.0)], 0),
+    ],
+)
+def test_classes_that_no_run_predicts(tmp_path: Path, target: Target, answers: list[Any], number: int) -> None:
+    """A class counts where some run predicts it."""
+    rows = [(f"r{n}", gold, predicted, 0.5) for n, (gold, predicted) in enumerate(answers)]
+    inspected(tmp_path, target, {seed: rows[seed:] + rows[:seed] for seed in range(2)})
+    assert never_predicted([tmp_path / "cell.parquet"], target) == number
 
 
 def test_several_labels(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
     gain = cases["gain of at least what is worth having"]
     few = replace(alone(task, gain), classes_unseen=44)
     yield "Answer: classes that no label shows", answer.answer(few, comparison)
+    silent = [replace(arm, never_predicted=n) for n, arm in enumerate(task.arms)]
+    yield "Answer: classes that no run predicts", answer.answer(replace(alone(task, gain), arms=silent), comparison)
     scratch = replace(gain, other="scratch")
     yield "Answer: beside random weights", answer.answer(alone(task, scratch), comparison)
     own = replace(gain, question="which_text", arm="task", other="domain")
@@ -130,7 +132,7 @@ def reasons(task: Task, comparison: Comparison) -> Said:
     yield "Not tested: no question of the order", answer.answer(replace(task, answers=[]), comparison)
 
 
-def parts(task: Task) -> Said:
+def parts(task: Task, comparison: Comparison) -> Said:
     """Of the recipe, with what was described or tested of its steps."""
     gain = recipe(task, 0.047, 0.02, "gain", at_least=True)
     steps = [
@@ -153,9 +155,9 @@ def parts(task: Task) -> Said:
         "a step without a result": [gain, replace(domain, difference=None), of_task, longer],
     }
     for name, answers in cases.items():
-        yield f"Parts: {name}", answer.parts(replace(task, answers=answers))
+        yield f"Parts: {name}", answer.parts(replace(task, answers=answers), comparison)
     nothing = learned(replace(task, answers=[gain, *steps]), 0.05, "general")
-    yield "Parts: `general` learned nothing", answer.parts(nothing)
+    yield "Parts: `general` learned nothing", answer.parts(nothing, comparison)
 
 
 # ---- what to do next
@@ -226,7 +228,7 @@ def learned(task: Task, score: float, *names: str, trivial: str = "majority", be
 
 def test_what_the_first_screen_says(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    kinds = (verdicts(task, comparison), reasons(task, comparison), parts(task))
+    kinds = (verdicts(task, comparison), reasons(task, comparison), parts(task, comparison))
     said = [*headings(comparison), *(each for kind in kinds for each in kind), *next_steps(task, comparison)]
     agrees(SAID, both(iter(said)))
 
