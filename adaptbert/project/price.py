@@ -265,7 +265,7 @@ def about(total: float) -> str:
         if total < 90
         else f"about {total / 60:.1f} hours"
     )
-    return f"{shown} by `make recipe`"
+    return f"{shown} by `make recipe`, where nothing else runs"
 
 
 def table(priced: Sequence[Price]) -> Table:

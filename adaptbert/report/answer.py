@@ -96,7 +96,7 @@ def _answer(task: Task, comparison: Comparison) -> Text:
         metric=metric,
         gap=gap,
         other=other,
-        verdict=_decided(first, comparison),
+        verdict=verdict(first.verdict, False, comparison.min_gain),
     )
     if first.verdict != "undecided":
         return said
@@ -122,11 +122,6 @@ def _price(tokens: int | None) -> Text:
     if tokens is None:
         return t("an unknown amount")
     return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
-
-
-def _decided(answer: Answer, comparison: Comparison) -> Text:
-    said, by = verdict(answer.verdict, False, comparison.min_gain), decided_by(answer, comparison)
-    return t("{name} ({of})", name=said, of=by[0]) if by else said
 
 
 def decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
@@ -284,7 +279,7 @@ def _needs(needed: Needed | None, comparison: Comparison) -> Text:
 
 
 def next_step(task: Task, comparison: Comparison) -> Text:
-    """The model to take, or what to raise, and the baseline that costs seconds."""
+    """The model to take, or what to raise, and the baseline that costs little."""
     arm = task.chosen_arm
     if arm is None:
         return t("Next: `make recipe`, because no arm has a result.")
@@ -331,7 +326,7 @@ def to_take(task: Task, min_gain: float) -> Arm | None:
 
 
 def _more_seeds(first: Answer, task: Task, chosen: Arm) -> Text:
-    """And a replicate, where there is one; a baseline that scores higher costs seconds."""
+    """And a replicate, where there is one; a baseline that scores higher costs little."""
     said = t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
     if first.replicates == 1:
         said = t("Next: train a second replicate, with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
@@ -340,7 +335,7 @@ def _more_seeds(first: Answer, task: Task, chosen: Arm) -> Text:
     if best is None or task.baselines[best].mean <= chosen.interval.mean:
         return said
     name, score = baseline_name(best, task.target), task.baselines[best].mean
-    return said + t("{name} has {score:points} and costs seconds.", name=name, score=score)
+    return said + t("{name} has {score:points} and costs little.", name=name, score=score)
 
 
 def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
@@ -408,13 +403,14 @@ def _baseline(task: Task) -> Text | None:
     values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
     if _better_baseline(task):
         return t(
-            "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs seconds: "
+            "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs little (a larger public "
+            "base, more text or longer fine-tuning may bring a BERT there): "
             "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`",
             **values,
             model=model_of(chosen),
         )
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
-    said = t("Next: compare with {name} ({score:points}), which costs seconds:", **values)
+    said = t("Next: compare with {name} ({score:points}), which costs little:", **values)
     if beside.replicates == 1:  # training the arm again may turn it round
         return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
     return said + t("`{arm}` scores {gap}, so neither is clearly better.", arm=task.chosen, gap=gap)
@@ -444,7 +440,9 @@ def your_model(task: Task, comparison: Comparison) -> Text | None:
         return None
     score = arm.interval.mean
     if arm.name not in task.best_on_dev:
-        return t("Your model: `{arm}`, {score:points} on test", arm=arm.name, score=score)
+        return t(
+            "Your model: `{arm}`, as what it lacks does not pay, {score:points} on test", arm=arm.name, score=score
+        )
     return t("Your model: `{arm}`, best on dev, {score:points} on test", arm=arm.name, score=score)
 
 

@@ -142,7 +142,8 @@ def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
         "params.yaml and plan.json are written",
     )
     assert re.fullmatch(
-        r"(about [\d.]+ (minutes|hours)|less .*) by `make recipe`; --minutes M makes it shorter, .*", takes
+        r"(about [\d.]+ (minutes|hours)|less .*) by `make recipe`, where nothing else runs; --minutes M makes it .*",
+        takes,
     )
     assert run_it == "now run: make recipe"
     assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
