@@ -221,7 +221,8 @@ class Training(NamedTuple):
                 length += f", {warmup:,} of them for the head"
             elif self.amount is not None and self.amount.tokens:
                 passes = self.tokens / self.amount.tokens
-                length += f", {passes:,.0f} passes" if passes >= 10 else f", {passes:.2g} passes"
+                number = f"{passes:,.0f}" if passes >= 10 else f"{passes:.2g}"
+                length += f", {number} pass{'' if number == '1' else 'es'}"
         return f"{self.step:16} {self.text:16} {self.base:12} {len(self.entries):4} x {length}"
 
 

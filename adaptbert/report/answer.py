@@ -100,6 +100,8 @@ def _answer(task: Task, comparison: Comparison) -> Text:
     )
     if first.verdict != "undecided":
         return said
+    if gap.high is not None and gap.high < comparison.min_gain:
+        return said + t("The interval leaves out a gain of {least:limit} points or more.", least=comparison.min_gain)
     if task.has_subsets:
         said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
     return said + settles(first, task, comparison)
@@ -410,7 +412,7 @@ def _baseline(task: Task) -> Text | None:
             model=model_of(chosen),
         )
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
-    said = t("Next: compare with {name} ({score:points}), which costs little:", **values)
+    said = t("Next: choose between `{arm}` and {name} ({score:points}), which costs little:", **values)
     if beside.replicates == 1:  # training the arm again may turn it round
         return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
     return said + t("`{arm}` scores {gap}, so neither is clearly better.", arm=task.chosen, gap=gap)

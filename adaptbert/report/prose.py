@@ -30,7 +30,10 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     yield _leaks(comparison)
     for source in comparison.sources:
         if source.sharing:
-            shared = t("{rows:,} training rows share a text with test rows, and were kept.", rows=source.sharing)
+            shared = t(
+                "{rows:,} training rows share a text with test rows, and were kept: all scores may be too high.",
+                rows=source.sharing,
+            )
             yield t("{name}: {fact}", name=source.name, fact=shared)
     if comparison.replicates > 1:
         yield _repeated(comparison) + t(

@@ -78,6 +78,7 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
         "undecided": recipe(task, 0.004, 0.02, "undecided"),
         "undecided, a design would settle it": recipe(task, 0.004, 0.02, "undecided", needed=design),
         "undecided, rows would": recipe(task, 0.004, 0.02, "undecided", needed=rows),
+        "undecided, and no gain": recipe(task, -0.011, 0.017, "undecided", needed=rows),
         "undecided, nothing would": recipe(task, 0.004, 0.02, "undecided", needed=Needed(0.01, None, None)),
     }
     for name, first in cases.items():
