@@ -30,8 +30,8 @@ from tests.support.steps import Steps
 
 OLDER = pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is held to older instructions on x86 only")
 CPU_FLAGS = Path("/proc/cpuinfo")
-BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
-"""Of x86 and of ARM; on Linux only."""
+BF16_FLAGS = {"amx_bf16", "bf16"}
+"""Of x86 and of ARM; on Linux only. A Xeon that lists avx512_bf16 alone multiplies float32 twice as fast."""
 FLAGS = set(CPU_FLAGS.read_text("utf-8").split()) if CPU_FLAGS.is_file() else set()
 
 
@@ -39,7 +39,7 @@ FLAGS = set(CPU_FLAGS.read_text("utf-8").split()) if CPU_FLAGS.is_file() else se
 
 
 @ON_CPU
-@pytest.mark.skipif(not BF16_FLAGS & FLAGS, reason="this processor lists no instructions for bf16")
+@pytest.mark.skipif(not BF16_FLAGS & FLAGS, reason="this processor lists no fast instructions for bf16")
 def test_instructions_for_bf16_are_detected() -> None:
     assert best()[0] == BF16
 

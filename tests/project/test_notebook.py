@@ -52,7 +52,7 @@ def test_the_comparison_is_a_table(tmp_path: Path) -> None:
         assert {name: row[name] for name in ENDS.values()} == {ENDS[end]: arm["interval"][end] for end in ENDS}
         assert row["runs"] == [(run["replicate"], run["seed"], run["score"]) for run in arm["runs"]]
         assert row["score"] == pytest.approx(sum(score for _, _, score in row["runs"]) / len(row["runs"]))
-    assert (rows["domain"]["replicates"], rows["domain"]["seeds"]) == (2, 4)
+    assert (rows["domain"]["replicates"], rows["domain"]["seeds"]) == (2, 5)
     assert rows["majority"]["score"] == section["baselines"]["majority"]["mean"]
     assert (rows["majority"]["seeds"], rows["later"]["runs"]) == (0, [])
     assert [*scores[scores["score"].isna()]["arm"]] == ["later"]
