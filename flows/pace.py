@@ -1,8 +1,8 @@
 """How many of the stages of a flow have ended, and how long the others will take.
 
-Only stages that train count: the others take seconds, or come before all training. What one takes follows from its
-tokens and from those of its kind that ended; while none has, from all of its base. Then the rest of the run is played:
-the graph, so many jobs side by side.
+Only stages that train or measure count: the others take seconds, or come before all training. What one takes follows
+from its tokens and from those of its kind that ended; while none has, from all of its base. Then the rest of the run is
+played: the graph, so many jobs side by side.
 """
 
 import time
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
-from adaptbert.config.plan import FINETUNE
+from adaptbert.config.plan import FINETUNE, MEASURE
 
 
 class Training(NamedTuple):
@@ -22,6 +22,7 @@ class Training(NamedTuple):
 
     Attributes:
         kind: step, base and, of fine-tuning, task; trainings of one kind differ in their tokens alone.
+        tokens: none, where a checkpoint is measured.
     """
 
     kind: tuple[str, str, str]
@@ -32,13 +33,14 @@ def trainings() -> dict[str, Training]:
     """Stage -> what it trains, by the plan."""
     from adaptbert.project import workload
 
-    recipe = recipes.read()
-    return {
+    recipe, plan = recipes.read(), planning.read()
+    measured = {f"{MEASURE}@{key}": Training((MEASURE, each.base, ""), 0) for key, each in plan.measure.items()}
+    return measured | {
         f"{each.step}@{key}": Training(
             (each.step, each.base, each.text if each.step == FINETUNE else ""),
             each.tokens * (len(each.values.seeds) if each.step == FINETUNE else 1),
         )
-        for each in workload.trainings(recipe, planning.read(), workload.Amounts(recipe))
+        for each in workload.trainings(recipe, plan, workload.Amounts(recipe))
         if each.tokens
         for key in each.entries
     }
@@ -110,13 +112,17 @@ class Pace:
         if stage not in self._trainings:
             return 0.0
         kind, tokens = self._trainings[stage]
-        of_base = [each for (_, base, _), spent in self._spent.items() if base == kind[1] for each in spent]
-        ended = self._spent.get(kind) or of_base
-        if not ended:
-            return None
-        rate = sum(seconds for _, seconds in ended) / sum(trained for trained, _ in ended)
+        alike = self._spent.get(kind, [])
+        if not tokens:
+            expected = sum(seconds for _, seconds in alike) / max(1, len(alike))
+        else:
+            of_base = [each for (_, base, _), spent in self._spent.items() if base == kind[1] for each in spent]
+            ended = alike or [(trained, seconds) for trained, seconds in of_base if trained]
+            if not ended:
+                return None
+            expected = tokens * sum(seconds for _, seconds in ended) / sum(trained for trained, _ in ended)
         passed = time.monotonic() - self._begun[stage] if stage in self._begun else 0.0
-        return max(0.0, tokens * rate - passed)
+        return max(0.0, expected - passed)
 
 
 def about(seconds: float) -> str:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from adaptbert.config import plan as planning
 from flows import pace
 from flows.pace import Pace, Training, about, trainings
 from tests.support.checked_files import lines, mood, write
@@ -63,6 +64,16 @@ def test_jobs_and_sizes_count(clock: SimpleNamespace) -> None:
         assert shown.seconds_left() == seconds
 
 
+def test_a_measurement_takes_as_long_as_others_that_ended(clock: SimpleNamespace) -> None:
+    """While none has, nothing; none tells how long a training takes."""
+    measured = {name: Training(("measure", "small", ""), 0) for name in ("one", "two")}
+    shown = Pace({"one": [], "step": [], "two": []}, STEP | measured, jobs=1)
+    run(shown, clock, 10, "one")
+    assert shown.seconds_left() is None
+    run(shown, clock, 60, "step")
+    assert shown.seconds_left() == 10
+
+
 def test_what_dvc_had_says_nothing_of_a_training(clock: SimpleNamespace) -> None:
     shown = Pace(GRAPH, STEP | CELLS, jobs=2)
     run(shown, clock, 2, "read", "step", "cell@0", has_run=False)
@@ -82,6 +93,9 @@ def test_kinds_and_tokens_are_those_of_the_plan(tmp_path: Path, monkeypatch: pyt
     rows = lines("train.jsonl", *({"text": "one two three", "label": f"c{n % 2}"} for n in range(40)))
     write(None, {"epochs": 3, "labels": 20, "seeds": 2}, mood=mood(train=rows))
     found = trainings()
+    assert {stage: found.pop(stage) for stage in [*found] if stage.startswith("measure@")} == {
+        f"measure@{key}": Training(("measure", "small", ""), 0) for key in planning.read().measure
+    }
     steps = {stage: training for stage, training in found.items() if not stage.startswith("finetune")}
     assert {training.kind for training in steps.values()} == {(stage.partition("@")[0], "small", "") for stage in steps}
     cells = [training for stage, training in found.items() if stage.startswith("finetune@mood-")]
