@@ -87,6 +87,7 @@ def test_the_record(project: Path, mlflow_tables: bytes, monkeypatch: pytest.Mon
 @pytest.mark.slow
 def test_the_flow_whose_server_is_dead(project: Path) -> None:
     """One line, and no traceback of Prefect's."""
+    (project / ".dvc").mkdir()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": f"{ADDRESS}:{free_port()}/api"}
     command = [sys.executable, "-m", "flows.recipe"]
     ran = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=240)
