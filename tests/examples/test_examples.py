@@ -16,7 +16,8 @@ from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 
 pytestmark = pytest.mark.slow
-EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem != "__init__")
+EXAMPLES = sorted({path.stem for path in (ROOT / "examples").glob("*.py")} - {"__init__", "notebook"})
+"""Commands; the notebook is none."""
 
 
 @pytest.fixture
