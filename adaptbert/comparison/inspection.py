@@ -32,8 +32,8 @@ def never_predicted(paths: Sequence[Path], target: Target) -> int:
     if TARGETS[target].classes != "row":
         return 0
     answers = [each for path in paths for run in read_predictions(path, target).values() for each in run]
-    given = {label for each in answers for label in _labels(each.predicted)}
-    return len({label for each in answers for label in _labels(each.gold)} - given)
+    predicted = {label for each in answers for label in _labels(each.predicted)}
+    return len({label for each in answers for label in _labels(each.gold)} - predicted)
 
 
 def _classes(runs: Sequence[Sequence[Answer]], target: Target) -> list[ClassScores]:

@@ -126,18 +126,6 @@ def _price(tokens: int | None) -> Text:
     return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
 
 
-def decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
-    """The interval that a verdict of equivalence rests on, which is narrower than that of the difference."""
-    if answer.verdict != "equivalent" or answer.difference is None or not answer.difference.testable:
-        return []
-    level = 1 - comparison.confidence
-    low, high = answer.difference.inside(level)
-    wide = 1 - 2 * level
-    return [
-        t("two one-sided tests: {wide:percent} % interval {low:change} to {high:change}", wide=wide, low=low, high=high)
-    ]
-
-
 def _worth(answer: Answer, task: Task, min_gain: float) -> Text:
     """Of a gain."""
     rival, chosen = _rival(task), task.chosen_arm

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Ranking, Task
-from adaptbert.report.answer import decided_by
+from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Cost, Ranking, Task
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
@@ -134,7 +133,7 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     for answer, task in compared:
         name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
         cells = [Cell(name, answer.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
-        rests_on = decided_by(answer, comparison)
+        rests_on = _decided_by(answer, comparison)
         rests_on += [behind(answer.difference, answer, task)] if answer.difference is not None else []
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
@@ -142,6 +141,18 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
+
+
+def _decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
+    """The interval that a verdict of equivalence rests on, which is narrower than that of the difference."""
+    if answer.verdict != "equivalent" or answer.difference is None or not answer.difference.testable:
+        return []
+    level = 1 - comparison.confidence
+    low, high = answer.difference.inside(level)
+    wide = 1 - 2 * level
+    return [
+        t("two one-sided tests: {wide:percent} % interval {low:change} to {high:change}", wide=wide, low=low, high=high)
+    ]
 
 
 def _price(tokens: int | None) -> Cell:

@@ -92,13 +92,13 @@ def test_kinds_and_tokens_are_those_of_the_plan(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "data/own").mkdir(parents=True, exist_ok=True)
     rows = lines("train.jsonl", *({"text": "one two three", "label": f"c{n % 2}"} for n in range(40)))
     write(None, {"epochs": 3, "labels": 20, "seeds": 2}, mood=mood(train=rows))
-    found = trainings()
-    assert {stage: found.pop(stage) for stage in [*found] if stage.startswith("measure@")} == {
+    planned = trainings()
+    assert {stage: planned.pop(stage) for stage in [*planned] if stage.startswith("measure@")} == {
         f"measure@{key}": Training(("measure", "small", ""), 0) for key in planning.read().measure
     }
-    steps = {stage: training for stage, training in found.items() if not stage.startswith("finetune")}
+    steps = {stage: training for stage, training in planned.items() if not stage.startswith("finetune")}
     assert {training.kind for training in steps.values()} == {(stage.partition("@")[0], "small", "") for stage in steps}
-    cells = [training for stage, training in found.items() if stage.startswith("finetune@mood-")]
+    cells = [training for stage, training in planned.items() if stage.startswith("finetune@mood-")]
     assert {*cells} == {Training(("finetune", "small", "mood"), 2 * 3 * 20 * 5)}, "three words, [CLS] and [SEP]"
 
 

@@ -84,8 +84,8 @@ def verdicts(task: Task, comparison: Comparison) -> Said:
     for name, first in cases.items():
         yield f"Answer: {name}", answer.answer(alone(task, first), comparison)
     tiny = replace(comparison, spent=Cost(tokens=1, tflop=0.0))
-    asked = cases["undecided, a design would settle it"]
-    yield "Answer: costs that are rounded to nothing", answer.answer(alone(task, asked), tiny)
+    undecided = cases["undecided, a design would settle it"]
+    yield "Answer: costs that are rounded to nothing", answer.answer(alone(task, undecided), tiny)
     gain = cases["gain of at least what is worth having"]
     few = replace(alone(task, gain), classes_unseen=44)
     yield "Answer: classes that no label shows", answer.answer(few, comparison)
