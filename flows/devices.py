@@ -40,7 +40,8 @@ def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[di
         yield {}
         return
     needed = share(ids)
-    waits = f"waits for {needed} free devices of {', '.join(ids)}: other stages have them"
+    what = "a free device" if needed == 1 else f"{needed} free devices"
+    waits = f"waits for {what}: other stages have {', '.join(ids)}"
     with ExitStack() as locks:
         while True:
             files = (cache_folder() / "devices" / device.replace("/", "_") for device in ids)

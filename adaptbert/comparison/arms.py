@@ -94,7 +94,14 @@ class TaskResults:
             has_own_values=any(self.planned[key].has_own_values for key in keys.values()),
             run_tflop=mean(each.cost.tflop / len(each.seeds) for each in trained.values()) if trained else None,
             never_predicted=never_predicted(self.predictions(name), self.rows.task.target),
+            accuracy=mean(accuracies) if (accuracies := self._accuracies(trained.values())) else None,
         )
+
+    def _accuracies(self, replicates: Iterable[CellMetrics]) -> list[float]:
+        """Of every run; none unless a row has one label."""
+        if self.rows.task.target != "class":
+            return []
+        return [seed.test["accuracy"] for each in replicates for seed in each.seeds]
 
     def _runs_of(self, arm: str) -> list[Run]:
         return [

@@ -113,7 +113,16 @@ def _task(
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
         classes_unseen=_unseen(data, described, labels, seeds),
+        most_frequent=_most_frequent(rows),
     )
+
+
+def _most_frequent(rows: ResampledRows) -> float | None:
+    """The share of rows that have the label of most."""
+    if rows.task.target != "class":
+        return None
+    counts = Counter(row["label"] for row in rows.rows)
+    return max(counts.values()) / counts.total()
 
 
 def _unseen(data: Path, described: TaskDescription, labels: int, seeds: Sequence[int]) -> int:

@@ -210,6 +210,7 @@ class Arm:
         has_own_values: whether it is fine-tuned with values of its own, those of its `overrides` in params.yaml.
         run_tflop: what fine-tuning it once took, as a mean over replicates and seeds.
         never_predicted: classes that are right answers, and no answer of any of its runs; of rows with classes.
+        accuracy: the mean of its runs, where a row has one label; None without a result.
     """
 
     name: str
@@ -224,6 +225,7 @@ class Arm:
     has_own_values: bool = False
     run_tflop: float | None = None
     never_predicted: int = 0
+    accuracy: float | None = None
 
     @property
     def missing(self) -> bool:
@@ -421,6 +423,7 @@ class Task:
         test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the
             text of others, with which they are resampled; None where no text repeats.
         classes_unseen: that no training row of a seed has, rounded over the seeds; they are scored all the same.
+        most_frequent: the share of test rows that have the label of most of them, where a row has one label.
     """
 
     name: str
@@ -445,6 +448,7 @@ class Task:
     classes_unseen: int = 0
     epochs: float = 0
     classes: int = 0
+    most_frequent: float | None = None
 
     @property
     def type(self) -> Type:

@@ -15,7 +15,7 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config import load
 from adaptbert.config.plan import FINETUNE, PLAN, PRETRAIN
-from adaptbert.config.recipe import PARAMS, Recipe
+from adaptbert.config.recipe import PARAMS, SECTIONS, Recipe
 from adaptbert.config.schema.bases import (
     DOMAIN,
     DOMAIN_TRANSFER,
@@ -228,7 +228,11 @@ def _cut(values: Values, weights: Base, of_text: Mapping[str, float], arms: Sequ
     lowered = []
     for step, each in values.items():
         if "tokens" in each:
-            passes = f" ({each['tokens'] / of_text[step]:.2g} passes over its text)" if step in of_text else ""
+            passes = ""
+            if step in of_text:
+                section: Any = SECTIONS[step][0]
+                usual = section.usual_budget.trained["passes"]
+                passes = f" (passes over its text: {each['tokens'] / of_text[step]:.2g}; usually {usual:g})"
             lowered.append(f"{step} {each['tokens']:,} tokens{passes}")
     lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]
     lowered += [f"arms {' and '.join(arms)} alone"] if arms else []
@@ -242,8 +246,10 @@ def _sections(values: Values, weights: Base, minutes: int | None) -> str:
     written = {key for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
     lines = [line.format(width=width) for key, line in _WHY.items() if key in written]
-    if minutes is not None and (written & {"tokens", "labels"}):
-        lines.append(f"# tokens, labels: as many as take {minutes} minutes here, or the fewest that teach something")
+    if minutes is not None and (fitted := [key for key in ("tokens", "labels") if key in written]):
+        lines.append(
+            f"# {', '.join(fitted)}: as many as take {minutes} minutes here, or the fewest that teach something"
+        )
     for step, each in values.items():
         comment = _COMMENTS.get(step, "") if "tokens" not in each else ""
         lines.append(f"{step}: {editing.in_a_line(each)}{comment}")

@@ -38,7 +38,7 @@ from adaptbert.model.optimizer import adamw
 from adaptbert.model.packing import pack
 from adaptbert.project import fitting, workload
 from adaptbert.project.workload import Amounts, Training
-from adaptbert.report.language import amount
+from adaptbert.report.language import amount, token_count
 from adaptbert.runtime.libraries import keep_freed_memory
 from adaptbert.runtime.side_by_side import JOBS, threads
 
@@ -275,7 +275,7 @@ def table(priced: Sequence[Price]) -> Table:
         shown.add_column(name, justify="left" if name in ("step", "text or task", "base") else "right")
     sums = (sum(figures) for figures in zip(*(each[3:] for each in priced), strict=True)) if priced else (0, 0, 0, 0)
     for each in [*priced, Price("all", "", "", *sums)]:
-        figures = f"{each.trainings:,}", f"{each.tokens:,.0f}", amount(each.tflop), amount(each.minutes)
+        figures = f"{each.trainings:,}", token_count(round(each.tokens)), amount(each.tflop), amount(each.minutes)
         shown.add_row(*each[:3], *figures)
     return shown
 

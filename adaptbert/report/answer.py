@@ -7,6 +7,7 @@ from pathlib import Path
 from adaptbert.comparison.records import Answer, Arm, Comparison, Needed, Task, trivial
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
+from adaptbert.config.schema.task_types import spec_of
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, same, t, within
 from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS
@@ -64,7 +65,21 @@ def answer(task: Task, comparison: Comparison) -> Text:
             "the difference.",
             few=joined(few),
         )
-    return said
+    return said + _accuracy(task)
+
+
+def _accuracy(task: Task) -> Text:
+    """That another score does not see what this one does."""
+    accuracies = [arm.accuracy for arm in task.arms if arm.accuracy is not None]
+    if task.most_frequent is None or not accuracies or max(accuracies) > task.most_frequent:
+        return EMPTY
+    return t(
+        "In accuracy no arm is better than the most frequent label: {lowest:points} to {highest:points} beside "
+        "{label:points}.",
+        lowest=min(accuracies),
+        highest=max(accuracies),
+        label=task.most_frequent,
+    )
 
 
 def _answer(task: Task, comparison: Comparison) -> Text:
@@ -104,6 +119,8 @@ def _answer(task: Task, comparison: Comparison) -> Text:
         return said + t("The interval leaves out a gain of {least:limit} points or more.", least=comparison.min_gain)
     if task.has_subsets:
         said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
+    if gap.mean < 0 and gap.high is not None:
+        return said + t("A gain of up to {high:points} points is not ruled out.", high=gap.high)
     return said + settles(first, task, comparison)
 
 
@@ -237,7 +254,7 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
     large as it seems, or as is worth having."""
     gap, said, first = answer.difference, EMPTY, task.first
     if answer.place and first is not None and first.verdict not in ("gain", "loss"):
-        return t("It is tested where “{first}” shows a gain or a loss.", first=answer_name(first))
+        return t("This can be shown only where “{first}” shows a gain or a loss.", first=answer_name(first))
     if gap is not None and gap.low is not None and gap.high is not None and gap.low * gap.high > 0:
         assert answer.p_adjusted is not None
         said = t(
@@ -391,6 +408,7 @@ def _baseline(task: Task) -> Text | None:
         return None
     beside, score = task.beside_baselines[name], task.baselines[name].mean
     values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
+    alone = t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " ")
     if _better_baseline(task):
         return t(
             "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs little (a larger public "
@@ -400,10 +418,19 @@ def _baseline(task: Task) -> Text | None:
             model=model_of(chosen),
         )
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
-    said = t("Next: choose between `{arm}` and {name} ({score:points}), which costs little:", **values)
+    said = t(
+        "Next: choose between `{arm}`{alone} and {name} ({score:points}; `predict --linear`), which costs little:",
+        **values,
+        alone=alone,
+    )
     if beside.replicates == 1:  # training the arm again may turn it round
         return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
-    return said + t("`{arm}` scores {gap}, so neither is clearly better.", arm=task.chosen, gap=gap)
+    return said + t(
+        "`{arm}` scores {gap}, so neither is clearly better; a larger base, more text or longer fine-tuning may change "
+        "that.",
+        arm=task.chosen,
+        gap=gap,
+    )
 
 
 def model_of(arm: Arm) -> str:
@@ -420,7 +447,7 @@ from transformers import AutoModel, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{folder}")
 encoder = AutoModel.from_pretrained("{folder}")
-vectors = encoder(**tokenizer(["a text"], return_tensors="pt")).last_hidden_state
+vectors = encoder(**tokenizer({texts}, return_tensors="pt")).last_hidden_state
 """
 
 
@@ -440,5 +467,6 @@ def commands(task: Task, comparison: Comparison) -> str:
     """How that model is used: on files, and in plain transformers."""
     arm = to_take(task, comparison.min_gain)
     assert arm is not None
-    folder = model_of(arm)
-    return f".venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv\n\n" + _IN_PYTHON.format(folder=folder)
+    folder, is_pair = model_of(arm), len(spec_of(task.task_type, task.target).rows.inputs) > 1
+    in_python = _IN_PYTHON.format(folder=folder, texts='["a text"], ["another"]' if is_pair else '["a text"]')
+    return f".venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv\n\n{in_python}"

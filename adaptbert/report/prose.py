@@ -31,7 +31,8 @@ def facts(comparison: Comparison) -> Iterator[Text]:
     for source in comparison.sources:
         if source.sharing:
             shared = t(
-                "{rows:,} training rows share a text with test rows, and were kept: all scores may be too high.",
+                "{rows:,} training rows share a text with test rows, though not the whole row, and were kept: all "
+                "scores may be too high.",
                 rows=source.sharing,
             )
             yield t("{name}: {fact}", name=source.name, fact=shared)
@@ -162,8 +163,8 @@ def _detectable(least: Detectable) -> Text:
     whole = t("{it.low:points} to {it.high:points}", it=least)
     span = whole if least.high <= LARGEST else t("at least {least.low:points}", least=least)
     return t(
-        "A study like this one shows a true difference of {least.value:points} points four times in five (an "
-        "estimate: {span}).",
+        "A study like this one shows a true difference of {least.value:points} points four times in five (estimated; "
+        "it may be {span}).",
         least=least,
         span=span,
     )

@@ -63,6 +63,8 @@ def test_the_chosen_arm_is_inspected_over_all_its_runs(several: Comparison, made
     counts = known(known(task.inspection).confusion).counts
     total = sum(sum(row.values()) for row in counts.values())
     assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
+    assert known(task.arm(task.chosen)).accuracy == pytest.approx(accuracy)
+    assert task.most_frequent == pytest.approx(max(sum(row.values()) for row in counts.values()) / total)
 
 
 def test_dev_chooses_degenerate_runs_are_in_the_mean_and_rows_that_share_a_text_are_told(made: Simulated) -> None:

@@ -112,7 +112,7 @@ def test_whoever_lacks_a_device_keeps_none_while_it_waits(tmp_path: Path, monkey
                 assert other == {"CUDA_VISIBLE_DEVICES": "0"}, "it is free, though somebody waits for both"
             assert not waiting.done()
         assert waiting.result(timeout=60) == {"CUDA_VISIBLE_DEVICES": "0,1"}
-    assert said == ["waits for 2 free devices of 0, 1: other stages have them"]
+    assert said == ["waits for 2 free devices: other stages have 0, 1"]
     monkeypatch.setattr(process, "_received", [signal.SIGINT])
     with taken(["1"]), pytest.raises(StageFailed, match=STOPPED):
         take()
