@@ -16,6 +16,8 @@ LEAKS = ("dev_or_test_text", "in_dev", "in_test")
 """Reasons for which `validate` left a row out because dev or test text would have been seen in training."""
 LARGEST = 1.0
 """A difference of scores beyond 100 points is written nowhere, though two correlations might differ by more."""
+FEW_DF = 4
+"""With fewer a 95 % interval is more than 1.4 times as wide as with many."""
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
 """Smaller differences occur by chance on a short run and do not matter on a long one."""
@@ -150,7 +152,7 @@ def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
     settle it, that fine-tuning differs as well."""
     said = EMPTY
     if answer.verdict == "undecided" and answer.detectable is not None:
-        said = _detectable(answer.detectable) + settles(answer, task, comparison)
+        said = _detectable(answer.detectable) + _few_runs(answer) + settles(answer, task, comparison)
     elif answer.verdict == "not_tested" and answer.why != "described":
         said = not_tested(answer, task, comparison)
     return said + _own_values(answer, task)
@@ -168,6 +170,14 @@ def _detectable(least: Detectable) -> Text:
         least=least,
         span=span,
     )
+
+
+def _few_runs(answer: Answer) -> Text:
+    """Why an interval is wider than that of another question with the same runs."""
+    gap = answer.difference
+    if gap is None or gap.low is None or gap.df >= FEW_DF:
+        return EMPTY
+    return t("Few seeds or replicates make the interval wide: {gap.df:.1f} degrees of freedom.", gap=gap)
 
 
 def _own_values(answer: Answer, task: Task) -> Text:

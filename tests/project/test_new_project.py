@@ -162,7 +162,8 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
         {"learning_rate": 2e-3, **batch},
         {"learning_rate": 1e-3},
     ]
-    assert "# learning_rate: for a width of 32; the defaults are for 768, of random" in PARAMS.read_text()
+    steps = "domain_transfer and task_transfer and finetune"
+    assert f"# learning_rate of {steps}: for width 32; defaults are for 768, of random" in PARAMS.read_text()
     assert {key: document["tasks"]["genes"][key] for key in ("type", "tag_scheme", "format")} == {
         "type": "token-classification",
         "tag_scheme": "bio",

@@ -63,6 +63,10 @@ def of_an_answer(task: Task, comparison: Comparison) -> Said:
     for name, changes in ANSWERS.items():
         own = with_arms(task, domain={"has_own_values": name == "fine-tuned otherwise"})
         yield f"An answer: {name}", prose.left_open(undecided(task, **changes), own, comparison)
+    gap = known(undecided(task).difference)
+    for df in (2.04, 4.0):
+        few = undecided(task, difference=replace(gap, df=df))
+        yield f"An answer: {df} degrees of freedom", prose.left_open(few, task, comparison)
     for replicates in (1, None):
         answer = undecided(task, replicates=replicates)
         yield f"An answer rests on: {replicates} replicates", prose.behind(known(answer.difference), answer, task)
