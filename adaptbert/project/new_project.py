@@ -245,9 +245,7 @@ def _sections(values: Values, weights: Base, minutes: int | None) -> str:
     """Those of the steps, with what differs from the defaults, and why."""
     written = {key: [step for step, each in values.items() if key in each] for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
-    lines = [
-        line.format(width=width, steps=" and ".join(written[key])) for key, line in _WHY.items() if key in written
-    ]
+    lines = [line.format(width=width, steps=" and ".join(written[key])) for key, line in _WHY.items() if key in written]
     if minutes is not None and (fitted := [key for key in ("tokens", "labels") if key in written]):
         lines.append(
             f"# {', '.join(fitted)}: as many as take {minutes} minutes here, or the fewest that teach something"
