@@ -90,8 +90,8 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
         "Minutes of the table are those of one stage after another, at the speed that each has beside others, without "
         "their start; early stopping ends sooner. All are those of a machine that does nothing else."
     )
-    together = price.about(price.minutes(priced, due, speeds))
-    print(f"with the start of {len(due)} stages, {speeds.jobs} side by side: {together}")
+    together = price.about(price.minutes(planned, priced, due, speeds))
+    print(f"with the texts and the start of {len(due)} stages, {speeds.jobs} side by side: {together}")
 
 
 def check() -> None:

@@ -21,6 +21,7 @@ from adaptbert.runtime import side_by_side
 from tests.support import demonstration
 from tests.support.commands import run
 from tests.support.imports import ROOT
+from tests.support.known import known
 from tests.support.project import write_params
 from tests.support.small_graph import write_graph
 
@@ -125,7 +126,7 @@ def test_search_and_learning_curves_have_a_price() -> None:
 
 
 def test_the_recipe_takes_starts_and_stages_side_by_side() -> None:
-    """Stages of a kind share the jobs, one alone does not; what is not trained takes its start."""
+    """Stages of a kind share the jobs, one alone does not; the rest takes its start, and texts their time."""
     recipe = Recipe(document())
     priced = [
         Price("pretrain", "general", "small", 1, 0, 0, 5.0),
@@ -133,9 +134,16 @@ def test_the_recipe_takes_starts_and_stages_side_by_side() -> None:
         Price("finetune", "section", "small", 6, 0, 0, 2.0),
     ]
     due = ["validate", "pretrain@small", *(f"domain_transfer@{n}" for n in "ab"), *(f"finetune@{n}" for n in "abcd")]
-    assert minutes(priced, due, of_speed(recipe, 1, 1, start=60, jobs=2)) == 1 + (5 + 1) + (4 + 2) / 2 + (2 + 4) / 2
-    assert minutes(priced, due, of_speed(recipe, 1, 1, start=60, jobs=1)) == 1 + 6 + 6 + 6
-    assert minutes([], [], of_speed(recipe, 1, 1)) == 0
+    assert minutes([], priced, due, of_speed(recipe, 1, 1, start=60, jobs=2)) == 1 + (5 + 1) + (4 + 2) / 2 + (2 + 4) / 2
+    assert minutes([], priced, due, of_speed(recipe, 1, 1, start=60, jobs=1)) == 1 + 6 + 6 + 6
+    assert minutes([], [], [], of_speed(recipe, 1, 1)) == 0
+    every, amounts = planned(recipe), Amounts(recipe)
+    texts = [amounts.corpus(name, "small") for name in ("general", "domain")]
+    texts += [amounts.task(name, "small") for name in ("section", "mention")]
+    million = sum(known(each).tokens for each in texts) / 1e6
+    speeds = of_speed(recipe, 1, 1, start=60)
+    assert minutes(every, [], ["tokenize@small"], speeds) == pytest.approx(1 + million)
+    assert minutes(every, [], ["compare"], speeds) == 1
     assert [about(each) for each in (0.4, 14.6, 300)] == [
         f"{time} by `make recipe`, where nothing else runs"
         for time in ("less than a minute", "about 15 minutes", "about 5.0 hours")
@@ -192,7 +200,7 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch
     assert len(rows) == 7
     assert int(everything[1]) == sum(int(row[3]) for row in rows)
     assert re.search(
-        r"^with the start of \d+ stages, \d side by side: .* by `make recipe`, where nothing else runs$",
+        r"^with the texts and the start of \d+ stages, \d side by side: .* by `make recipe`, where nothing else runs$",
         done.output,
         re.MULTILINE,
     )
