@@ -20,7 +20,8 @@ COMMANDS = {
     " --data data/validated/tasks/section --out models/finetune/section-scratch-small"
     " --predictions predictions/section-scratch-small.parquet --metrics metrics/finetune/section-scratch-small.json",
     "task_transfer": "--task section --base small --replicate 1 --init models/domain_transfer/domain-small-1"
-    " --text data/tokenized/small/tasks/section --heldout data/tokenized/small/heldout"
+    " --text data/tokenized/small/tasks/section --beside data/tokenized/small/heldout/general"
+    " --heldout data/tokenized/small/heldout"
     " --out models/task_transfer/section-domain-small-1 --metrics metrics/task_transfer/section-domain-small-1.json",
     "finetune mention": "--task mention --arm domain --base small --replicate 1"
     " --init models/domain_transfer/domain-small-1 --data data/validated/tasks/mention"
