@@ -79,7 +79,8 @@ def picture(comparison: Comparison, text: str) -> str:
 def comparisons(comparison: Comparison) -> str:
     """The first table of reports/index.md, in English, without its heading and what each verdict rests on."""
     _, table, *_ = in_markdown(comparison).split("\n## ")
-    return re.sub(r"\*\* \([^|]*\) \|", "** |", table[table.index("|") :].strip())
+    table = table[table.index("|") :].partition("\n\n")[0]
+    return re.sub(r"\*\* \([^|]*\) \|", "** |", table)
 
 
 def codes() -> str:

@@ -27,13 +27,13 @@ def inspect_runs(paths: Sequence[Path], target: Target) -> Inspection:
     return Inspection(len(runs), _classes(runs, target), _confusion(runs, target), errors)
 
 
-def never_predicted(paths: Sequence[Path], target: Target) -> int:
+def never_predicted(paths: Sequence[Path], target: Target) -> list[str]:
     """Classes of rows that are right answers, and no answer of any run."""
     if TARGETS[target].classes != "row":
-        return 0
+        return []
     answers = [each for path in paths for run in read_predictions(path, target).values() for each in run]
     predicted = {label for each in answers for label in _labels(each.predicted)}
-    return len({label for each in answers for label in _labels(each.gold)} - predicted)
+    return sorted({label for each in answers for label in _labels(each.gold)} - predicted)
 
 
 def _classes(runs: Sequence[Sequence[Answer]], target: Target) -> list[ClassScores]:

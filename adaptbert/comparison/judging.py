@@ -1,8 +1,9 @@
 """Differences -> verdicts: which comparisons are tested together, what they show, and what would settle them."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import mean
 
 from adaptbert.comparison.arms import TaskResults
@@ -137,7 +138,8 @@ def judged(
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
             effect = max(min_gain, abs(difference.mean))
-            needed = _needed(question, task, effect, one_more.tflop, of_all_tasks)
+            price = partial(_price, task, one_more.tflop, of_all_tasks, len(question.spread.seeds))
+            needed = _needed(question, task, effect, price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
@@ -155,10 +157,26 @@ def _detectable(difference: Difference, question: QuestionSpread) -> Detectable 
     return Detectable(value, value * low, value * high)
 
 
-def _needed(question: QuestionSpread, task: Task, effect: float, replicate: float, run: float) -> Needed:
+def _needed(question: QuestionSpread, task: Task, effect: float, price: Callable[[int, int], float]) -> Needed:
     if question.of_rows_alone > effect:
         return Needed(effect, None, math.ceil(task.rows["test"] * (question.of_rows_alone / effect) ** 2))
-    return Needed(effect, cheapest(question, effect, replicate, run), None)
+    return Needed(effect, cheapest(question, effect, price), None)
+
+
+def _price(task: Task, replicate: float, run: float, now: int, replicates: int, seeds: int) -> float:
+    """TFLOP of so many replicates and seeds, beyond what is there. What other replicates leave alone, another number of
+    seeds fine-tunes anew, in all arms.
+
+    Args:
+        replicate: TFLOP of one more replicate of all steps, with fine-tuning on all tasks by the seeds there are.
+        run: TFLOP of fine-tuning one arm with one seed, on all tasks.
+        now: seeds that are there.
+    """
+    more, once = replicates - task.replicates, sum(0 in arm.planned for arm in task.arms)
+    repeated = len(task.arms) - once
+    if seeds == now:
+        return more * replicate
+    return more * (replicate - repeated * now * run) + (once + repeated * replicates) * seeds * run
 
 
 # ---- the bases of a task, side by side

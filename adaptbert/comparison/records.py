@@ -224,7 +224,7 @@ class Arm:
     searches: list[Search] = field(default_factory=list)
     has_own_values: bool = False
     run_tflop: float | None = None
-    never_predicted: int = 0
+    never_predicted: list[str] = field(default_factory=list)
     accuracy: float | None = None
 
     @property

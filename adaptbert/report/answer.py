@@ -14,7 +14,7 @@ from adaptbert.statistics.intervals import FEWEST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
 
 MOST_NAMED = 4
-"""Tasks of a comparison whose heading has their names."""
+"""Tasks of a comparison whose heading has their names, and classes of an arm."""
 LONGER = 5
 """Times the epochs of today; more are proposed only where there is nothing else to raise."""
 
@@ -56,16 +56,21 @@ def answer(task: Task, comparison: Comparison) -> Text:
             "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
             unseen=task.classes_unseen,
         )
-    first = task.first
-    sides = task.sides(first) if first is not None and first.difference is not None else ()
-    silent = [arm for arm in sides if arm.never_predicted]
-    if few := [t("`{it.name}` {it.never_predicted} of {all}", it=arm, all=task.classes) for arm in silent]:
+    if few := [_unspoken(arm, task) for arm in task.arms if arm.never_predicted]:
         said += t(
             "Classes that no run predicts: {few}; longer fine-tuning (`finetune.epochs`) may teach them, and change "
             "the difference.",
             few=joined(few),
         )
     return said + _accuracy(task)
+
+
+def _unspoken(arm: Arm, task: Task) -> Text:
+    """Classes that it never predicts: their names, or how many."""
+    names = arm.never_predicted
+    if len(names) > MOST_NAMED:
+        return t("`{arm}` ({few} of {all})", arm=arm.name, few=len(names), all=task.classes)
+    return t("`{arm}` ({few})", arm=arm.name, few=listed([f"`{name}`" for name in names]))
 
 
 def _accuracy(task: Task) -> Text:
@@ -412,7 +417,7 @@ def _baseline(task: Task) -> Text | None:
     if _better_baseline(task):
         return t(
             "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs little (a larger public "
-            "base, more text or longer fine-tuning may bring a BERT there): "
+            "base or longer training may bring a BERT there): "
             "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`",
             **values,
             model=model_of(chosen),
@@ -426,8 +431,7 @@ def _baseline(task: Task) -> Text | None:
     if beside.replicates == 1:  # training the arm again may turn it round
         return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
     return said + t(
-        "`{arm}` scores {gap}, so neither is clearly better; a larger base, more text or longer fine-tuning may change "
-        "that.",
+        "`{arm}` scores {gap}, so neither is clearly better; a larger base or longer training may change that.",
         arm=task.chosen,
         gap=gap,
     )
@@ -456,6 +460,8 @@ def your_model(task: Task, comparison: Comparison) -> Text | None:
     if (arm := to_take(task, comparison.min_gain)) is None or arm.interval is None or nothing_learned(task):
         return None
     score = arm.interval.mean
+    if _better_baseline(task):
+        return t("The best BERT: `{arm}`, {score:points} on test", arm=arm.name, score=score)
     if arm.name not in task.best_on_dev:
         return t(
             "Your model: `{arm}`, as what it lacks does not pay, {score:points} on test", arm=arm.name, score=score

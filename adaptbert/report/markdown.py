@@ -32,14 +32,36 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
     yield joined([_around("- ", fact) for fact in prose.facts(comparison)], "\n", "\n")
     if (demonstration := prose.demonstration(comparison)) is not None:
         yield _around("**", t("Demonstration corpus."), "**") + demonstration
-    shown = [tables.answers(comparison, comparison.tasks)] if comparison.tasks else []
-    shown += [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]
-    for table in [*shown, tables.checkpoints(comparison)]:
-        if table.rows:
-            yield _around("## ", table.title)
-            yield _table(table)
-            yield from table.notes
+    if comparison.tasks:
+        yield from _with_heading(tables.answers(comparison, comparison.tasks))
+        yield from _left_open(comparison)
+    for table in [
+        *map(tables.arms, comparison.tasks),
+        *map(tables.bases, comparison.rankings),
+        tables.checkpoints(comparison),
+    ]:
+        yield from _with_heading(table)
     yield t("Scores and differences times 100.")
+
+
+def _left_open(comparison: Comparison) -> Iterator[Text]:
+    """What would settle the comparisons that are undecided, or why they are not tested."""
+    every = [(task, each) for task in comparison.tasks for each in task.answers]
+    facts = [(task, each, prose.left_open(each, task, comparison)) for task, each in every]
+    lines = [
+        t("- {task}, `{it.arm} − {it.other}`: {fact}", task=task.name, it=each, fact=fact)
+        for task, each, fact in facts
+        if fact.en
+    ]
+    if lines:
+        yield joined(lines, "\n", "\n")
+
+
+def _with_heading(table: Table) -> Iterator[Text]:
+    if table.rows:
+        yield _around("## ", table.title)
+        yield _table(table)
+        yield from table.notes
 
 
 def _table(table: Table) -> Text:

@@ -166,7 +166,7 @@ def _detectable(least: Detectable) -> Text:
     span = whole if least.high <= LARGEST else t("at least {least.low:points}", least=least)
     return t(
         "A study like this one shows a true difference of {least.value:points} points four times in five (estimated; "
-        "it may be {span}).",
+        "{span}).",
         least=least,
         span=span,
     )

@@ -125,7 +125,7 @@ def _arm(arm: Arm, task: Task) -> list[Cell]:
 def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     """Every difference between two arms of these tasks; those that several tasks have stand side by side."""
     columns = [_name(t("Comparison")), _name(t("Task"))] if len(tasks) > 1 else [_name(t("Comparison"))]
-    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("Price"))]
+    columns += [*_DIFFERENCE, _name(t("Verdict")), Column(t("tokens"))]
     compared = [(answer, task) for task in tasks for answer in task.answers]
     order = [*QUESTIONS, *(answer.question for answer, _ in compared)]  # those that params.yaml names come last
     compared.sort(key=lambda each: order.index(each[0].question))
@@ -158,7 +158,7 @@ def _decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
 def _price(tokens: int | None) -> Cell:
     if tokens is None:
         return Cell(NONE)
-    return Cell(t("{tokens:tokens} tokens", tokens=tokens) if tokens else t("same number of tokens"), tokens)
+    return Cell(same(token_count(tokens)), tokens)
 
 
 def bases(ranking: Ranking) -> Table:

@@ -7,6 +7,7 @@ showed the difference (benchmarks/verdict.py); here the rule is applied to a tho
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -173,19 +174,17 @@ class Design:
     tflop: float
 
 
-def cheapest(question: QuestionSpread, min_gain: float, replicate: float, run: float) -> Design | None:
+def cheapest(question: QuestionSpread, min_gain: float, price: Callable[[int, int], float]) -> Design | None:
     """The cheapest design with at least the replicates and seeds that are there; None where none of those considered
     suffices.
 
     Args:
-        replicate: TFLOP of one more replicate of all steps, with fine-tuning on all tasks by the seeds there are.
-        run: TFLOP of fine-tuning one arm with one seed, on all tasks.
+        price: replicates and seeds -> TFLOP beyond what is there.
     """
     spread = question.spread
-    counts, now = [spread.replicates(arm) for arm in spread.arms], len(spread.seeds)
-    most, once = max(counts, default=1), counts.count(0)
+    most, now = max(map(spread.replicates, spread.arms), default=1), len(spread.seeds)
     designs = [
-        Design(count, seeds, (count - most) * replicate + (once + (len(counts) - once) * count) * (seeds - now) * run)
+        Design(count, seeds, price(count, seeds))
         for count in range(max(1, most), MOST_REPLICATES + 1)
         for seeds in range(now, max(now, MOST_SEEDS) + 1)
     ]

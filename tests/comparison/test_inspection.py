@@ -53,19 +53,19 @@ def test_labels_are_inspected_row_by_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "answers", "number"),
+    ("target", "answers", "classes"),
     [
-        ("class", [("a", "b"), ("b", "b"), ("c", "a")], 1),
-        ("class", [("a", "b"), ("b", "a")], 0),
-        ("labels", [(["a", "b"], ["d"]), (["c"], ["c", "a"])], 1),
-        ("number", [(1.0, 2.0), (3.0, 2.0)], 0),
+        ("class", [("a", "b"), ("b", "b"), ("c", "a")], ["c"]),
+        ("class", [("a", "b"), ("b", "a")], []),
+        ("labels", [(["a", "b"], ["d"]), (["c"], ["c", "a"])], ["b"]),
+        ("number", [(1.0, 2.0), (3.0, 2.0)], []),
     ],
 )
-def test_classes_that_no_run_predicts(tmp_path: Path, target: Target, answers: list[Any], number: int) -> None:
+def test_classes_that_no_run_predicts(tmp_path: Path, target: Target, answers: list[Any], classes: list[str]) -> None:
     """A class counts where some run predicts it."""
     rows = [(f"r{n}", gold, predicted, 0.5) for n, (gold, predicted) in enumerate(answers)]
     inspected(tmp_path, target, {seed: rows[seed:] + rows[:seed] for seed in range(2)})
-    assert never_predicted([tmp_path / "cell.parquet"], target) == number
+    assert never_predicted([tmp_path / "cell.parquet"], target) == classes
 
 
 def test_several_labels(tmp_path: Path) -> None:

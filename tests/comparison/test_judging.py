@@ -3,6 +3,7 @@ in the order."""
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 from types import SimpleNamespace
 from typing import Any
 
@@ -165,9 +166,17 @@ def test_what_could_be_shown_is_known_of_every_question_with_an_interval(repeate
 
 def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(noisy: Simulated) -> None:
     """Its test rows suffice for a gain of three points."""
-    needed = known(answer_of(compared(noisy, min_gain=0.03), "task_transfer").needed)
+    comparison = compared(noisy, min_gain=0.03)
+    needed = known(answer_of(comparison, "task_transfer").needed)
     design = known(needed.design)
     assert (needed.rows, min(design.replicates, design.seeds) >= 3, design.tflop > 0) == (None, True, True)
+    (task,) = comparison.tasks
+    run = mean(known(arm.run_tflop) for arm in task.arms for _ in arm.planned)
+    more, repeated = design.replicates - 3, sum(len(arm.planned) > 1 for arm in task.arms)
+    again = (len(task.arms) + repeated * (design.replicates - 1)) * design.seeds * run  # with other seeds all of them
+    of_steps = known(comparison.one_more_replicate).tflop - repeated * 3 * run
+    assert design.seeds > 3
+    assert design.tflop == pytest.approx(more * of_steps + again)
 
 
 def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) -> None:

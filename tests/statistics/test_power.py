@@ -62,20 +62,23 @@ def test_what_a_design_would_show_is_what_studies_of_that_size_show() -> None:
 
 
 def test_the_cheapest_design_detects_what_is_worth_having() -> None:
-    each, (replicate, run) = question(NOW, 1), (10.0, 0.1)
-    design = known(cheapest(each, 0.02, replicate, run))
+    def price(replicates: int, seeds: int) -> float:
+        return (replicates - 3) * 10.0 + (2 + 4 * replicates) * (seeds - 3) * 0.1
+
+    each = question(NOW, 1)
+    design = known(cheapest(each, 0.02, price))
     assert known(each.detectable(design.replicates, design.seeds)) <= 0.02
     for replicates in range(3, MOST_REPLICATES + 1):
         for seeds in range(3, 10):
-            spent = (replicates - 3) * replicate + (2 + 4 * replicates) * (seeds - 3) * run
-            if spent < design.tflop - 1e-9:
+            if price(replicates, seeds) < design.tflop - 1e-9:
                 assert known(each.detectable(replicates, seeds)) > 0.02
-    assert cheapest(each, 1e-4, replicate, run) is None
+    assert cheapest(each, 1e-4, price) is None
 
 
 def test_prices_decide_between_replicates_and_seeds() -> None:
     each = question(World(draws=3, seeds=3, draw=0.3, rows=0.1, seed=2.0), 4)
-    dear_replicates, dear_seeds = (known(cheapest(each, 0.018, *prices)) for prices in ((1e4, 0.01), (0.01, 1e4)))
+    dear_replicates = known(cheapest(each, 0.018, lambda replicates, seeds: 1e4 * replicates + seeds))
+    dear_seeds = known(cheapest(each, 0.018, lambda replicates, seeds: replicates + 1e4 * seeds))
     assert dear_replicates.seeds > dear_seeds.seeds
     assert dear_replicates.replicates < dear_seeds.replicates
 
