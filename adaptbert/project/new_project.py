@@ -53,7 +53,7 @@ _COMMENTS = {
 _CHINESE = "Chinese; words are found by rjieba and masked whole"
 _OTHER = "little or no Chinese in it; tokens are masked one by one"
 _WHY = {
-    "learning_rate": "# learning_rate of {steps}: for width {width}; defaults are for 768, of random weights for 256",
+    "learning_rate": "# learning_rate of {steps}: fitted to a width of {width} (the default is for {usual})",
     "global_batch_tokens": "# global_batch_tokens: smaller than usual, so that a short text gives more steps",
     "head_warmup_steps": "# head_warmup_steps: these weights have no head for masked-language modelling",
 }
@@ -232,7 +232,7 @@ def _cut(values: Values, weights: Base, of_text: Mapping[str, float], arms: Sequ
             if step in of_text:
                 section: Any = SECTIONS[step][0]
                 usual = section.usual_budget.trained["passes"]
-                passes = f" (passes over its text: {each['tokens'] / of_text[step]:.2g}; usually {usual:g})"
+                passes = f" (passes over its text: about {each['tokens'] / of_text[step]:.2g}; usually {usual:g})"
             lowered.append(f"{step} {each['tokens']:,} tokens{passes}")
     lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]
     lowered += [f"arms {' and '.join(arms)} alone"] if arms else []
@@ -245,7 +245,11 @@ def _sections(values: Values, weights: Base, minutes: int | None) -> str:
     """Those of the steps, with what differs from the defaults, and why."""
     written = {key: [step for step, each in values.items() if key in each] for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
-    lines = [line.format(width=width, steps=" and ".join(written[key])) for key, line in _WHY.items() if key in written]
+    lines = [
+        line.format(width=width, steps=" and ".join(written[key]), usual=256 if weights.is_random else 768)
+        for key, line in _WHY.items()
+        if key in written
+    ]
     if minutes is not None and (fitted := [key for key in ("tokens", "labels") if key in written]):
         lines.append(
             f"# {', '.join(fitted)}: as many as take {minutes} minutes here, or the fewest that teach something"

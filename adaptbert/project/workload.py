@@ -222,7 +222,7 @@ class Training(NamedTuple):
             elif self.amount is not None and self.amount.tokens:
                 passes = self.tokens / self.amount.tokens
                 number = f"{passes:,.0f}" if passes >= 10 else f"{passes:.2g}"
-                length += f", {number} pass{'' if number == '1' else 'es'}"
+                length += f", {'' if self.amount.is_exact else 'about '}{number} pass{'' if number == '1' else 'es'}"
         return f"{self.step:16} {self.text:16} {self.base:12} {len(self.entries):4} x {length}"
 
 

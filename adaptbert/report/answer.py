@@ -109,14 +109,23 @@ def _answer(task: Task, comparison: Comparison) -> Text:
             price=_price(task.price(first)),
             worth=_worth(first, task, comparison.min_gain),
         )
+    judged = verdict(first.verdict, False, comparison.min_gain)
+    values: Mapping[str, object] = {"what": what, "metric": metric, "gap": gap, "other": other, "verdict": judged}
+    if first.verdict == "equivalent":
+        level = 1 - comparison.confidence
+        low, high = gap.inside(level)
+        return t(
+            "{what} changes {metric} by {gap.mean:change} points ({wide:percent} % interval {low:change} to "
+            "{high:change}) over {other}: {verdict}.",
+            **values,
+            wide=1 - 2 * level,
+            low=low,
+            high=high,
+        )
     said = t(
         "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}: "
         "{verdict}.",
-        what=what,
-        metric=metric,
-        gap=gap,
-        other=other,
-        verdict=verdict(first.verdict, False, comparison.min_gain),
+        **values,
     )
     if first.verdict != "undecided":
         return said
@@ -180,6 +189,11 @@ def parts(task: Task, comparison: Comparison) -> Text:
                 gap=each.difference,
                 verdict=within(judged),
             )
+    has_control = any(arm.role == "general_long" for arm in task.arms)
+    if domain is not None and not has_control and domain.difference is not None and domain.difference.mean > 0:
+        return said + t(
+            "How much of domain transfer more training alone would bring is not known: there is no arm `general_long`."
+        )
     if domain is not None and longer is not None and domain.difference is not None:
         assert longer.difference is not None
         if not 0 <= longer.difference.mean <= domain.difference.mean:
@@ -259,7 +273,11 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
     large as it seems, or as is worth having."""
     gap, said, first = answer.difference, EMPTY, task.first
     if answer.place and first is not None and first.verdict not in ("gain", "loss"):
-        return t("This can be shown only where “{first}” shows a gain or a loss.", first=answer_name(first))
+        return t(
+            "This can be shown only where “{first}” shows a gain or a loss; a new study may name it first in "
+            "`compare.order`.",
+            first=answer_name(first),
+        )
     if gap is not None and gap.low is not None and gap.high is not None and gap.low * gap.high > 0:
         assert answer.p_adjusted is not None
         said = t(
@@ -475,4 +493,5 @@ def commands(task: Task, comparison: Comparison) -> str:
     assert arm is not None
     folder, is_pair = model_of(arm), len(spec_of(task.task_type, task.target).rows.inputs) > 1
     in_python = _IN_PYTHON.format(folder=folder, texts='["a text"], ["another"]' if is_pair else '["a text"]')
-    return f".venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv\n\n{in_python}"
+    fields = "# new.jsonl: rows with the columns of your labelled files"
+    return f"{fields}\n.venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv\n\n{in_python}"

@@ -134,6 +134,7 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
         name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
         cells = [Cell(name, answer.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
         rests_on = _decided_by(answer, comparison)
+        rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
         rests_on += [behind(answer.difference, answer, task)] if answer.difference is not None else []
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")

@@ -95,8 +95,8 @@ def test_steps_of_masked_language_modelling_are_told(own: Path) -> None:
     )
     said = [line for line in run("plan").stdout.splitlines() if "domain_transfer" in line]
     assert [" ".join(line.split()) for line in said] == [
-        "domain_transfer posts public 1 x about 130,000 tokens, 4 steps, 1.1 passes",
-        "domain_transfer general public 1 x 40,960 tokens, 40 steps, 34 passes",
+        "domain_transfer posts public 1 x about 130,000 tokens, 4 steps, about 1.1 passes",
+        "domain_transfer general public 1 x 40,960 tokens, 40 steps, about 34 passes",
         "notice: params.yaml: domain_transfer.passes: posts: 4 steps of 32,768 tokens: too few to learn much from; "
         "write tokens: 1_638_400, or global_batch_tokens and micro_batch_tokens: 1_024",
         "notice: params.yaml: overrides.general.domain_transfer.tokens: general: 40 steps of 1,024 tokens: too few to "

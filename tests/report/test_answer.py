@@ -163,6 +163,8 @@ def parts(task: Task, comparison: Comparison) -> Said:
     }
     for name, answers in cases.items():
         yield f"Parts: {name}", answer.parts(replace(task, answers=answers), comparison)
+    without = replace(task, answers=[gain, domain], arms=[arm for arm in task.arms if arm.role != "general_long"])
+    yield "Parts: no arm `general_long`", answer.parts(without, comparison)
     nothing = learned(replace(task, answers=[gain, *steps]), 0.05, "general")
     yield "Parts: `general` learned nothing", answer.parts(nothing, comparison)
 
