@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.errors import printable
 from adaptbert.report import answer, tables
 from adaptbert.report.language import MINUS
 
@@ -23,7 +24,7 @@ def summary(comparison: Comparison) -> str:
     following = [f"{task.name}. {answer.next_step(task, comparison).en}" for task in comparison.tasks]
     table = tables.summary(comparison)
     rows = [[column.label.en for column in table.columns], *([cell.text.en for cell in row] for row in table.rows)]
-    return "\n".join([*answers, "", aligned(rows), "", *following]).translate(PLAIN)
+    return printable("\n".join([*answers, "", aligned(rows), "", *following])).translate(PLAIN)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

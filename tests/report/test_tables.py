@@ -175,3 +175,12 @@ def test_headlines_that_are_committed() -> None:
     dvc_yaml = Path("dvc.yaml").read_text("utf-8")
     of_compare = "\n    metrics:\n      - metrics/metrics.json: {cache: false, persist: true}\n"
     assert dvc_yaml.count(of_compare) == dvc_yaml.count("    metrics:") == 1
+
+
+def test_a_terminal_executes_no_label(comparison: Comparison) -> None:
+    """A class is called what the user's file calls it."""
+    task = comparison.tasks[0]
+    arms = [replace(arm, never_predicted=["\x1b[31mred"]) for arm in task.arms]
+    said = summary(replace(comparison, tasks=[replace(task, arms=arms)]))
+    assert "\\x1b[31mred" in said
+    assert "\x1b" not in said
