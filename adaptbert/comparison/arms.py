@@ -41,7 +41,6 @@ class TaskResults:
         trained: the metrics of those that have a result.
         arms: name -> its scores, in the order of params.yaml.
         study: of these arms.
-        tflop_of_run: of fine-tuning once, as a mean.
     """
 
     def __init__(
@@ -55,8 +54,11 @@ class TaskResults:
         self._runs = {arm: self._runs_of(arm) for arm in dict.fromkeys(each.arm for each in self.planned.values())}
         self.arms = {arm: ArmRuns(by_replicate(runs), self._resampled(arm)) for arm, runs in self._runs.items()}
         self.study = Study(self.arms, rows.groups, confidence, limits(self.metric))
-        costs = [each.cost.tflop / len(each.seeds) for each in self.trained.values()]
-        self.tflop_of_run = sum(costs) / max(1, len(costs))
+
+    def cell_tflop(self, seeds: int) -> float:
+        """Of fine-tuning an arm with so many seeds, as a mean; a search and a learning curve cost what they do now."""
+        costs = [each.cost.tflop + (seeds - len(each.seeds)) * each.tflop for each in self.trained.values()]
+        return mean(costs) if costs else 0.0
 
     @property
     def seeds(self) -> list[int]:
@@ -101,7 +103,8 @@ class TaskResults:
         """Of every run; none unless a row has one label."""
         if self.rows.task.target != "class":
             return []
-        return [seed.test["accuracy"] for each in replicates for seed in each.seeds]
+        every = [seed.test for each in replicates for seed in each.seeds]
+        return [test["accuracy"] for test in every if "accuracy" in test]
 
     def _runs_of(self, arm: str) -> list[Run]:
         return [

@@ -113,16 +113,17 @@ def _task(
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
         classes_unseen=_unseen(data, described, labels, seeds),
-        most_frequent=_most_frequent(rows),
+        most_frequent=_most_frequent(rows, data),
     )
 
 
-def _most_frequent(rows: ResampledRows) -> float | None:
-    """The share of rows that have the label of most."""
+def _most_frequent(rows: ResampledRows, data: Path) -> float | None:
+    """The share of test rows that have the label of most training rows."""
     if rows.task.target != "class":
         return None
-    counts = Counter(row["label"] for row in rows.rows)
-    return max(counts.values()) / counts.total()
+    counts = Counter(row["label"] for row in labelled_set.split(data, "train"))
+    label = min(counts, key=lambda each: (-counts[each], each))
+    return [row["label"] for row in rows.rows].count(label) / len(rows.rows)
 
 
 def _unseen(data: Path, described: TaskDescription, labels: int, seeds: Sequence[int]) -> int:

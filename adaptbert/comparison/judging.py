@@ -115,7 +115,6 @@ def judged(
     chains = [[answer for answer in task.answers if answer.place is not None] for task in tasks]
     differences = [[None if answer.why else answer.difference for answer in chain] for chain in chains]
     share = (1 - confidence) / max(1, sum(map(bool, chains)))
-    of_all_tasks = sum(each.tflop_of_run for each in results.values())  # `seeds` holds for all of them
     by_task = judge(differences, min_gain, confidence)
 
     def judged_one(answer: Answer, task: Task, judgements: Mapping[str, Judgement]) -> Answer:
@@ -138,7 +137,7 @@ def judged(
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
             effect = max(min_gain, abs(difference.mean))
-            price = partial(_price, task, one_more.tflop, of_all_tasks, len(question.spread.seeds))
+            price = partial(_price, tasks, results, one_more.tflop, len(question.spread.seeds))
             needed = _needed(question, task, effect, price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
@@ -157,26 +156,31 @@ def _detectable(difference: Difference, question: QuestionSpread) -> Detectable 
     return Detectable(value, value * low, value * high)
 
 
-def _needed(question: QuestionSpread, task: Task, effect: float, price: Callable[[int, int], float]) -> Needed:
+def _needed(question: QuestionSpread, task: Task, effect: float, price: Callable[[int, int], float]) -> Needed | None:
+    """None where the study that is there shows such a difference four times in five, and did not."""
     if question.of_rows_alone > effect:
         return Needed(effect, None, math.ceil(task.rows["test"] * (question.of_rows_alone / effect) ** 2))
-    return Needed(effect, cheapest(question, effect, price), None)
+    design = cheapest(question, effect, price)
+    return None if design is not None and not design.tflop else Needed(effect, design, None)
 
 
-def _price(task: Task, replicate: float, run: float, now: int, replicates: int, seeds: int) -> float:
-    """TFLOP of so many replicates and seeds, beyond what is there. What other replicates leave alone, another number of
-    seeds fine-tunes anew, in all arms.
+def _price(tasks: Sequence[Task], results: Results, step: float, now: int, replicates: int, seeds: int) -> float:
+    """TFLOP of so many replicates and seeds, beyond what is there; infinite where that has more. What other replicates
+    leave alone, another number of seeds fine-tunes anew, in all arms of all tasks.
 
     Args:
-        replicate: TFLOP of one more replicate of all steps, with fine-tuning on all tasks by the seeds there are.
-        run: TFLOP of fine-tuning one arm with one seed, on all tasks.
+        step: TFLOP of one more replicate of all steps, with fine-tuning on all tasks by the seeds there are.
         now: seeds that are there.
     """
-    more, once = replicates - task.replicates, sum(0 in arm.planned for arm in task.arms)
-    repeated = len(task.arms) - once
-    if seeds == now:
-        return more * replicate
-    return more * (replicate - repeated * now * run) + (once + repeated * replicates) * seeds * run
+    more, anew = replicates - max(task.replicates for task in tasks), 0.0
+    if more < 0:
+        return math.inf
+    for task in tasks:
+        once = sum(0 in arm.planned for arm in task.arms)
+        cells, of_step = once + (len(task.arms) - once) * replicates, (len(task.arms) - once) * more
+        cost = results[task.task, task.base].cell_tflop
+        anew += cells * cost(seeds) - of_step * cost(now)
+    return more * step + (anew if seeds != now else 0.0)
 
 
 # ---- the bases of a task, side by side

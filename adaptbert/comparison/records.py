@@ -423,7 +423,7 @@ class Task:
         test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the
             text of others, with which they are resampled; None where no text repeats.
         classes_unseen: that no training row of a seed has, rounded over the seeds; they are scored all the same.
-        most_frequent: the share of test rows that have the label of most of them, where a row has one label.
+        most_frequent: the share of test rows that have the label of most training rows, where a row has one label.
     """
 
     name: str

@@ -8,6 +8,7 @@ from adaptbert.comparison.records import Answer, Arm, Comparison, Needed, Task, 
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.schema.task_types import spec_of
+from adaptbert.errors import printable, shortened
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, same, t, within
 from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS
@@ -15,6 +16,8 @@ from adaptbert.statistics.verdicts import Verdict
 
 MOST_NAMED = 4
 """Tasks of a comparison whose heading has their names, and classes of an arm."""
+MOST_LETTERS = 30
+"""Of the name of a class that stands in a sentence."""
 LONGER = 5
 """Times the epochs of today; more are proposed only where there is nothing else to raise."""
 
@@ -56,7 +59,7 @@ def answer(task: Task, comparison: Comparison) -> Text:
             "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
             unseen=task.classes_unseen,
         )
-    if few := [_unspoken(arm, task) for arm in task.arms if arm.never_predicted]:
+    elif few := [_unspoken(arm, task) for arm in task.arms if arm.never_predicted]:
         said += t(
             "Classes that no run predicts: {few}; longer fine-tuning (`finetune.epochs`) may teach them, and change "
             "the difference.",
@@ -70,7 +73,8 @@ def _unspoken(arm: Arm, task: Task) -> Text:
     names = arm.never_predicted
     if len(names) > MOST_NAMED:
         return t("`{arm}` ({few} of {all})", arm=arm.name, few=len(names), all=task.classes)
-    return t("`{arm}` ({few})", arm=arm.name, few=listed([f"`{name}`" for name in names]))
+    shown = [shortened(printable(" ".join(name.replace("`", "'").split())), MOST_LETTERS) for name in names]
+    return t("`{arm}` ({few})", arm=arm.name, few=listed([f"`{name}`" for name in shown]))
 
 
 def _accuracy(task: Task) -> Text:
@@ -79,9 +83,7 @@ def _accuracy(task: Task) -> Text:
     if task.most_frequent is None or not accuracies or max(accuracies) > task.most_frequent:
         return EMPTY
     return t(
-        "In accuracy no arm is better than the most frequent label: {lowest:points} to {highest:points} beside "
-        "{label:points}.",
-        lowest=min(accuracies),
+        "In accuracy no arm is better than the most frequent label: {highest:points} at most, beside {label:points}.",
         highest=max(accuracies),
         label=task.most_frequent,
     )
@@ -111,7 +113,7 @@ def _answer(task: Task, comparison: Comparison) -> Text:
         )
     judged = verdict(first.verdict, False, comparison.min_gain)
     values: Mapping[str, object] = {"what": what, "metric": metric, "gap": gap, "other": other, "verdict": judged}
-    if first.verdict == "equivalent":
+    if first.verdict == "equivalent" and comparison.confidence > 0.5:
         level = 1 - comparison.confidence
         low, high = gap.inside(level)
         return t(
@@ -177,9 +179,9 @@ def parts(task: Task, comparison: Comparison) -> Text:
     """What the steps of the recipe bring, and how much of that as much general text brings as well."""
     by_name = {each.name: each for each in task.answers if task.says_something(each)}
     said, first = EMPTY, task.first
-    domain, longer, text = (by_name.get(name) for name in ("domain_transfer", "more_training", "domain_text"))
-    if domain is None and first is not None and first.question == "recipe" and text is not None:
-        domain = first if first.arm == text.arm else None
+    domain, longer = by_name.get("domain_transfer"), by_name.get("more_training")
+    if domain is None and first is not None and first.question == "recipe" and task.says_something(first):
+        domain = first if task.arm(first.arm).role == "domain" else None
     for each in (domain, by_name.get("task_transfer")):
         if each is not None and each is not first:
             judged = verdict(each.verdict, each.at_least, comparison.min_gain)
@@ -318,7 +320,7 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return _longer(task, arm, comparison)
     if first is not None and first.why == "missing":
         return t("Next: `make recipe`, because not every arm has a result.")
-    better = _baseline(task)
+    better = _baseline(task, comparison.min_gain)
     if better is not None:
         return better
     if first is not None and first.why == "few_seeds":
@@ -424,8 +426,8 @@ def _better_baseline(task: Task) -> str | None:
     return None if beside is None or beside.replicates == 1 or beside.high is None or beside.high >= 0 else name
 
 
-def _baseline(task: Task) -> Text | None:
-    """What to do about the best baseline."""
+def _baseline(task: Task, min_gain: float) -> Text | None:
+    """What to do about the best baseline; it was compared with the arm that is best on dev."""
     name, chosen = _rival(task), task.chosen_arm
     if name is None or chosen is None:
         return None
@@ -440,11 +442,15 @@ def _baseline(task: Task) -> Text | None:
             **values,
             model=model_of(chosen),
         )
+    if to_take(task, min_gain) is not chosen:
+        return None
     gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
+    how = Text("; `predict --linear`", "；`predict --linear`") if name == [*task.baselines][-1] else EMPTY
     said = t(
-        "Next: choose between `{arm}`{alone} and {name} ({score:points}; `predict --linear`), which costs little:",
+        "Next: choose between `{arm}`{alone} and {name} ({score:points}{how}), which costs little:",
         **values,
         alone=alone,
+        how=how,
     )
     if beside.replicates == 1:  # training the arm again may turn it round
         return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
@@ -478,13 +484,11 @@ def your_model(task: Task, comparison: Comparison) -> Text | None:
     if (arm := to_take(task, comparison.min_gain)) is None or arm.interval is None or nothing_learned(task):
         return None
     score = arm.interval.mean
-    if _better_baseline(task):
-        return t("The best BERT: `{arm}`, {score:points} on test", arm=arm.name, score=score)
+    whose = t("Your BERT") if _better_baseline(task) else t("Your model")
+    values: Mapping[str, object] = {"whose": whose, "arm": arm.name, "score": score}
     if arm.name not in task.best_on_dev:
-        return t(
-            "Your model: `{arm}`, as what it lacks does not pay, {score:points} on test", arm=arm.name, score=score
-        )
-    return t("Your model: `{arm}`, best on dev, {score:points} on test", arm=arm.name, score=score)
+        return t("{whose}: `{arm}`, as what it lacks does not pay, {score:points} on test", **values)
+    return t("{whose}: `{arm}`, best on dev, {score:points} on test", **values)
 
 
 def commands(task: Task, comparison: Comparison) -> str:

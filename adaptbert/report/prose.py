@@ -173,11 +173,11 @@ def _detectable(least: Detectable) -> Text:
 
 
 def _few_runs(answer: Answer) -> Text:
-    """Why an interval is wider than that of another question with the same runs."""
+    """Why an interval may be wider than that of another question with the same runs."""
     gap = answer.difference
-    if gap is None or gap.low is None or gap.df >= FEW_DF:
+    if gap is None or not gap.variance or gap.df >= FEW_DF or max(gap.variance, key=gap.variance.__getitem__) == "rows":
         return EMPTY
-    return t("Few seeds or replicates make the interval wide: {gap.df:.1f} degrees of freedom.", gap=gap)
+    return t("Its spread is known from few runs: {gap.df:.1f} degrees of freedom.", gap=gap)
 
 
 def _own_values(answer: Answer, task: Task) -> Text:

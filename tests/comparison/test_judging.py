@@ -188,7 +188,9 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) 
     ]
     tasks = [replace(task, answers=answers)]
     of_rows = Simulator(3).study(World(draws=3, seeds=3, draw=0.1, rows=1.2)).study()
-    results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, tflop_of_run=0.1) for task in tasks}
+    results: Any = {
+        (task.task, task.base): SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1) for task in tasks
+    }
     fine, finer = (
         known(known(judged(tasks, results, min_gain, 0.95, Cost(1000, 1.0))[0].answer("task_transfer")).needed)
         for min_gain in (0.01, 0.005)
