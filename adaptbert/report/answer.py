@@ -11,7 +11,7 @@ from adaptbert.config.schema.task_types import spec_of
 from adaptbert.errors import printable, shortened
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, same, t, within
 from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
-from adaptbert.statistics.intervals import FEWEST_SEEDS
+from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.verdicts import Verdict
 
 MOST_NAMED = 4
@@ -114,15 +114,10 @@ def _answer(task: Task, comparison: Comparison) -> Text:
     judged = verdict(first.verdict, False, comparison.min_gain)
     values: Mapping[str, object] = {"what": what, "metric": metric, "gap": gap, "other": other, "verdict": judged}
     if first.verdict == "equivalent" and comparison.confidence > 0.5:
-        level = 1 - comparison.confidence
-        low, high = gap.inside(level)
         return t(
-            "{what} changes {metric} by {gap.mean:change} points ({wide:percent} % interval {low:change} to "
-            "{high:change}) over {other}: {verdict}.",
+            "{what} changes {metric} by {gap.mean:change} points ({interval}) over {other}: {verdict}.",
             **values,
-            wide=1 - 2 * level,
-            low=low,
-            high=high,
+            interval=interval_inside(gap, comparison),
         )
     said = t(
         "{what} changes {metric} by {gap.mean:change} points ({gap.low:change} to {gap.high:change}) over {other}: "
@@ -138,6 +133,13 @@ def _answer(task: Task, comparison: Comparison) -> Text:
     if gap.mean < 0 and gap.high is not None:
         return said + t("A gain of up to {high:points} points is not ruled out.", high=gap.high)
     return said + settles(first, task, comparison)
+
+
+def interval_inside(gap: Difference, comparison: Comparison) -> Text:
+    """The one that a verdict of equivalence rests on, which is narrower than that of the difference."""
+    level = 1 - comparison.confidence
+    low, high = gap.inside(level)
+    return t("{wide:percent} % interval {low:change} to {high:change}", wide=1 - 2 * level, low=low, high=high)
 
 
 def _asked(answer: Answer) -> Text:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Cost, Ranking, Task
+from adaptbert.report.answer import interval_inside
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
     Text,
@@ -145,15 +146,10 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
 
 
 def _decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
-    """The interval that a verdict of equivalence rests on, which is narrower than that of the difference."""
+    """What a verdict of equivalence rests on."""
     if answer.verdict != "equivalent" or answer.difference is None or not answer.difference.testable:
         return []
-    level = 1 - comparison.confidence
-    low, high = answer.difference.inside(level)
-    wide = 1 - 2 * level
-    return [
-        t("two one-sided tests: {wide:percent} % interval {low:change} to {high:change}", wide=wide, low=low, high=high)
-    ]
+    return [t("two one-sided tests: {interval}", interval=interval_inside(answer.difference, comparison))]
 
 
 def _price(tokens: int | None) -> Cell:
