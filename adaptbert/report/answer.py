@@ -1,10 +1,11 @@
 """A comparison -> its first screen, in English and Chinese: of each task the answer, why, and what to do next."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from adaptbert.comparison.records import Answer, Arm, Comparison, Needed, Task, trivial
+from adaptbert.comparison.records import Answer, Arm, Comparison, Task, trivial
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.schema.task_types import spec_of
@@ -25,30 +26,30 @@ LONGER = 5
 def heading(comparison: Comparison) -> Text:
     """What is said of the first question of each task, and where a baseline is shown to be better than the best arm."""
     unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
-    firsts = {task.name: task.first for task in comparison.tasks if task.name not in unlearned}
+    learned = [task for task in comparison.tasks if task.name not in unlearned]
     said: dict[Text, dict[tuple[Verdict, bool], list[str]]] = {}
-    for name, answer in firsts.items():
-        if answer is not None:
-            said.setdefault(answer_name(answer), {}).setdefault((answer.verdict, answer.at_least), []).append(name)
+    for task in learned:
+        if (first := task.first) is not None:
+            said.setdefault(answer_name(first), {}).setdefault((first.verdict, first.at_least), []).append(task.name)
     if not said and not unlearned:
         return t("Nothing was compared")
-    parts = [t("The models learned nothing on {tasks}", tasks=_named(unlearned, comparison))] if unlearned else []
+
+    def named(tasks: list[str]) -> Text:
+        """As many as fit into a heading; of more, how many these are."""
+        if len(comparison.tasks) <= MOST_NAMED:
+            return listed(tasks)
+        return t("{n} of {all} tasks", n=len(tasks), all=len(comparison.tasks))
+
+    parts = [t("The models learned nothing on {tasks}", tasks=named(unlearned))] if unlearned else []
     for question, by_verdict in said.items():
         of = [
-            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=_named(tasks, comparison))
+            t("{verdict} on {tasks}", verdict=verdict(*judged, comparison.min_gain), tasks=named(tasks))
             for judged, tasks in by_verdict.items()
         ]
         parts.append(t("{question}: {answers}", question=question, answers=joined(of, ", ", "，")))
-    if below := [task.name for task in comparison.tasks if _better_baseline(task) and task.name not in unlearned]:
-        parts.append(t("a simple baseline is better on {tasks}", tasks=_named(below, comparison)))
+    if below := [task.name for task in learned if _has_better_baseline(task)]:
+        parts.append(t("a simple baseline is better on {tasks}", tasks=named(below)))
     return joined([parts[0], *map(within, parts[1:])], "; ", "；")
-
-
-def _named(tasks: list[str], comparison: Comparison) -> Text:
-    """The names of so few tasks as fit into a heading; of more, how many these are."""
-    if len(comparison.tasks) <= MOST_NAMED:
-        return listed(tasks)
-    return t("{n} of {all} tasks", n=len(tasks), all=len(comparison.tasks))
 
 
 def answer(task: Task, comparison: Comparison) -> Text:
@@ -65,7 +66,14 @@ def answer(task: Task, comparison: Comparison) -> Text:
             "the difference.",
             few=joined(few),
         )
-    return said + _accuracy(task)
+    accuracies = [arm.accuracy for arm in task.arms if arm.accuracy is not None]
+    if task.most_frequent is None or not accuracies or max(accuracies) > task.most_frequent:
+        return said
+    return said + t(
+        "In accuracy no arm is better than the most frequent label: {highest:points} at most, beside {label:points}.",
+        highest=max(accuracies),
+        label=task.most_frequent,
+    )
 
 
 def _unspoken(arm: Arm, task: Task) -> Text:
@@ -77,42 +85,35 @@ def _unspoken(arm: Arm, task: Task) -> Text:
     return t("`{arm}` ({few})", arm=arm.name, few=listed([f"`{name}`" for name in shown]))
 
 
-def _accuracy(task: Task) -> Text:
-    """That another score does not see what this one does."""
-    accuracies = [arm.accuracy for arm in task.arms if arm.accuracy is not None]
-    if task.most_frequent is None or not accuracies or max(accuracies) > task.most_frequent:
-        return EMPTY
-    return t(
-        "In accuracy no arm is better than the most frequent label: {highest:points} at most, beside {label:points}.",
-        highest=max(accuracies),
-        label=task.most_frequent,
-    )
-
-
 def _answer(task: Task, comparison: Comparison) -> Text:
-    first = task.first
+    first, min_gain = task.first, comparison.min_gain
     if first is None:
         return t("No question of `compare.order` is asked on this task.")
-    what, other, metric = _asked(first), _beside(first, task), metric_name(task.metric)
-    if first.verdict == "not_tested":
-        return t("{what} over {other}: not tested.", what=what, other=other) + not_tested(first, task, comparison)
-    assert first.difference is not None
-    gap = first.difference
-    if gap.low is None:
-        return t("{what} scores the same as {other} in {metric}.", what=what, other=other, metric=metric)
+    gap, what, other = first.difference, answer_name(first), task.sides(first)[1]
+    alone = {"general": t("fine-tuning alone"), "scratch": t("fine-tuning random weights")}
+    values: Mapping[str, object] = {
+        "what": what if first.question in QUESTIONS else t("{name} ({of})", name=what, of=f"`{first.arm}`"),
+        "other": alone.get(other.role, same(f"`{other.name}`")),
+        "metric": metric_name(task.metric),
+        "gap": gap,
+        "verdict": verdict(first.verdict, False, min_gain),
+    }
+    if first.verdict == "not_tested" or gap is None:
+        return t("{what} over {other}: not tested.", **values) + not_tested(first, task, comparison)
+    if gap.low is None or gap.high is None:
+        return t("{what} scores the same as {other} in {metric}.", **values)
     if first.verdict == "gain":
+        tokens = task.price(first)
+        price = t("an unknown amount")
+        if tokens is not None:
+            price = t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
         return t(
             "{what} gains {gap.mean:points} points of {metric} ({gap.low:points} to {gap.high:points}) over {other}, "
             "for {price} of training: {worth}.",
-            what=what,
-            gap=gap,
-            metric=metric,
-            other=other,
-            price=_price(task.price(first)),
-            worth=_worth(first, task, comparison.min_gain),
+            **values,
+            price=price,
+            worth=_worth(first, gap.high, task, min_gain),
         )
-    judged = verdict(first.verdict, False, comparison.min_gain)
-    values: Mapping[str, object] = {"what": what, "metric": metric, "gap": gap, "other": other, "verdict": judged}
     if first.verdict == "equivalent" and comparison.confidence > 0.5:
         return t(
             "{what} changes {metric} by {gap.mean:change} points ({interval}) over {other}: {verdict}.",
@@ -126,13 +127,24 @@ def _answer(task: Task, comparison: Comparison) -> Text:
     )
     if first.verdict != "undecided":
         return said
-    if gap.high is not None and gap.high < comparison.min_gain:
-        return said + t("The interval leaves out a gain of {least:limit} points or more.", least=comparison.min_gain)
+    if gap.high < min_gain:
+        return said + t("The interval leaves out a gain of {least:limit} points or more.", least=min_gain)
     if task.has_subsets:
         said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
-    if gap.mean < 0 and gap.high is not None:
+    if gap.mean < 0:
         return said + t("A gain of up to {high:points} points is not ruled out.", high=gap.high)
     return said + settles(first, task, comparison)
+
+
+def _worth(gain: Answer, high: float, task: Task, min_gain: float) -> Text:
+    """`high`: the upper end of its interval."""
+    if (rival := _rival(task)) is not None and rival.score >= _score(task.chosen_arm):
+        return t("a gain, but {name} has {score:points}", name=rival.name, score=rival.score)
+    if gain.at_least:
+        return t("worth it")
+    if high < min_gain:
+        return t("less than the {least:limit} points worth having", least=min_gain)
+    return t("whether it reaches the {least:limit} points worth having is open", least=min_gain)
 
 
 def interval_inside(gap: Difference, comparison: Comparison) -> Text:
@@ -140,41 +152,6 @@ def interval_inside(gap: Difference, comparison: Comparison) -> Text:
     level = 1 - comparison.confidence
     low, high = gap.inside(level)
     return t("{wide:percent} % interval {low:change} to {high:change}", wide=1 - 2 * level, low=low, high=high)
-
-
-def _asked(answer: Answer) -> Text:
-    """With its arm, where params.yaml names the question."""
-    name = answer_name(answer)
-    return name if answer.question in QUESTIONS else t("{name} ({of})", name=name, of=f"`{answer.arm}`")
-
-
-def _beside(answer: Answer, task: Task) -> Text:
-    """The arm without what is asked for."""
-    _, other = task.sides(answer)
-    alone = {"general": t("fine-tuning alone"), "scratch": t("fine-tuning random weights")}
-    return alone.get(other.role, same(f"`{other.name}`"))
-
-
-def _price(tokens: int | None) -> Text:
-    if tokens is None:
-        return t("an unknown amount")
-    return t("{tokens:tokens} tokens", tokens=tokens) if tokens > 0 else t("no more tokens")
-
-
-def _worth(answer: Answer, task: Task, min_gain: float) -> Text:
-    """Of a gain."""
-    rival, chosen = _rival(task), task.chosen_arm
-    if rival is not None and chosen is not None and chosen.interval is not None:
-        name, score = baseline_name(rival, task.target), task.baselines[rival].mean
-        if score >= chosen.interval.mean:
-            return t("a gain, but {name} has {score:points}", name=name, score=score)
-    if answer.at_least:
-        return t("worth it")
-    assert answer.difference is not None
-    assert answer.difference.high is not None
-    if answer.difference.high < min_gain:
-        return t("less than the {least:limit} points worth having", least=min_gain)
-    return t("whether it reaches the {least:limit} points worth having is open", least=min_gain)
 
 
 def parts(task: Task, comparison: Comparison) -> Text:
@@ -223,7 +200,14 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
                 said = t("On these weights: {gap.mean:change} points ({gap.low:change} to {gap.high:change}).", gap=gap)
             if answer.why == "pretrained_once":
                 return said + t("There is one general pre-training, and another one may give another result.")
-            return said + _once(comparison)
+            said += t("Each step was trained once; another replicate may give another result.")
+            if comparison.one_more_replicate is None:
+                return said
+            return said + t(
+                "A verdict needs `compare.replicates: 2` in params.yaml: {times:amount} times the training of this "
+                "page in addition.",
+                times=_times(comparison.one_more_replicate.tflop, comparison),
+            )
         case "missing":
             names = [name for arm in task.sides(answer) for name in task.without_result(arm)]
             return t("Without a result: {names}.", names=listed(names))
@@ -256,17 +240,6 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
     return EMPTY
 
 
-def _once(comparison: Comparison) -> Text:
-    said = t("Each step was trained once; another replicate may give another result.")
-    if comparison.one_more_replicate is None:
-        return said
-    return said + t(
-        "A verdict needs `compare.replicates: 2` in params.yaml: {times:amount} times the training of this page in "
-        "addition.",
-        times=_times(comparison.one_more_replicate.tflop, comparison),
-    )
-
-
 def _times(tflop: float, comparison: Comparison) -> float:
     """As a multiple of what this page took; costs are rounded, those of a tiny model to 0."""
     return tflop / comparison.spent.tflop if comparison.spent.tflop else 0.0
@@ -288,20 +261,19 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
             "The interval leaves out 0, but the questions of all tasks share the level: adjusted p {p}.",
             p=p_value(answer.p_adjusted),
         )
-    return said + _needs(answer.needed, comparison)
-
-
-def _needs(needed: Needed | None, comparison: Comparison) -> Text:
+    needed = answer.needed
     if needed is None:
-        return EMPTY
+        return said
     if needed.rows is not None:
-        return t(
+        return said + t(
             "To show {it.effect:points} points it takes {it.rows:,} test rows in all, and many replicates and seeds.",
             it=needed,
         )
     if needed.design is None:
-        return t("No number of replicates and seeds within reason would show {it.effect:points} points.", it=needed)
-    return t(
+        return said + t(
+            "No number of replicates and seeds within reason would show {it.effect:points} points.", it=needed
+        )
+    return said + t(
         "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
         "{times:amount} times the training of this page in addition.",
         it=needed,
@@ -314,34 +286,33 @@ def _needs(needed: Needed | None, comparison: Comparison) -> Text:
 
 def next_step(task: Task, comparison: Comparison) -> Text:
     """The model to take, or what to raise, and the baseline that costs little."""
-    arm = task.chosen_arm
-    if arm is None:
+    first, chosen, taken = task.first, task.chosen_arm, to_take(task, comparison.min_gain)
+    why = first.why if first is not None else ""
+    if chosen is None or taken is None:
         return t("Next: `make recipe`, because no arm has a result.")
-    first = task.first
-    if nothing_learned(task) or (first is not None and first.why == "nothing_learned"):
-        return _longer(task, arm, comparison)
-    if first is not None and first.why == "missing":
+    if nothing_learned(task) or why == "nothing_learned":
+        return _longer(task, chosen, comparison)
+    if why == "missing":
         return t("Next: `make recipe`, because not every arm has a result.")
-    better = _baseline(task, comparison.min_gain)
-    if better is not None:
-        return better
-    if first is not None and first.why == "few_seeds":
-        return _more_seeds(first, task, arm)
-    if first is not None and first.why == "once":
+    if (rival := _rival(task)) is not None and (said := _beside_rival(rival, chosen, taken, task)) is not None:
+        return said
+    if why == "few_seeds":
+        return _more_seeds(task, chosen)
+    if why == "once":
         return t("Next: train a second replicate, then ask again.")
-    if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design:
-        assert first.difference is not None
-        if first.difference.mean > 0:
-            return t(
-                "Next: if {it.effect:points} points are worth it, train `replicates: {it.design.replicates}` and "
-                "`seeds: {it.design.seeds}`, then ask again.",
-                it=first.needed,
-            )
-    taken = to_take(task, comparison.min_gain)
-    assert taken is not None
+    gains = first is not None and first.difference is not None and first.difference.mean > 0
+    if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design and gains:
+        return t(
+            "Next: if {it.effect:points} points are worth it, train `replicates: {it.design.replicates}` and "
+            "`seeds: {it.design.seeds}`, then ask again.",
+            it=first.needed,
+        )
+    model = model_of(taken)
     if first is not None and taken.name == first.other and taken.name != task.chosen:
-        return _without(taken)
-    said = t("Next: use `{model}`.", model=model_of(taken))
+        if taken.role in ("general", "scratch"):
+            return t("Next: fine-tune the base directly: `{model}`.", model=model)
+        return t("Next: use the arm without it: `{model}`.", model=model)
+    said = t("Next: use `{model}`.", model=model)
     if first is None or first.verdict != "gain" or taken.name == first.arm:
         return said
     return said + t("On dev, `{taken}` scores higher than `{asked}`.", taken=taken.name, asked=first.arm)
@@ -359,17 +330,15 @@ def to_take(task: Task, min_gain: float) -> Arm | None:
     return chosen
 
 
-def _more_seeds(first: Answer, task: Task, chosen: Arm) -> Text:
+def _more_seeds(task: Task, chosen: Arm) -> Text:
     """And a replicate, where there is one; a baseline that scores higher costs little."""
     said = t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
-    if first.replicates == 1:
+    if task.first is not None and task.first.replicates == 1:
         said = t("Next: train a second replicate, with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
-    best = max(task.baselines, key=lambda name: task.baselines[name].mean, default=None)
-    assert chosen.interval is not None
-    if best is None or task.baselines[best].mean <= chosen.interval.mean:
+    best = _best(task, task.baselines)
+    if best is None or best.score <= _score(chosen):
         return said
-    name, score = baseline_name(best, task.target), task.baselines[best].mean
-    return said + t("{name} has {score:points} and costs little.", name=name, score=score)
+    return said + t("{name} has {score:points} and costs little.", name=best.name, score=best.score)
 
 
 def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
@@ -385,27 +354,18 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
     said = t("Next: in `finetune` of params.yaml write {ways}.", ways=joined(ways, ", or ", "，或"))
     if task.base not in comparison.began_from:
         said += t("Weights that began as random ones may need more `tokens` of `pretrain` as well.")
-    best = max(task.baselines, key=lambda name: task.baselines[name].mean, default=None)
-    score = task.baselines[best].mean if best is not None else -math.inf
-    assert chosen.interval is not None
-    if chosen.interval.mean > score and chosen.name not in task.unlearned:
-        return said + t("Until then use `{model}`.", model=model_of(chosen))
-    if best is None or score == trivial(task.baselines):
+    best, model = _best(task, task.baselines), model_of(chosen)
+    if chosen.name not in task.unlearned and (best is None or _score(chosen) > best.score):
+        return said + t("Until then use `{model}`.", model=model)
+    if best is None or best.score == trivial(task.baselines):
         return said
     return said + t(
         "Until then take {name} ({score:points}): "
         "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`",
-        name=baseline_name(best, task.target),
-        score=score,
-        model=model_of(chosen),
+        name=best.name,
+        score=best.score,
+        model=model,
     )
-
-
-def _without(arm: Arm) -> Text:
-    """The arm that lacks what does not pay."""
-    if arm.role in ("general", "scratch"):
-        return t("Next: fine-tune the base directly: `{model}`.", model=model_of(arm))
-    return t("Next: use the arm without it: `{model}`.", model=model_of(arm))
 
 
 def nothing_learned(task: Task) -> bool:
@@ -414,29 +374,49 @@ def nothing_learned(task: Task) -> bool:
     return bool(task.unlearned) and not learned
 
 
-def _rival(task: Task) -> str | None:
+# Beside the baselines.
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """`key`: its name in the comparison."""
+
+    key: str
+    name: Text
+    score: float
+
+
+def _best(task: Task, among: Iterable[str]) -> _Baseline | None:
+    """The best baseline of these."""
+    key = max(among, key=lambda each: task.baselines[each].mean, default=None)
+    return None if key is None else _Baseline(key, baseline_name(key, task.target), task.baselines[key].mean)
+
+
+def _rival(task: Task) -> _Baseline | None:
     """The best baseline, where the chosen arm is not shown to score higher."""
-    name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean, default=None)
-    low = task.beside_baselines[name].low if name is not None else None
-    return None if low is None or low > 0 else name
+    best = _best(task, task.beside_baselines)
+    low = task.beside_baselines[best.key].low if best is not None else None
+    return None if low is None or low > 0 else best
 
 
-def _better_baseline(task: Task) -> str | None:
-    """The best baseline, where it is shown to score higher than the chosen arm, which was trained several times."""
-    name = _rival(task)
-    beside = task.beside_baselines[name] if name is not None else None
-    return None if beside is None or beside.replicates == 1 or beside.high is None or beside.high >= 0 else name
+def _has_better_baseline(task: Task) -> bool:
+    """Whether the best one is shown to score higher than the chosen arm, which was trained several times."""
+    if (rival := _rival(task)) is None:
+        return False
+    beside = task.beside_baselines[rival.key]
+    return beside.replicates != 1 and beside.high is not None and beside.high < 0
 
 
-def _baseline(task: Task, min_gain: float) -> Text | None:
+def _score(arm: Arm | None) -> float:
+    """On test; below any other where there is none."""
+    return -math.inf if arm is None or arm.interval is None else arm.interval.mean
+
+
+def _beside_rival(rival: _Baseline, chosen: Arm, taken: Arm, task: Task) -> Text | None:
     """What to do about the best baseline; it was compared with the arm that is best on dev."""
-    name, chosen = _rival(task), task.chosen_arm
-    if name is None or chosen is None:
-        return None
-    beside, score = task.beside_baselines[name], task.baselines[name].mean
-    values: Mapping[str, object] = {"name": baseline_name(name, task.target), "score": score, "arm": task.chosen}
-    alone = t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " ")
-    if _better_baseline(task):
+    gap = task.beside_baselines[rival.key]
+    values: Mapping[str, object] = {"name": rival.name, "score": rival.score, "arm": chosen.name, "gap": gap}
+    if _has_better_baseline(task):
         return t(
             "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs little (a larger public "
             "base or longer training may bring a BERT there): "
@@ -444,31 +424,31 @@ def _baseline(task: Task, min_gain: float) -> Text | None:
             **values,
             model=model_of(chosen),
         )
-    if to_take(task, min_gain) is not chosen:
+    if taken is not chosen:
         return None
-    gap = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", gap=beside)
-    how = Text("; `predict --linear`", "；`predict --linear`") if name == [*task.baselines][-1] else EMPTY
     said = t(
         "Next: choose between `{arm}`{alone} and {name} ({score:points}{how}), which costs little:",
         **values,
-        alone=alone,
-        how=how,
+        alone=t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " "),
+        how=Text("; `predict --linear`", "；`predict --linear`") if rival.key == [*task.baselines][-1] else EMPTY,
     )
-    if beside.replicates == 1:  # training the arm again may turn it round
-        return said + t("on these weights, `{arm}` scores {gap}.", arm=task.chosen, gap=gap)
+    beside = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", **values)
+    if gap.replicates == 1:  # training the arm again may turn it round
+        return said + t("on these weights, `{arm}` scores {gap}.", arm=chosen.name, gap=beside)
     return said + t(
         "`{arm}` scores {gap}, so neither is clearly better; a larger base or longer training may change that.",
-        arm=task.chosen,
-        gap=gap,
+        arm=chosen.name,
+        gap=beside,
     )
+
+
+# The model.
 
 
 def model_of(arm: Arm) -> str:
     """The folder of the replicate that is best on dev, as `adaptbert predict` takes it."""
-    scores: dict[int, list[float]] = {}
-    for run in arm.runs:
-        scores.setdefault(run.replicate, []).append(run.dev)
-    best = max(scores, key=lambda replicate: sum(scores[replicate]) / len(scores[replicate]))
+    dev = {replicate: [run.dev for run in arm.runs if run.replicate == replicate] for replicate in arm.by_replicate}
+    best = max(dev, key=lambda replicate: sum(dev[replicate]) / len(dev[replicate]))
     return Path("models", FINETUNE, arm.planned[best]).as_posix()
 
 
@@ -485,9 +465,8 @@ def your_model(task: Task, comparison: Comparison) -> Text | None:
     """Which arm to take; none where no arm learned anything."""
     if (arm := to_take(task, comparison.min_gain)) is None or arm.interval is None or nothing_learned(task):
         return None
-    score = arm.interval.mean
-    whose = t("Your BERT") if _better_baseline(task) else t("Your model")
-    values: Mapping[str, object] = {"whose": whose, "arm": arm.name, "score": score}
+    whose = t("Your BERT") if _has_better_baseline(task) else t("Your model")
+    values: Mapping[str, object] = {"whose": whose, "arm": arm.name, "score": arm.interval.mean}
     if arm.name not in task.best_on_dev:
         return t("{whose}: `{arm}`, as what it lacks does not pay, {score:points} on test", **values)
     return t("{whose}: `{arm}`, best on dev, {score:points} on test", **values)
