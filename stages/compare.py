@@ -38,8 +38,8 @@ def compare(
     from adaptbert.report.drawing import write_figures
     from adaptbert.report.figures import all_figures, write_plots
     from adaptbert.report.markdown import in_markdown
-    from adaptbert.report.metrics_json import headlines
     from adaptbert.report.page import render
+    from adaptbert.report.tables import headlines
     from adaptbert.report.text_table import summary
 
     compared = compare_all(planning.read(plan), StageOutputs(data, manifests, cells, predictions), params)

@@ -1,6 +1,6 @@
 """The metrics and predictions of a task from one base -> its `Arm`s, and the study that their differences rest on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -10,21 +10,15 @@ from adaptbert.comparison.records import Arm, Checkpoint, Cost, LearningPoint, R
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.config.plan import FINETUNE, Plan
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.statistics.study import ArmRuns, Floats, Study
-from adaptbert.tasks.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SeedMetrics
+from adaptbert.statistics.study import ArmRuns, Study
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics, SearchMetrics
+from adaptbert.tasks.metrics.cell_metrics import LearningPoint as FewerLabels
 from adaptbert.tasks.metrics.scoring import limits
 
 
 @dataclass(frozen=True)
 class StageOutputs:
-    """The folders that the stages wrote.
-
-    Attributes:
-        data: data/validated/tasks.
-        manifests: data/raw.
-        metrics: of all steps.
-        predictions: of the arms.
-    """
+    """The folders that the stages wrote: data/validated/tasks, data/raw, metrics and predictions."""
 
     data: Path
     manifests: Path
@@ -51,8 +45,10 @@ class TaskResults:
         paths = {key: outputs.metrics / FINETUNE / f"{key}.json" for key in self.planned}
         self.trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
         self.metric, self._folder = rows.metric, outputs.predictions
-        self._runs = {arm: self._runs_of(arm) for arm in dict.fromkeys(each.arm for each in self.planned.values())}
-        self.arms = {arm: ArmRuns(by_replicate(runs), self._resampled(arm)) for arm, runs in self._runs.items()}
+        self.arms = {
+            arm: ArmRuns(by_replicate(self._runs(arm)), [rows.of_runs(path) for path in self.predictions(arm)] or None)
+            for arm in dict.fromkeys(each.arm for each in self.planned.values())
+        }
         self.study = Study(self.arms, rows.groups, confidence, limits(self.metric))
 
     def cell_tflop(self, seeds: int) -> float:
@@ -62,7 +58,6 @@ class TaskResults:
 
     @property
     def seeds(self) -> list[int]:
-        """Of all arms."""
         return sorted({seed.seed for each in self.trained.values() for seed in each.seeds})
 
     def keys(self, arm: str) -> dict[int, str]:
@@ -80,9 +75,12 @@ class TaskResults:
         Args:
             checkpoints: by their folders.
         """
-        keys, runs = self.keys(name), self._runs[name]
+        keys, runs = self.keys(name), self._runs(name)
         on = [checkpoints[self.planned[key].checkpoint] for key in keys.values()]
         trained = {replicate: self.trained[key] for replicate, key in keys.items() if key in self.trained}
+        has_one_label = self.rows.task.target == "class"
+        tests = [seed.test for each in trained.values() for seed in each.seeds if has_one_label]
+        accuracies = [test["accuracy"] for test in tests if "accuracy" in test]
         return Arm(
             name=name,
             checkpoint=on[0].name,
@@ -92,21 +90,14 @@ class TaskResults:
             interval=self.study.mean(name) if runs else None,
             cost=next((each.first.total for each in on if each.first.total is not None), None),
             learning_curve=self._learning_curve(list(trained.values())),
-            searches=[search for replicate, each in trained.items() if (search := _search(replicate, each))],
+            searches=[_search(replicate, each.search) for replicate, each in trained.items() if each.search],
             has_own_values=any(self.planned[key].has_own_values for key in keys.values()),
             run_tflop=mean(each.cost.tflop / len(each.seeds) for each in trained.values()) if trained else None,
             never_predicted=never_predicted(self.predictions(name), self.rows.task.target),
-            accuracy=mean(accuracies) if (accuracies := self._accuracies(trained.values())) else None,
+            accuracy=mean(accuracies) if accuracies else None,
         )
 
-    def _accuracies(self, replicates: Iterable[CellMetrics]) -> list[float]:
-        """Of every run; none unless a row has one label."""
-        if self.rows.task.target != "class":
-            return []
-        every = [seed.test for each in replicates for seed in each.seeds]
-        return [test["accuracy"] for test in every if "accuracy" in test]
-
-    def _runs_of(self, arm: str) -> list[Run]:
+    def _runs(self, arm: str) -> list[Run]:
         return [
             Run(replicate, seed.seed, seed.test[self.metric], seed.dev[self.metric], seed.degenerate)
             for replicate, key in self.keys(arm).items()
@@ -114,19 +105,15 @@ class TaskResults:
             for seed in self.trained[key].seeds
         ]
 
-    def _resampled(self, arm: str) -> list[Floats] | None:
-        return [self.rows.of_runs(path) for path in self.predictions(arm)] or None
-
-    def _scores(self, seeds: Iterable[SeedMetrics | FewerLabelsSeed]) -> dict[int, float]:
-        return {seed.seed: seed.test[self.metric] for seed in seeds}
-
     def _learning_curve(self, replicates: Sequence[CellMetrics]) -> list[LearningPoint]:
         by_labels: dict[int, list[dict[int, float]]] = {}
         for each in replicates:
-            if each.learning_curve is not None:
-                for point in each.learning_curve:
-                    by_labels.setdefault(point.labels, []).append(self._scores(point.seeds))
-                by_labels.setdefault(each.labels, []).append(self._scores(each.seeds))
+            trained: list[FewerLabels | CellMetrics] = (
+                [*each.learning_curve, each] if each.learning_curve is not None else []
+            )
+            for point in trained:
+                scores = {seed.seed: seed.test[self.metric] for seed in point.seeds}
+                by_labels.setdefault(point.labels, []).append(scores)
         points = []
         for labels, measured in sorted(by_labels.items()):
             scores = dict(sorted(means(measured).items()))
@@ -135,10 +122,7 @@ class TaskResults:
         return points
 
 
-def _search(replicate: int, metrics: CellMetrics) -> Search | None:
-    search = metrics.search
-    if search is None:
-        return None
+def _search(replicate: int, search: SearchMetrics) -> Search:
     chosen, cost = search.trials[search.chosen - 1], Cost(search.tokens, search.tflop)
     values = chosen.learning_rate, chosen.global_batch_size, chosen.epochs
     return Search(replicate, len(search.trials), *values, cost)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,8 +28,7 @@ from adaptbert.tasks.metrics.scoring import limits
 def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Comparison:
     """Read the results of every planned arm and checkpoint, and compare the arms of each task within each base."""
     checkpoints, min_gain = read_checkpoints(plan, outputs.metrics), params.min_gain / 100
-    several = len(plan.pretrain) > 1
-    by_arm = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in plan.finetune.values()}
+    trained_on = {entry.arm: checkpoints[entry.checkpoint].trained_on for entry in plan.finetune.values()}
     rows: dict[str, ResampledRows] = {}
     results: dict[tuple[str, str], TaskResults] = {}
     tasks = []
@@ -39,7 +37,8 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
             mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
             rows[task] = ResampledRows(outputs.data / task, mapped, params.metric)
         own = results[task, base] = TaskResults(plan, outputs, task, base, rows[task], params.confidence)
-        tasks.append(_task(f"{task}/{base}" if several else task, own, by_arm, checkpoints, outputs, params))
+        name = f"{task}/{base}" if len(plan.pretrain) > 1 else task
+        tasks.append(_task(name, own, trained_on, checkpoints, outputs.data / task, params))
     one_more = _one_more_replicate(plan, checkpoints, results)
     tasks = judged(tasks, results, min_gain, params.confidence, one_more)
     sources = list(_sources(outputs.manifests, read_json(outputs.metrics / "validate.json")))
@@ -61,16 +60,17 @@ def compare_all(plan: Plan, outputs: StageOutputs, params: Compare) -> Compariso
 def _task(
     name: str,
     results: TaskResults,
-    every: Arms,
+    trained_on: Arms,
     checkpoints: Mapping[str, Checkpoint],
-    outputs: StageOutputs,
+    data: Path,
     params: Compare,
 ) -> Task:
     """The arms of a task from one base; its questions have no verdict yet.
 
     Args:
-        name: in tables; with the base where there are several.
-        every: the arms of all tasks and bases.
+        name: in tables.
+        trained_on: of the arms of all tasks and bases.
+        data: folder of the labelled set.
     """
     rows, described, study = results.rows, results.rows.task, results.study
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
@@ -79,7 +79,7 @@ def _task(
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
     predicted = results.predictions(chosen) if chosen is not None else []
-    data, seeds = outputs.data / results.task, tuple(results.seeds)
+    seeds = tuple(results.seeds)
     baselines = baselines_of(rows, data, labels, seeds or (0,), params.baseline_seed)
     beside = {
         each: difference
@@ -87,9 +87,9 @@ def _task(
         if chosen is not None and (difference := study.beside_baseline(chosen, own.scores, own.resampled)) is not None
     }
     scored = {each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()}
-    by_arm = {arm: every[arm] for arm in results.arms}
-    variants = {arm.name for arm in arms if arm.has_own_values}
-    compared, named = without_variants(by_arm, variants), named_pairs(by_arm, params.questions)
+    by_arm = {arm: trained_on[arm] for arm in results.arms}
+    compared = without_variants(by_arm, {arm.name for arm in arms if arm.has_own_values})
+    asked = [*pairs(compared, params.order), *named_pairs(by_arm, params.questions)]
     return Task(
         name=name,
         task=results.task,
@@ -108,7 +108,7 @@ def _task(
         baselines=scored,
         beside_baselines=beside,
         baseline_rows=next(iter(baselines.values())).rows,
-        answers=answers_of([*pairs(compared, params.order), *named], by_arm, arms, scored, study, params.order),
+        answers=answers_of(asked, by_arm, arms, scored, study, params.order),
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],
@@ -152,7 +152,6 @@ def _rankings(tasks: Sequence[Task], results: Results, published: Collection[str
 
 
 def _spent(checkpoints: Iterable[Checkpoint], trained: Iterable[CellMetrics]) -> Cost:
-    """What all of these took."""
     steps = Cost.total(each.first.cost for each in checkpoints if each.first.cost is not None)
     arms = Cost.total(Cost(each.cost.tokens, each.cost.tflop) for each in trained)
     return Cost.total([steps, arms])
@@ -177,19 +176,21 @@ def _sources(manifests: Path, validation: dict[str, Any]) -> Iterator[Source]:
         yield _source("corpus", manifests / "corpora" / name, [counts])
     for name, splits in validation["tasks"].items():
         sharing = splits["train"]["warnings"].get("rows_sharing_a_text_with_test", 0)
-        yield replace(_source("task", manifests / "tasks" / name, splits.values()), sharing=sharing)
+        yield _source("task", manifests / "tasks" / name, splits.values(), sharing)
 
 
-def _source(kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]]) -> Source:
-    manifest = read_json(folder / "manifest.json")
+def _source(
+    kind: Literal["corpus", "task"], folder: Path, row_counts: Collection[dict[str, Any]], sharing: int = 0
+) -> Source:
     rejected: Counter[str] = Counter()
     for counts in row_counts:
         rejected.update(counts["rejected"])
     return Source(
         name=folder.name,
         kind=kind,
-        demonstration=bool(manifest["demonstration"]),
+        demonstration=bool(read_json(folder / "manifest.json")["demonstration"]),
         rows=sum(counts["rows_in"] for counts in row_counts),
         kept=sum(counts["kept"] for counts in row_counts),
         rejected=dict(sorted(rejected.items())),
+        sharing=sharing,
     )

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ Row = dict[str, Any]
 Rows = Sequence[Row]
 Answers = Callable[[Any], list[Any]]
 """Features -> an answer for each row."""
+Candidates = tuple[Callable[[Rows], Any], Sequence[Answers]]
+"""What reads the features of rows, and models of them that differ in one value, which the dev rows choose."""
 STRENGTHS = (1.0, 10.0, 100.0)
 """Inverse regularisation of the linear models, chosen on dev: the library's own 1.0 costs up to ten points."""
 MOST_CHARACTERS, MOST_WORDS = 10_000_000, 100_000
@@ -90,21 +92,7 @@ def _score(task: TaskDescription, rows: Rows, answers: list[Any], metric: str) -
     return SCORING[task.target].score(gold, answers, task)[metric]
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Models that differ in one value, which the dev rows choose.
-
-    Attributes:
-        read: rows -> features.
-        models: features -> an answer for each row.
-    """
-
-    read: Callable[[Rows], Any]
-    models: Sequence[Answers]
-
-
 def baseline_answers(task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int) -> dict[str, list[Any]]:
-    """Name of a baseline -> its answers to `test`; the other arguments are those of `fitted`."""
     return {name: model(test) for name, model in fitted(task, train, dev, seed).items()}
 
 
@@ -116,12 +104,12 @@ def fitted(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> dict[str
         seed: of the linear models.
     """
 
-    def chosen(candidates: Candidates) -> Callable[[Rows], list[Any]]:
-        features = candidates.read(dev)
-        best = max(candidates.models, key=lambda model: _score(task, dev, model(features), COMPARED_BY[task.target]))
-        return lambda rows: best(candidates.read(rows))
+    def chosen(read: Callable[[Rows], Any], models: Sequence[Answers]) -> Callable[[Rows], list[Any]]:
+        features, metric = read(dev), COMPARED_BY[task.target]
+        best = max(models, key=lambda model: _score(task, dev, model(features), metric))
+        return lambda rows: best(read(rows))
 
-    return {name: chosen(each) for name, each in BASELINES[task.target].make(task, train, seed).items()}
+    return {name: chosen(*each) for name, each in BASELINES[task.target].make(task, train, seed).items()}
 
 
 def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
@@ -130,8 +118,13 @@ def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
     return rows[: max(1, sum(size <= baseline.most for size in accumulate(map(baseline.size, rows))))]
 
 
+def _rows(rows: Rows) -> Rows:
+    """Features of what looks at the rows themselves."""
+    return rows
+
+
 def _always(answer: Any) -> Candidates:
-    return Candidates(lambda rows: rows, [lambda rows: [answer] * len(rows)])
+    return _rows, [lambda rows: [answer] * len(rows)]
 
 
 def _most_frequent(values: Sequence[Any]) -> Any:
@@ -140,42 +133,55 @@ def _most_frequent(values: Sequence[Any]) -> Any:
     return json.loads(min(counts, key=lambda value: (-counts[value], json.loads(value))))
 
 
+@dataclass(frozen=True)
+class Baseline:
+    """The baselines of one target.
+
+    Attributes:
+        make: a task, its training rows and a seed -> name of a baseline -> its candidates.
+        size: of a row.
+        most: the summed size of rows to fit on.
+    """
+
+    make: Callable[[TaskDescription, Rows, int], dict[str, Candidates]]
+    size: Callable[[Row], int]
+    most: int
+
+
 # ---- sentences and pairs
 
 
-Fit = Callable[[Any, list[Any], Sequence[str], float, int], Answers]
-"""Features, gold answers, labels, strength and seed -> a trained linear model."""
+Fit = Callable[[Any, list[Any], float, int], Answers]
+"""Features, gold answers, strength and seed -> a trained linear model."""
 
 
-def _texts(
-    task: TaskDescription,
-    train: Rows,
-    seed: int,
-    *,
-    always: Callable[[Sequence[Any]], Any],
-    kind: str,
-    fit: Fit,
-) -> dict[str, Candidates]:
-    """The same answer always, and a linear model on TF-IDF of one and two words.
+def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Baseline:
+    """The same answer always, and a linear model on TF-IDF of one and two words, `tfidf_<kind>`.
 
     In a script without spaces the terms are characters. The features of a pair are those of both texts and of what they
     share. The linear model is left out where all answers are equal or no text has a term.
 
     Args:
         always: gold answers of the training rows -> the one answer to every row.
-        kind: of the linear model; its baseline is called `tfidf_<kind>`.
     """
-    inputs, gold = Layout(task.task_type).inputs, right_answers(train, task.target)
 
-    def columns(rows: Rows) -> list[list[str]]:
-        return [[row[column] for row in rows] for column in inputs]
+    def make(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidates]:
+        inputs, gold = Layout(task.task_type).inputs, right_answers(train, task.target)
 
-    baselines = {"majority": _always(always(gold))}
-    if len({json.dumps(answer) for answer in gold}) < 2 or (terms := tfidf(columns(train))) is None:
-        return baselines
-    features = terms(columns(train))
-    models = [fit(features, gold, task.labels, strength, seed) for strength in STRENGTHS]
-    return baselines | {f"tfidf_{kind}": Candidates(lambda rows: terms(columns(rows)), models)}
+        def columns(rows: Rows) -> list[list[str]]:
+            return [[row[column] for row in rows] for column in inputs]
+
+        baselines = {"majority": _always(always(gold))}
+        if len({json.dumps(answer) for answer in gold}) < 2 or (terms := tfidf(columns(train))) is None:
+            return baselines
+        features = terms(columns(train))
+        models = [fit(features, gold, strength, seed) for strength in STRENGTHS]
+        return baselines | {f"tfidf_{kind}": (lambda rows: terms(columns(rows)), models)}
+
+    def characters(row: Row) -> int:
+        return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
+
+    return Baseline(make, characters, MOST_CHARACTERS)
 
 
 def few_spaces(texts: Sequence[str]) -> bool:
@@ -225,30 +231,30 @@ def _logistic(train: Any, gold: Sequence[str], strength: float, seed: int) -> An
     return LogisticRegression(C=strength, max_iter=5000, random_state=seed, solver="newton-cg").fit(train, gold)
 
 
-def _one_label(train: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+def _one_label(train: Any, gold: list[Any], strength: float, seed: int) -> Answers:
     model = _logistic(train, gold, strength, seed)
     return lambda features: list(model.predict(features))
 
 
-def _multi_label(train: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+def _multi_label(train: Any, gold: list[Any], strength: float, seed: int) -> Answers:
     """A model for each label that some rows have and others lack."""
-    decided = {label: [label in answer for answer in gold] for label in labels}
-    fitted = {
+    decided = {label: [label in answer for answer in gold] for label in {label for answer in gold for label in answer}}
+    always = [label for label, column in decided.items() if all(column)]
+    models = {
         label: _logistic(train, [str(yes) for yes in column], strength, seed)
         for label, column in decided.items()
-        if len(set(column)) > 1
+        if not all(column)
     }
-    always = [label for label, column in decided.items() if all(column)]
 
     def predict(features: Any) -> list[Any]:
-        columns = {label: model.predict(features) for label, model in fitted.items()}
+        columns = {label: model.predict(features) for label, model in models.items()}
         rows = range(features.shape[0])
         return [sorted([*always, *(name for name, column in columns.items() if column[row] == "True")]) for row in rows]
 
     return predict
 
 
-def _ridge(train: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+def _ridge(train: Any, gold: list[Any], strength: float, seed: int) -> Answers:
     from sklearn.linear_model import Ridge
 
     model = Ridge(alpha=1 / strength, random_state=seed).fit(train, gold)
@@ -268,7 +274,7 @@ def _answers(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candida
         sentences = [part.strip() for part in _SENTENCES.split(row["context"]) if part.strip()] or [""]
         return max(sentences, key=lambda sentence: len(question & set(tokens(sentence))))
 
-    overlapping = Candidates(lambda rows: rows, [lambda rows: [overlap(row) for row in rows]])
+    overlapping: Candidates = _rows, [lambda rows: [overlap(row) for row in rows]]
     return ({"majority": _always("")} if task.no_answer else {}) | {"question_overlap": overlapping}
 
 
@@ -304,7 +310,7 @@ def _words(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidate
     def look_up(rows: Rows) -> list[Any]:
         return cut(rows, (lexicon.get(word, unknown) for row in rows for word in row["tokens"]))
 
-    baselines = {"word_majority": Candidates(lambda rows: rows, [look_up])}
+    baselines: dict[str, Candidates] = {"word_majority": (_rows, [look_up])}
     if len(set(tags)) < 2:
         return baselines
     terms = DictVectorizer()
@@ -320,7 +326,7 @@ def _words(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidate
 
     of_train = features(train, terms.fit_transform)
     models = [with_model(_logistic(of_train, tags, strength, seed)) for strength in STRENGTHS]
-    return baselines | {"window_logistic": Candidates(lambda rows: (rows, features(rows)), models)}
+    return baselines | {"window_logistic": (lambda rows: (rows, features(rows)), models)}
 
 
 def _windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
@@ -346,33 +352,11 @@ def _windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
 # ---- by target
 
 
-@dataclass(frozen=True)
-class Baseline:
-    """The baselines of one target.
-
-    Attributes:
-        make: a task, its training rows and a seed -> name of a baseline -> its candidates.
-        size: of a row.
-        most: the summed size of rows to fit on.
-    """
-
-    make: Callable[[TaskDescription, Rows, int], dict[str, Candidates]]
-    size: Callable[[Row], int]
-    most: int
-
-
-def _of_texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Baseline:
-    def characters(row: Row) -> int:
-        return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
-
-    return Baseline(partial(_texts, always=always, kind=kind, fit=fit), characters, MOST_CHARACTERS)
-
-
 BASELINES = ByTarget(
     {
-        "class": _of_texts(_most_frequent, "logistic", _one_label),
-        "labels": _of_texts(_most_frequent, "logistic", _multi_label),
-        "number": _of_texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
+        "class": _texts(_most_frequent, "logistic", _one_label),
+        "labels": _texts(_most_frequent, "logistic", _multi_label),
+        "number": _texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
         "answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
         "spans": Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS),
     }

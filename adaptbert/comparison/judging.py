@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from statistics import mean
 
 from adaptbert.comparison.arms import TaskResults
@@ -34,8 +35,6 @@ Results = Mapping[tuple[str, str], TaskResults]
 OUTCOMES = ("", "no_spread")
 """What keeps the place of a question. Any other reason leaves it to the next: these arms were not to be tested, or
 every question about one of them goes, and the others are about other runs."""
-
-
 ROWS_ALIKE = 3
 """Where n rows do not differ, no more than 3/n of all rows do, with a confidence of 95 %: Hanley & Lippman-Hand (1983),
 "If nothing goes wrong, is everything all right?", JAMA 249(13)."""
@@ -59,9 +58,8 @@ def answers_of(
         baselines: name -> its score.
         order: names of the questions that are tested; those that cannot be leave their place to the next.
     """
-    answers, by_name = [], {arm.name: arm for arm in arms}
-    least = trivial(baselines)
-    first = asked(pairs, order)
+    by_name, least, places = {arm.name: arm for arm in arms}, trivial(baselines), count()
+    first, answers = asked(pairs, order), []
     for pair in [*first, *(pair for pair in pairs if pair not in first)]:
         arm, other = by_name[pair.arm], by_name[pair.other]
         difference = study.difference(pair.arm, pair.other)
@@ -78,19 +76,15 @@ def answers_of(
                 other=pair.other,
                 difference=difference,
                 replicates=replicates,
+                place=next(places) if why in OUTCOMES else None,
                 why="pretrained_once" if of_weights and why == "once" else why,
             )
         )
-    places = {each.name: place for place, each in enumerate(each for each in answers if each.why in OUTCOMES)}
-    return [replace(each, place=places.get(each.name)) for each in answers]
+    return answers
 
 
 def _why(arms: tuple[Arm, Arm], difference: Difference | None, replicates: int | None, least: float | None) -> Why:
-    """Why a question that is asked has no verdict, or not.
-
-    Args:
-        least: the score of the most trivial baseline.
-    """
+    """Why a question that is asked has no verdict; `least`: the score of the most trivial baseline."""
     if any(arm.missing for arm in arms):
         return "missing"
     if any(arm.learned_nothing(least) for arm in arms):
@@ -118,27 +112,26 @@ def judged(
     by_task = judge(differences, min_gain, confidence)
 
     def judged_one(answer: Answer, task: Task, judgements: Mapping[str, Judgement]) -> Answer:
-        difference = answer.difference
+        difference, own = answer.difference, judgements.get(answer.name)
         if difference is None or not difference.testable:
-            own = judgements.get(answer.name)
             if own is None:
                 return answer
             if own.verdict == "equivalent" and ROWS_ALIKE / task.independent_rows > min_gain:
                 return replace(answer, why="no_spread")
             return replace(answer, verdict=own.verdict)
-        study = results[task.task, task.base]
         # What the first question of a task may err by, and the others when that is decided.
         level = {None: 1 - confidence, 0: share}.get(answer.place, share / max(1, len(judgements) - 1))
-        question = study.study.question(answer.arm, answer.other, level)
-        answer = replace(answer, detectable=_detectable(difference, question))
-        if answer.why:
+        question = results[task.task, task.base].study.question(answer.arm, answer.other, level)
+        if (value := question.power.detectable) is not None:
+            low, high = spread_range(difference.df)
+            answer = replace(answer, detectable=Detectable(value, value * low, value * high))
+        if answer.why or own is None:
             return answer
-        own, needed = judgements[answer.name], None
+        needed = None
         # Where the two arms have no replicates, more of them would change nothing.
         if own.verdict == "undecided" and one_more is not None and answer.replicates is not None:
-            effect = max(min_gain, abs(difference.mean))
             price = partial(_price, tasks, results, one_more.tflop, len(question.spread.seeds))
-            needed = _needed(question, task, effect, price)
+            needed = _needed(question, task, max(min_gain, abs(difference.mean)), price)
         return replace(answer, verdict=own.verdict, p_adjusted=own.p, at_least=own.at_least, needed=needed)
 
     finished = []
@@ -146,14 +139,6 @@ def judged(
         judgements = {answer.name: judgement for answer, judgement in zip(chain, own, strict=True)}
         finished.append(replace(task, answers=[judged_one(answer, task, judgements) for answer in task.answers]))
     return finished
-
-
-def _detectable(difference: Difference, question: QuestionSpread) -> Detectable | None:
-    value = question.power.detectable
-    if value is None:
-        return None
-    low, high = spread_range(difference.df)
-    return Detectable(value, value * low, value * high)
 
 
 def _needed(question: QuestionSpread, task: Task, effect: float, price: Callable[[int, int], float]) -> Needed | None:
@@ -217,54 +202,42 @@ def ranking(
     # An arm that fewer bases have may not leave a base out of the order.
     chosen = max(shared, key=lambda name: (len(shared[name]), mean(shared[name].values())))
     order = sorted(bases, key=lambda base: -shared[chosen].get(base, float("-inf")))
-    compared = [chosen, *(name for name in shared if name != chosen)]
-    arms = {name: {base: bases[base][name] for base in order if name in bases[base]} for name in compared}
-    once = {(name, base) for name, own in arms.items() for base in own if own[base].checkpoint not in published}
+    first, compared = order[0], [chosen, *(name for name in shared if name != chosen)]
+    arms = {(name, base): bases[base][name] for name in compared for base in order if name in bases[base]}
+    made_here = {place for place, arm in arms.items() if arm.checkpoint not in published}
+    differences = {
+        (name, base): study.difference(study_key(name, base), study_key(name, first))
+        for name, base in arms
+        if base != first
+    }
+    # Both sides are published checkpoints, or stand on them and were trained several times. What was trained once has
+    # no verdict, and is none of those that p is adjusted for.
+    repeated = {
+        (name, base): difference
+        for (name, base), difference in differences.items()
+        if difference is not None and difference.replicates != 1 and not {(name, base), (name, first)} & made_here
+    }
+    # One question in each chain: none comes before another.
+    judged = [own for (own,) in judge([[each] for each in repeated.values()], min_gain, study.confidence)]
+    judgements = dict(zip(repeated, judged, strict=True))
+
+    def standing(name: str, base: str) -> Standing:
+        arm, difference, own = arms[name, base], differences.get((name, base)), judgements.get((name, base))
+        verdict = None if difference is None else "not_tested" if own is None else own.verdict
+        is_tested = own is not None and own.verdict != "not_tested"
+        return Standing(base, arm.interval, arm.cost, difference, own.p if own and is_tested else None, verdict)
+
     return Ranking(
         task=task,
         metric=metric,
         arm=chosen,
         order=order,
         dev=shared[chosen],
-        arms=_standings(arms, order[0], once, study, min_gain),
-        made_here=[base for base in order if all((name, base) in once for name in compared if base in arms[name])],
+        arms=[ArmOfBases(each, [standing(*place) for place in arms if place[0] == each]) for each in compared],
+        made_here=[base for base in order if all(place in made_here for place in arms if place[1] == base)],
     )
 
 
 def study_key(arm: str, base: str) -> str:
     """The name of an arm from a base, in a study of all bases."""
     return f"{base}/{arm}"
-
-
-def _standings(
-    arms: Mapping[str, Mapping[str, Arm]], first: str, once: Collection[tuple[str, str]], study: Study, min_gain: float
-) -> list[ArmOfBases]:
-    """What was trained once from a base has no verdict, and is none of those that p is adjusted for.
-
-    Args:
-        arms: arm -> base -> its arm.
-        once: arm and base, where the weights below the arm were made here.
-    """
-    differences = {
-        (name, base): study.difference(study_key(name, base), study_key(name, first))
-        for name, own in arms.items()
-        for base in own
-        if base != first
-    }
-    # Both sides are published checkpoints, or stand on them and were trained several times.
-    repeated = {
-        (name, base): difference
-        for (name, base), difference in differences.items()
-        if difference is not None and difference.replicates != 1 and not {(name, base), (name, first)} & set(once)
-    }
-    # One question in each chain: none comes before another.
-    judged = [own for (own,) in judge([[each] for each in repeated.values()], min_gain, study.confidence)]
-    judgements = dict(zip(repeated, judged, strict=True))
-
-    def standing(name: str, base: str, arm: Arm) -> Standing:
-        difference, own = differences.get((name, base)), judgements.get((name, base))
-        verdict = None if difference is None else "not_tested" if own is None else own.verdict
-        is_tested = own is not None and own.verdict != "not_tested"
-        return Standing(base, arm.interval, arm.cost, difference, own.p if own and is_tested else None, verdict)
-
-    return [ArmOfBases(name, [standing(name, base, arm) for base, arm in own.items()]) for name, own in arms.items()]

@@ -31,7 +31,6 @@ class Cost:
 
     @staticmethod
     def total(costs: "Iterable[Cost]") -> "Cost":
-        """Of all of them."""
         costs = list(costs)
         return Cost(sum(cost.tokens for cost in costs), sum((cost.tflop for cost in costs), 0.0))
 
@@ -50,7 +49,7 @@ def means(measured: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 
 @dataclass(frozen=True)
 class Masks:
-    """The configured rate of masking of a checkpoint, and what `adaptbert.mlm.masking.audit_metrics` found."""
+    """The configured rate of masking, and what `adaptbert.mlm.masking.audit_metrics` found."""
 
     probability: float
     audit: dict[str, Number]
@@ -63,10 +62,9 @@ class Replicate:
     Attributes:
         name: of the checkpoint, with the number where there are several.
         number: from 1; 0: the step is trained once for each base.
-        cost: of this step alone; None without a result.
-        total: with those below; None where one of them has no result.
-        before, after: held-out set -> bits per character.
-        curve: (tokens trained in this step, held-out set -> bits per character), the beginning and the end included.
+        cost: of this step alone, `total` with those below; None without a result.
+        before, after: held-out set -> bits per character; `curve`: the same by tokens trained in this step, the
+            beginning and the end included.
         masks: None where nothing was trained.
         random_head: whether the head that these figures were measured with was never trained.
     """
@@ -91,12 +89,9 @@ class Checkpoint:
     """The weights after a step, in all replicates; its own figures are means over those that were measured.
 
     Attributes:
-        name: in tables and on the page; with the base where there are several.
-        path: the same without the base: how it was trained.
-        base: what its weights began with.
+        name: in tables and on the page, with the base where there are several; `path`: without it.
         task: whose text it was trained on; None below task transfer.
         below: the name of the checkpoint that it began with; None for random weights.
-        trained_on: what its weights have been trained on.
         is_public_below: whether `below` is a public checkpoint, and none of these.
     """
 
@@ -121,7 +116,6 @@ class Checkpoint:
 
     @property
     def missing(self) -> bool:
-        """Whether no replicate was measured."""
         return self.first.missing
 
     @property
@@ -131,10 +125,6 @@ class Checkpoint:
     @property
     def after(self) -> dict[str, float]:
         return means([each.after for each in self.replicates])
-
-    def each(self, heldout: str) -> list[float]:
-        """Bits per character of every replicate that was measured on this text."""
-        return [each.after[heldout] for each in self.replicates if heldout in each.after]
 
 
 # ---- the arms of a task
@@ -199,7 +189,7 @@ class Arm:
     """An arm of a task from one base.
 
     Attributes:
-        checkpoint: the name of the one that it fine-tunes; `role` is what that makes it.
+        checkpoint: the name of the one that it fine-tunes, which makes its `role`.
         planned: replicate of that -> the key of the cell, its folder in models/finetune; 0 alone where it is trained
             once for each base.
         runs: of all replicates with metrics; empty for a planned arm that has none.
@@ -209,7 +199,7 @@ class Arm:
         searches: empty where the values are those of params.yaml.
         has_own_values: whether it is fine-tuned with values of its own, those of its `overrides` in params.yaml.
         run_tflop: what fine-tuning it once took, as a mean over replicates and seeds.
-        never_predicted: classes that are right answers, and no answer of any of its runs; of rows with classes.
+        never_predicted: classes that are right answers, and no answer of any of its runs.
         accuracy: the mean of its runs, where a row has one label; None without a result.
     """
 
@@ -361,7 +351,7 @@ class Confusion:
     """The confusion matrix of one arm.
 
     Attributes:
-        labels: rows and columns; for spans the types of the single words, `O` first.
+        labels: rows and columns; for spans the types of the words, `O` first.
         counts: gold label -> predicted label -> rows (words) a run, as a mean over runs; what never occurred is left
             out.
     """
@@ -504,12 +494,9 @@ class Task:
     def best_on_dev(self) -> list[str]:
         """`chosen` and the arms that equal it on the dev split; none where there was nothing to choose from, and none
         that learned nothing."""
-        means = {arm.name: dev for arm in self.arms if (dev := arm.dev) is not None}
-        return [
-            name
-            for name, mean in means.items()
-            if len(means) > 1 and mean == max(means.values()) and name not in self.unlearned
-        ]
+        dev = {arm.name: arm.dev for arm in self.arms if arm.dev is not None}
+        best = [name for name, score in dev.items() if score == max(dev.values()) and name not in self.unlearned]
+        return best if len(dev) > 1 else []
 
     @property
     def unlearned(self) -> list[str]:
@@ -560,16 +547,6 @@ class ArmOfBases:
     arm: str
     standings: list[Standing]
 
-    @property
-    def costs(self) -> dict[str, Cost]:
-        """Base -> what its checkpoint cost, where that is known."""
-        return {standing.base: standing.cost for standing in self.standings if standing.cost is not None}
-
-    @property
-    def same_tokens(self) -> bool:
-        """Whether all bases were trained on the same number of tokens."""
-        return len({cost.tokens for cost in self.costs.values()}) <= 1
-
 
 @dataclass(frozen=True)
 class Ranking:
@@ -590,12 +567,6 @@ class Ranking:
     dev: dict[str, float]
     arms: list[ArmOfBases]
     made_here: list[str]
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether the first base is no better on dev than the second."""
-        first, second, *_ = self.order
-        return self.dev[first] == self.dev.get(second)
 
 
 @dataclass(frozen=True)
@@ -647,22 +618,16 @@ class Comparison:
         """metrics/comparison.json.
 
         Raises:
-            BadData: it is no JSON, or not what this class writes.
+            BadData: it is not what this class writes.
         """
         return read_record(cls, path)
 
     def as_json(self) -> dict[str, Any]:
-        """What stands in the file."""
-        values: dict[str, Any] = TypeAdapter(Comparison).dump_python(self, mode="json")
-        return values
-
-    @property
-    def demonstration(self) -> bool:
-        return any(source.demonstration for source in self.sources)
+        return dict(TypeAdapter(Comparison).dump_python(self, mode="json"))
 
     @property
     def began_from(self) -> dict[str, str]:
-        """Base -> its public checkpoint; bases with random weights are left out."""
+        """Base -> its public checkpoint."""
         return {each.base: each.below for each in self.checkpoints if each.is_public_below and each.below is not None}
 
     def takes_as_it_is(self, base: str) -> bool:
@@ -672,7 +637,7 @@ class Comparison:
 
     @property
     def bases(self) -> list[str]:
-        """All bases, in the order of params.yaml."""
+        """In the order of params.yaml."""
         return list(dict.fromkeys(checkpoint.base for checkpoint in self.checkpoints))
 
     @property

@@ -28,8 +28,7 @@ from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
 from adaptbert.project import fitting
 from adaptbert.report.language import listed
-from adaptbert.report.metrics_json import DIFFERENCES
-from adaptbert.report.terms import BASELINES
+from adaptbert.report.terms import BASELINES, DIFFERENCES
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
 OF_TASKS = ("labels", "label_counts", "seeds")

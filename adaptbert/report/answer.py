@@ -301,7 +301,13 @@ def next_step(task: Task, comparison: Comparison) -> Text:
     if why == "once":
         return t("Next: train a second replicate, then ask again.")
     gains = first is not None and first.difference is not None and first.difference.mean > 0
-    if first is not None and first.verdict == "undecided" and first.needed is not None and first.needed.design and gains:
+    if (
+        first is not None
+        and first.verdict == "undecided"
+        and first.needed is not None
+        and first.needed.design
+        and gains
+    ):
         return t(
             "Next: if {it.effect:points} points are worth it, train `replicates: {it.design.replicates}` and "
             "`seeds: {it.design.seeds}`, then ask again.",
@@ -387,7 +393,6 @@ class _Baseline:
 
 
 def _best(task: Task, among: Iterable[str]) -> _Baseline | None:
-    """The best baseline of these."""
     key = max(among, key=lambda each: task.baselines[each].mean, default=None)
     return None if key is None else _Baseline(key, baseline_name(key, task.target), task.baselines[key].mean)
 

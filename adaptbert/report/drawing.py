@@ -21,6 +21,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from adaptbert.comparison.questions import ROLES
 from adaptbert.core.files import atomic_write
 from adaptbert.report.language import Text, change, plain, points, t
+from adaptbert.statistics.intervals import Difference, Interval
 
 ROW = 46
 """Height of a row: its names above, then the band that it is drawn in."""
@@ -62,7 +63,7 @@ class Row:
 
     Attributes:
         css: what its colour stands for.
-        mean: None where there is no result.
+        shown: its value with an interval; None where there is no result.
         dots: replicate -> seed -> value.
         unseen: effects up to this size, which most studies would not show; drawn in grey.
         is_line: a line through the rows above in place of a bar.
@@ -71,9 +72,7 @@ class Row:
 
     label: Text
     css: str
-    mean: float | None
-    low: float | None = None
-    high: float | None = None
+    shown: Interval | Difference | None
     dots: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
     unseen: float | None = None
     is_line: bool = False
@@ -155,7 +154,6 @@ def drawn(chart: Rows | Lines, described_by: str) -> Markup:
 
 
 def framed(body: Iterable[Markup], height: int, described_by: str) -> Markup:
-    """The <svg> around what is drawn."""
     return Markup('<svg class="chart" role="img" aria-labelledby="{}" width="100%" height="{}">{}</svg>').format(
         described_by, height, _all(body)
     )
@@ -202,16 +200,17 @@ def _rows(chart: Rows) -> tuple[list[Markup], int]:
         ends = [end for end in (-chart.min_gain, chart.min_gain) if ticks[0] <= end <= ticks[-1]]
         body += [_through(scale(end), count, "min-gain") for end in ends]
     for index, row in enumerate(chart.rows):
-        if row.is_line and row.mean is not None:
-            body.append(_through(scale(row.mean), index + 1, "control"))
+        if row.is_line and row.shown is not None:
+            body.append(_through(scale(row.shown.mean), index + 1, "control"))
         body += _names(row, ROW * index, is_change=is_change)
-        if not row.is_line and row.mean is not None:
-            body += _measured(row, row.mean, scale, ROW * index, is_change=is_change)
+        if not row.is_line and row.shown is not None:
+            body += _measured(row, row.shown, scale, ROW * index, is_change=is_change)
     return body, ROW * count + AXIS
 
 
 def _axis(chart: Rows) -> list[float]:
-    values = [value for row in chart.rows for value in (row.mean, row.low, row.high) if value is not None]
+    shown = [row.shown for row in chart.rows if row.shown is not None]
+    values = [value for each in shown for value in (each.mean, each.low, each.high) if value is not None]
     values += [dot for row in chart.rows for seeds in row.dots.values() for dot in seeds.values()]
     if chart.min_gain is None:
         return nice_ticks(min([*values, 0.0]), max([*values, 0.05]))
@@ -220,25 +219,25 @@ def _axis(chart: Rows) -> list[float]:
 
 
 def _names(row: Row, y: int, *, is_change: bool) -> list[Markup]:
-    """The name of a row, and its value at the other edge."""
-    room = ROOM if is_change or row.low is None else ROOM_BESIDE_INTERVAL
-    label = _words(row.label, room) + " ✓" * row.is_best
+    shown, with_interval = row.shown, row.shown is not None and row.shown.low is not None
+    label = _words(row.label, ROOM if is_change or not with_interval else ROOM_BESIDE_INTERVAL) + " ✓" * row.is_best
     name = _text(label, "0%", y + NAMED_AT, "control-label" if row.is_line else "row-label")
-    if row.mean is None:
+    if shown is None:
         return [name, _text(_words(t("not testable") if is_change else t("missing")), "100%", y + NAMED_AT, "missing")]
-    shown = change(row.mean) if is_change else points(row.mean)
-    if not is_change and row.low is not None and row.high is not None:
-        shown += f"  ({points(row.low)} – {points(row.high)})"
-    return [name, _text(shown, "100%", y + NAMED_AT, "row-value")]
+    value = change(shown.mean) if is_change else points(shown.mean)
+    if not is_change and shown.low is not None and shown.high is not None:
+        value += f"  ({points(shown.low)} – {points(shown.high)})"
+    return [name, _text(value, "100%", y + NAMED_AT, "row-value")]
 
 
-def _measured(row: Row, mean: float, scale: _Scale, y: int, *, is_change: bool) -> list[Markup]:
+def _measured(row: Row, shown: Interval | Difference, scale: _Scale, y: int, *, is_change: bool) -> list[Markup]:
     """A bar, or a dot where it is a difference; the interval, and the values of single runs."""
-    middle, bar, body = y + DRAWN_AT, scale.clipped(min(mean, 0.0)), []
+    mean, middle, body = shown.mean, y + DRAWN_AT, []
     if not is_change:
+        bar = scale.clipped(min(mean, 0.0))
         body.append(_box(f"bar {row.css}", bar, bar + 100 * abs(mean) / (scale.high - scale.low), y))
-    if row.low is not None and row.high is not None:
-        left, right = f"{scale.clipped(row.low):.2f}%", f"{scale.clipped(row.high):.2f}%"
+    if shown.low is not None and shown.high is not None:
+        left, right = f"{scale.clipped(shown.low):.2f}%", f"{scale.clipped(shown.high):.2f}%"
         for x1, x2, half in ((left, right, 0), (left, left, 4), (right, right, 4)):
             body.append(_tag("line", f"whisker {row.css}", x1=x1, x2=x2, y1=middle - half, y2=middle + half))
     for place, seeds in enumerate(row.dots.values()):
@@ -372,7 +371,10 @@ def standalone(figure: Figure, language: Language, picture: Markup | None = None
     picture = figure.__html__() if picture is None else picture
     title, caption = (getattr(text, language) for text in (figure.title, figure.caption))
     heading = f"{figure.of}{': ' if language == 'en' else '：'}{title}" if figure.of else title
-    lines = _wrapped(caption.replace("`", ""))
+    caption, columns = caption.replace("`", ""), int(WIDTH / LETTER)
+    # Text without spaces between words is cut at any character.
+    is_wide = cell_len(caption) > len(caption)
+    lines = chop_cells(caption, columns) if is_wide else textwrap.wrap(caption, columns)
     above = [_text(heading, "0", 14, "heading")]
     above += [_text(line, "0", 14 + LINE * place, "note") for place, line in enumerate(lines, 1)]
     legend, y = _legend(figure.legend, 14 + LINE * (len(lines) + 1))
@@ -391,12 +393,6 @@ def standalone(figure: Figure, language: Language, picture: Markup | None = None
     )
 
 
-def _wrapped(caption: str) -> list[str]:
-    """Lines that fit the width; text without spaces between words is cut at any character."""
-    columns = int(WIDTH / LETTER)
-    return chop_cells(caption, columns) if cell_len(caption) > len(caption) else textwrap.wrap(caption, columns)
-
-
 def _legend(legend: Mapping[str, str], y: int) -> tuple[list[Markup], int]:
     """Swatches with their names, from left to right, and the place below them."""
     parts, x = [], 0
@@ -411,7 +407,6 @@ def _legend(legend: Mapping[str, str], y: int) -> tuple[list[Markup], int]:
 
 
 def _in(language: Language, picture: Markup) -> Markup:
-    """A chart with the words of one language."""
     other = TAGS["zh" if language == "en" else "en"]
     one = re.sub(rf'<tspan lang="{other}">.*?</tspan>', "", picture, flags=re.DOTALL)
     one = re.sub(r'<svg class="chart"[^>]*?(?= width=)', '<svg class="chart"', one)

@@ -29,7 +29,6 @@ from adaptbert.statistics.intervals import Interval
 
 
 def all_figures(comparison: Comparison) -> list[Figure]:
-    """Of the whole page."""
     of_tasks = [figure for task in comparison.tasks for figure in of_task(task, comparison).values()]
     return [*of_tasks, *bits_per_char(comparison)]
 
@@ -39,8 +38,7 @@ def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
     shown = {"arms": scores(task, comparison)}
 
     if task.answers:
-        caption, chart = _of_answers(task, comparison), _answers_of(task, comparison)
-        shown["differences"] = Figure(f"differences-{task.anchor}", t("Comparisons"), caption, chart, task.name)
+        shown["differences"] = _differences(task, comparison)
     learned = [arm for arm in task.arms if arm.learning_curve]
     if learned:
         caption = t("Mean over seeds by number of labels.") + _intervals(
@@ -63,18 +61,13 @@ def scores(task: Task, comparison: Comparison) -> Figure:
         caption += t("Dashed: baselines without pre-training.")
     if task.best_on_dev:
         caption += t("✓: {mark}.", mark=best_on_dev(task))
-    rows = [_arm(arm, is_best=arm.name in task.best_on_dev) for arm in task.arms]
-    rows += [
-        Row(baseline_name(name, task.target), "", score.mean, is_line=True) for name, score in task.baselines.items()
+    rows = [
+        Row(same(arm.name), f"role-{arm.role}", arm.interval, arm.by_replicate, is_best=arm.name in task.best_on_dev)
+        for arm in task.arms
     ]
+    for name, score in task.baselines.items():
+        rows.append(Row(baseline_name(name, task.target), "", Interval(score.mean, None, None), is_line=True))
     return Figure(f"arms-{task.anchor}", t("Arms"), caption, Rows(rows), task.name)
-
-
-def _arm(arm: Arm, *, is_best: bool) -> Row:
-    name, css, interval = same(arm.name), f"role-{arm.role}", arm.interval
-    if interval is None:
-        return Row(name, css, None)
-    return Row(name, css, interval.mean, interval.low, interval.high, arm.by_replicate, is_best=is_best)
 
 
 def _intervals(intervals: Iterable[Interval | None], drawn: Text, comparison: Comparison) -> Text:
@@ -88,31 +81,26 @@ def best_on_dev(task: Task) -> Text:
     return t("equal best on dev") if len(task.best_on_dev) > 1 else t("best on dev")
 
 
-def _answers_of(task: Task, comparison: Comparison) -> Rows:
-    def row(answer: Answer) -> Row:
-        name, css, difference = answer_name(answer), f"verdict-{answer.verdict}", answer.difference
-        if difference is None or not task.says_something(answer):
-            return Row(name, css, None)
-        return Row(name, css, difference.mean, difference.low, difference.high, unseen=_unseen(answer))
-
-    return Rows([row(answer) for answer in task.answers], comparison.min_gain)
-
-
 def _unseen(answer: Answer) -> float | None:
     """The largest effect that the question could well have missed; nothing is said of one that is not tested."""
     return None if answer.verdict == "not_tested" or answer.detectable is None else answer.detectable.value
 
 
-def _of_answers(task: Task, comparison: Comparison) -> Text:
-    caption = t("Difference in points.")
+def _differences(task: Task, comparison: Comparison) -> Figure:
+    caption, min_gain = t("Difference in points."), comparison.min_gain
     if any(each.difference is not None and each.difference.testable for each in task.answers):
-        min_gain = comparison.min_gain
         caption += t(
             "Whisker: its interval. Dotted: ±{min_gain:points}, the smallest gain worth having.", min_gain=min_gain
         )
         if any(_unseen(each) is not None for each in task.answers):
             caption += t("Grey: effects that fewer than four of five such studies show.")
-    return caption
+    rows = [
+        Row(answer_name(each), f"verdict-{each.verdict}", each.difference, unseen=_unseen(each))
+        if task.says_something(each)
+        else Row(answer_name(each), f"verdict-{each.verdict}", None)
+        for each in task.answers
+    ]
+    return Figure(f"differences-{task.anchor}", t("Comparisons"), caption, Rows(rows, min_gain), task.name)
 
 
 def _learning(arms: Sequence[Arm]) -> Lines:
@@ -136,23 +124,23 @@ def _learning(arms: Sequence[Arm]) -> Lines:
 def bits_per_char(comparison: Comparison) -> list[Figure]:
     """A panel for each base and held-out text, a line for each replicate of a step."""
     caption, panels = t("bits per character by cumulative training tokens"), []
+    tasks = {task.task for task in comparison.tasks}
     if comparison.replicates > 1:
         caption = t("bits per character by cumulative training tokens, a line for each replicate")
     for base in comparison.bases:
         for heldout in comparison.heldout:
             title = same(f"{heldout} · {base}" if len(comparison.bases) > 1 else heldout)
-            shown = [each for each in comparison.checkpoints if each.base == base and each.below is not None]
-            shown = [each for each in shown if _is_shown(each, heldout, comparison)]
+            shown = [
+                each
+                for each in comparison.checkpoints
+                if each.base == base and each.below is not None and any(_bits(one, heldout) for one in each.replicates)
+                # A task's own checkpoints are drawn on its own text and on the corpora, not on other tasks'.
+                if each.task in (None, heldout) or heldout not in tasks
+            ]
             legend = {each.path: f"role-{each.role}" for each in shown}
             chart = _tokens_and_bits(shown, heldout)
             panels.append(Figure(f"curve-{base}-{heldout}", title, caption, chart, legend=legend))
     return panels
-
-
-def _is_shown(checkpoint: Checkpoint, heldout: str, comparison: Comparison) -> bool:
-    """A task's own checkpoints are drawn on its own text and on the corpora, not on other tasks'."""
-    of_another_task = checkpoint.task not in (None, heldout) and heldout in {task.task for task in comparison.tasks}
-    return not of_another_task and any(_bits(each, heldout) for each in checkpoint.replicates)
 
 
 def _tokens_and_bits(checkpoints: Sequence[Checkpoint], heldout: str) -> Lines:
@@ -180,7 +168,6 @@ def _bits(replicate: Replicate, heldout: str) -> list[tuple[int, float]]:
 
 
 def write_plots(comparison: Comparison, folder: Path) -> None:
-    """Write the data of `dvc plots` atomically."""
     with atomic_write(folder) as part:
         part.mkdir()
         for name, header, rows in _plots(comparison):

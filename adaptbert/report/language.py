@@ -56,8 +56,6 @@ def _filled(en: str, zh: str, values: Mapping[str, object]) -> Text:
 
 
 class _Numbers(Formatter):
-    """Puts in the values of one language."""
-
     def __init__(self, language: str) -> None:
         self._language = language
 

@@ -12,7 +12,6 @@ from adaptbert.report.tables import Cell, Table
 
 
 def in_markdown(comparison: Comparison) -> str:
-    """The file. Equal comparisons give equal bytes."""
     blocks = list(_blocks(comparison))
     return "\n\n".join([*(block.en for block in blocks), "---", *(block.zh for block in blocks)]) + "\n"
 

@@ -39,7 +39,13 @@ def facts(comparison: Comparison) -> Iterator[Text]:
             )
             yield t("{name}: {fact}", name=source.name, fact=shared)
     if comparison.replicates > 1:
-        yield _repeated(comparison) + t(
+        n = comparison.replicates
+        repeated = t(
+            "Each step above general pre-training was trained {n} times (replicates), general pre-training once.", n=n
+        )
+        if all(map(comparison.takes_as_it_is, comparison.bases)):
+            repeated = t("Each step was trained {n} times (replicates), from the checkpoint as it is.", n=n)
+        yield repeated + t(
             "Their spread is pooled over the arms of a task, so that an arm more or less changes all intervals a "
             "little."
         )
@@ -71,15 +77,6 @@ def _leaks(comparison: Comparison) -> Text:
         "{rows:,} rows with dev or test text were left out of training: {names}.",
         rows=sum(rows.values()),
         names=listed(named),
-    )
-
-
-def _repeated(comparison: Comparison) -> Text:
-    if all(map(comparison.takes_as_it_is, comparison.bases)):
-        return t("Each step was trained {n} times (replicates), from the checkpoint as it is.", n=comparison.replicates)
-    return t(
-        "Each step above general pre-training was trained {n} times (replicates), general pre-training once.",
-        n=comparison.replicates,
     )
 
 
@@ -150,12 +147,26 @@ def runs_of(runs: int, task: Task) -> Text:
 def left_open(answer: Answer, task: Task, comparison: Comparison) -> Text:
     """What the numbers of an answer do not say: why it is not tested, what it could not have shown and what would
     settle it, that fine-tuning differs as well."""
-    said = EMPTY
-    if answer.verdict == "undecided" and answer.detectable is not None:
-        said = _detectable(answer.detectable) + _few_runs(answer) + settles(answer, task, comparison)
+    said, gap, least = EMPTY, answer.difference, answer.detectable
+    if answer.verdict == "undecided" and least is not None:
+        said = _detectable(least)
+        if (
+            gap is not None
+            and gap.df < FEW_DF
+            and gap.variance
+            and max(gap.variance, key=gap.variance.__getitem__) != "rows"
+        ):
+            said += t("Its spread is known from few runs: {gap.df:.1f} degrees of freedom.", gap=gap)
+        said += settles(answer, task, comparison)
     elif answer.verdict == "not_tested" and answer.why != "described":
         said = not_tested(answer, task, comparison)
-    return said + _own_values(answer, task)
+    arms = task.sides(answer)
+    blocks = [f"`overrides.{arm.name}.finetune`" for arm in arms if arm.has_own_values]
+    if not blocks:
+        return said
+    said += t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=listed(blocks))
+    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in arms if arm.run_tflop is not None]
+    return said + t("One run of it takes: {spent}.", spent=listed(spent)) if len(spent) == 2 else said
 
 
 def _detectable(least: Detectable) -> Text:
@@ -172,32 +183,13 @@ def _detectable(least: Detectable) -> Text:
     )
 
 
-def _few_runs(answer: Answer) -> Text:
-    """Why an interval may be wider than that of another question with the same runs."""
-    gap = answer.difference
-    if gap is None or not gap.variance or gap.df >= FEW_DF or max(gap.variance, key=gap.variance.__getitem__) == "rows":
-        return EMPTY
-    return t("Its spread is known from few runs: {gap.df:.1f} degrees of freedom.", gap=gap)
-
-
-def _own_values(answer: Answer, task: Task) -> Text:
-    """That fine-tuning differs as well, and what a run of each arm took."""
-    arms = task.sides(answer)
-    blocks = [f"`overrides.{arm.name}.finetune`" for arm in arms if arm.has_own_values]
-    if not blocks:
-        return EMPTY
-    sentence = t("Fine-tuning differs as well: {blocks} in params.yaml.", blocks=listed(blocks))
-    spent = [f"{arm.name} {amount(arm.run_tflop)} TFLOP" for arm in arms if arm.run_tflop is not None]
-    return sentence + t("One run of it takes: {spent}.", spent=listed(spent)) if len(spent) == 2 else sentence
-
-
 # Several bases.
 
 
 def of_bases(ranking: Ranking) -> Text:
     """The bases of a task in one sentence, for the top of the page."""
     first, second, *_ = ranking.order
-    if ranking.is_tied:
+    if ranking.dev[first] == ranking.dev.get(second):
         return t(
             "On {of.task}, {first} and {second} are equal on the dev split (arm {of.arm}).",
             of=ranking,
@@ -227,8 +219,9 @@ def ranked(ranking: Ranking) -> Iterator[Text]:
     )
     unequal = []
     for arm in ranking.arms:
-        if not arm.same_tokens:
-            spent = [t("{base} {cost.tokens:tokens}", base=base, cost=cost) for base, cost in arm.costs.items()]
+        costs = {each.base: each.cost for each in arm.standings if each.cost is not None}
+        if len({cost.tokens for cost in costs.values()}) > 1:
+            spent = [t("{base} {cost.tokens:tokens}", base=base, cost=cost) for base, cost in costs.items()]
             unequal.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
     if unequal:
         yield t("A difference may be due to unequal budgets: {arms}.", arms=listed(unequal))

@@ -6,9 +6,10 @@ checkpoints.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Cost, Ranking, Task
+from adaptbert.comparison.records import Arm, Checkpoint, Comparison, Cost, Ranking, Task
 from adaptbert.report.answer import interval_inside
 from adaptbert.report.figures import best_on_dev
 from adaptbert.report.language import (
@@ -25,7 +26,7 @@ from adaptbert.report.language import (
     token_count,
 )
 from adaptbert.report.prose import behind, ranked
-from adaptbert.report.terms import STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
+from adaptbert.report.terms import DIFFERENCES, STANDS, answer_name, arm_is, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference, Interval
 
 NONE = same("–")
@@ -75,17 +76,14 @@ class Table:
 
 def summary(comparison: Comparison) -> Table:
     """The scores of all tasks side by side, below them the best baseline of each."""
-    columns = [_name(t("Arm")), *(Column(_task_and_metric(task)) for task in comparison.tasks)]
+    named = [t("{name} ({of})", name=task.name, of=metric_name(task.metric)) for task in comparison.tasks]
+    columns = [_name(t("Arm")), *map(Column, named)]
     by_task = [{arm.name: _short(arm.interval) for arm in task.arms} for task in comparison.tasks]
     names = dict.fromkeys(name for own in by_task for name in own)
     rows = [[Cell(same(name)), *(own.get(name, Cell(NONE)) for own in by_task)] for name in names]
     scores = [sorted(task.baselines.values(), key=lambda each: each.mean) for task in comparison.tasks]
     rows.append([Cell(t("best baseline")), *(_short(own[-1]) if own else Cell(NONE) for own in scores)])
     return Table("table-summary", t("Arms"), columns, rows)
-
-
-def _task_and_metric(task: Task) -> Text:
-    return t("{name} ({of})", name=task.name, of=metric_name(task.metric))
 
 
 def _short(interval: Interval | None) -> Cell:
@@ -134,28 +132,18 @@ def answers(comparison: Comparison, tasks: Sequence[Task]) -> Table:
     for answer, task in compared:
         name = t("{name} ({of})", name=answer_name(answer), of=f"`{answer.arm} − {answer.other}`")
         cells = [Cell(name, answer.name), *([Cell(same(task.name), task.name)] if len(tasks) > 1 else [])]
-        rests_on = _decided_by(answer, comparison)
+        gap, tokens, rests_on = answer.difference, task.price(answer), []
+        if gap is not None and gap.testable and answer.verdict == "equivalent":
+            rests_on.append(t("two one-sided tests: {interval}", interval=interval_inside(gap, comparison)))
         rests_on += [t("not in `compare.order`")] if answer.why == "described" else []
-        rests_on += [behind(answer.difference, answer, task)] if answer.difference is not None else []
+        rests_on += [behind(gap, answer, task)] if gap is not None else []
+        price = Cell(NONE) if tokens is None else Cell(same(token_count(tokens)), tokens)
         said = verdict(answer.verdict, answer.at_least, comparison.min_gain)
         judged = Cell(said, answer.verdict, rests_on, chip=f"verdict-{answer.verdict}")
-        rows.append([*cells, *_difference(answer.difference, answer.p_adjusted), judged, _price(task.price(answer))])
+        rows.append([*cells, *_difference(gap, answer.p_adjusted), judged, price])
     if len(tasks) > 1:
         return Table("table-answers", t("All comparisons"), columns, rows)
     return Table(f"table-answers-{tasks[0].anchor}", t("Comparisons of {task}", task=tasks[0].name), columns, rows)
-
-
-def _decided_by(answer: Answer, comparison: Comparison) -> list[Text]:
-    """What a verdict of equivalence rests on."""
-    if answer.verdict != "equivalent" or answer.difference is None or not answer.difference.testable:
-        return []
-    return [t("two one-sided tests: {interval}", interval=interval_inside(answer.difference, comparison))]
-
-
-def _price(tokens: int | None) -> Cell:
-    if tokens is None:
-        return Cell(NONE)
-    return Cell(same(token_count(tokens)), tokens)
 
 
 def bases(ranking: Ranking) -> Table:
@@ -181,26 +169,23 @@ def checkpoints(comparison: Comparison) -> Table:
     columns = [_name(t("Checkpoint")), *(Column(same(heldout)) for heldout in comparison.heldout)]
     columns += [Column(t("tokens of this step")), *_COST]
     rows = []
-    for each in _shown(comparison):
+    # Random weights are not measured where pre-training began from others and no arm begins with them.
+    for each in [each for each in comparison.checkpoints if each.missing or each.after]:
         note = [t("from {name}", name=each.below)] if each.below else []
         name, first = Cell(_code(each.name), each.name, note, key=f"role-{each.role}"), each.first
         own = [Cell(NONE) if first.cost is None else Cell(same(token_count(first.cost.tokens)), first.cost.tokens)]
         bits = [_bits(each, heldout) for heldout in comparison.heldout]
         rows.append([name, *bits, *own, *_cost(first.total)])
-    several = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
+    note = [t("Per character and not per token, so bases with different tokenizers can be compared.")]
     title = t("Bits per character on held-out text")
-    return Table("table-bits", title, columns, rows, several if len(comparison.bases) > 1 else [])
-
-
-def _shown(comparison: Comparison) -> list[Checkpoint]:
-    """Random weights are not measured where pre-training began from others and no arm begins with them."""
-    return [each for each in comparison.checkpoints if each.missing or each.after]
+    return Table("table-bits", title, columns, rows, note if len(comparison.bases) > 1 else [])
 
 
 def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
     if heldout not in checkpoint.after:
         return Cell(t("missing") if checkpoint.missing else NONE)
-    bits, measured, notes = checkpoint.after[heldout], checkpoint.each(heldout), []
+    measured = [each.after[heldout] for each in checkpoint.replicates if heldout in each.after]
+    bits, notes = checkpoint.after[heldout], []
     if checkpoint.below and heldout in checkpoint.before:
         notes.append(same(signed(bits - checkpoint.before[heldout], 3)))
     if len(checkpoint.replicates) > 1:
@@ -209,7 +194,6 @@ def _bits(checkpoint: Checkpoint, heldout: str) -> Cell:
 
 
 def search(task: Task) -> Table:
-    """What the hyper-parameter search of every arm chose, and what all its trials cost."""
     columns = [_name(t("Arm")), *map(Column, (t("Learning rate"), t("Batch"), t("Epochs"), t("Trials"))), *_COST]
     rows = []
     for arm in task.arms:
@@ -224,7 +208,6 @@ def search(task: Task) -> Table:
 
 
 def classes(task: Task) -> Table:
-    """Precision, recall and F1 of every class of the chosen arm."""
     columns = [_name(t("Class")), Column(t("Precision")), Column(t("Recall")), Column(same("F1")), Column(t("Support"))]
     scored = task.inspection.classes if task.inspection is not None else []
     rows = [[Cell(same(each.label), each.label), *map(_share, each.means), _count(each.support)] for each in scored]
@@ -233,7 +216,6 @@ def classes(task: Task) -> Table:
 
 
 def errors(task: Task) -> Table:
-    """The most confident errors of the chosen arm."""
     columns = [_name(t("Row")), Column(t("runs wrong")), Column(t("confidence"))]
     rows = []
     for error in task.inspection.errors if task.inspection is not None else []:
@@ -244,7 +226,6 @@ def errors(task: Task) -> Table:
 
 
 def data(comparison: Comparison) -> Table:
-    """Row counts of corpora and labelled sets."""
     columns = [_name(t("Name")), _name(t("Kind")), *map(Column, (t("rows in"), t("kept"), t("rejected")))]
     rows = []
     for source in comparison.sources:
@@ -274,7 +255,6 @@ def _share(value: float | None) -> Cell:
 
 
 def _score(interval: Interval | None) -> list[Cell]:
-    """A score and its interval."""
     if interval is None:
         return [Cell(t("missing")), Cell(NONE)]
     if interval.low is None:
@@ -283,7 +263,6 @@ def _score(interval: Interval | None) -> list[Cell]:
 
 
 def _difference(difference: Difference | None, p: float | None) -> list[Cell]:
-    """A difference, its interval, its p-value."""
     if difference is None:
         return [Cell(NONE)] * 3
     interval = Cell(NONE)
@@ -301,3 +280,26 @@ def _cost(cost: Cost | None) -> list[Cell]:
 
 _COST = [Column(t("tokens")), Column(same("TFLOP"))]
 _DIFFERENCE = [Column(t("Difference")), Column(t("Interval")), Column(t("adjusted p"))]
+
+
+# ---- metrics/metrics.json
+
+
+def headlines(comparison: Comparison) -> dict[str, dict[str, Any]]:
+    """Task -> base -> arm or baseline -> mean score; `differences` -> question -> difference of means. All times 100.
+
+    For `dvc metrics show`, `dvc metrics diff`, `dvc exp show` and the recipe's run in MLflow. What has no result is
+    left out. A task stands under its base, even where there is one base, so that no key changes when a second one is
+    added.
+    """
+    by_task: dict[str, dict[str, Any]] = {}
+    for task in comparison.tasks:
+        scores = {arm.name: _rounded(arm.interval.mean) for arm in task.arms if arm.interval is not None}
+        scores |= {name: _rounded(score.mean) for name, score in task.baselines.items()}
+        gaps = {each.name: _rounded(each.difference.mean) for each in task.answers if each.difference is not None}
+        by_task.setdefault(task.task, {})[task.base] = {**scores, **({DIFFERENCES: gaps} if gaps else {})}
+    return by_task
+
+
+def _rounded(score: float) -> float:
+    return round(100 * score, 2) + 0.0  # + 0.0 turns -0.0 into 0.0

@@ -59,6 +59,8 @@ _METRICS = {
     "accuracy": t("accuracy"),
 }
 """Of those that arms are compared by; another has its own name."""
+DIFFERENCES = "differences"
+"""Stands beside the arms of a task in metrics/metrics.json, so no arm can have this name."""
 MAJORITY: Mapping[Target, Text] = {
     "labels": t("most frequent label set"),
     "number": t("mean of the training values"),
@@ -75,7 +77,6 @@ def arm_is(arm: Arm) -> Text:
 
 
 def question_name(question: str) -> Text:
-    """What is asked for."""
     return QUESTIONS.get(question, same(f"`{question}`"))
 
 
@@ -93,10 +94,8 @@ def verdict(verdict: Verdict, at_least: bool, min_gain: float) -> Text:
 
 
 def metric_name(metric: str) -> Text:
-    """What a metric is called that arms are compared by."""
     return _METRICS.get(metric, same(metric))
 
 
 def baseline_name(name: str, target: Target) -> Text:
-    """What a baseline is called in a task with this target."""
     return MAJORITY.get(target, BASELINES[name]) if name == "majority" else BASELINES[name]

@@ -75,7 +75,6 @@ class Layout:
 
     @property
     def rest_in_pair(self) -> float:
-        """The same, of the two arms that are compared."""
         return float(np.mean([1 / max(1, count) for count in self.replicates]))
 
 
@@ -188,12 +187,10 @@ class Spread:
         return 0 if arm in self._trained_once else len(self.arms[arm])
 
     def layout(self, arm: str, other: str) -> Layout:
-        """How often everything was repeated that a difference of these two rests on."""
         pooled = tuple(len(scores) for scores in self.arms.values())
         return Layout((self.replicates(arm), self.replicates(other)), len(self.seeds), pooled)
 
     def mean_squares(self, arm: str, other: str) -> MeanSquares:
-        """Those that a difference of these two rests on."""
         layout, (between, rest) = self.layout(arm, other), self._within_arms
         means = np.array([scores.mean(0) for scores in self.arms.values()])
         effects = means.mean(1, keepdims=True) + means.mean(0) - means.mean()
@@ -216,7 +213,6 @@ class Spread:
         return between, rest
 
     def of_difference(self, arm: str, other: str) -> Variance:
-        """Variance of the difference of two means over replicates and seeds."""
         parts, terms = of_difference(self.mean_squares(arm, other), self.layout(arm, other))
         return Variance(
             {source: float(share) for source, share in parts.items()}, [(float(share), df) for share, df in terms]

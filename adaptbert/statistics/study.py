@@ -206,7 +206,6 @@ class Study:
         return difference(mean, variance, len(seeds), replicates, self.confidence, (-reach, reach))
 
     def _rows_of(self, arm: str, other: str | None = None) -> RowScores | None:
-        """Of an arm, or of its difference from another; None without predictions."""
         if self._rows is None:
             return None
         return self._rows[arm] if other is None else self._rows[arm] - self._rows[other]

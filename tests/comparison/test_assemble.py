@@ -13,19 +13,20 @@ from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import read_json, write_json
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
+from adaptbert.errors import Several
 from adaptbert.statistics.intervals import mean_interval
-from adaptbert.tasks.metrics.cell_metrics import (
-    CellMetrics,
-    FewerLabelsSeed,
-    LearningPoint,
-    SearchMetrics,
-    TrialMetrics,
-)
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from tests.support.known import known
 from tests.support.simulated import BITS, LABELS, REPLICATES_APART, Simulated, compared, edited, simulate
 from tests.support.tiny_tasks import baseline_scores
 
 SEEDS = (1, 2, 3)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Simulated:
+    """Of one task, one replicate and three seeds; a test may spoil it."""
+    return simulate(tmp_path / "recipe", tasks=["section"])
 
 
 # ---- arms
@@ -91,59 +92,56 @@ def test_dev_chooses_degenerate_runs_are_in_the_mean_and_rows_that_share_a_text_
 
 
 def test_curves_and_searches_come_from_the_metrics_of_fine_tuning(made: Simulated) -> None:
-    points = {50: [0.30, 0.34, 0.31], 100: [0.40, 0.41, 0.39]}
-
-    def seed(number: int, score: float) -> FewerLabelsSeed:
-        return FewerLabelsSeed(seed=number, test={"f1_macro": score}, dev={"f1_macro": score}, degenerate=False)
-
-    curve = [
-        LearningPoint(labels=labels, tokens=1_000, tflop=0.1, seeds=[*map(seed, SEEDS, scores)])
-        for labels, scores in points.items()
-    ]
+    by_labels = {50: [0.30, 0.34, 0.31], 100: [0.40, 0.41, 0.39]}
     run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}
-    trials = [TrialMetrics(learning_rate=rate, **run) for rate in (1e-4, 2.5e-4)]
-    search = SearchMetrics(trials=trials, chosen=2, seeds=[7], tokens=12, tflop=4.5)
-    path = made.metrics("domain")
-    metrics = CellMetrics.read(path).model_copy(update={"learning_curve": curve, "search": search})
-    write_json(path, metrics.as_json())
+    with edited(made.metrics("domain")) as metrics:
+        metrics["learning_curve"] = [
+            {
+                "labels": labels,
+                "tokens": 1_000,
+                "tflop": 0.1,
+                "seeds": [
+                    {"seed": seed, "test": {"f1_macro": score}, "dev": {"f1_macro": score}, "degenerate": False}
+                    for seed, score in zip(SEEDS, scores, strict=True)
+                ],
+            }
+            for labels, scores in by_labels.items()
+        ]
+        trials = [{"learning_rate": rate, **run} for rate in (1e-4, 2.5e-4)]
+        metrics["search"] = {"trials": trials, "chosen": 2, "seeds": [7], "tokens": 12, "tflop": 4.5}
     task = compared(made).tasks[0]
-    arm = known(task.arm("domain"))
+    arm, other = task.arm("domain"), task.arm("scratch")
     assert arm.searches == [Search(1, 2, 2.5e-4, 16, 3.0, Cost(12, 4.5))]
-    expected = points | {250: list(arm.scores.values())}
+    expected = by_labels | {250: list(arm.scores.values())}
     assert [point.labels for point in arm.learning_curve] == list(expected), "all of them last"
     for point in arm.learning_curve:
         assert point.scores == dict(zip(SEEDS, expected[point.labels], strict=True))
         assert point.interval == mean_interval(expected[point.labels], 0.95, (0.0, 1.0))
-    other = known(task.arm("scratch"))
     assert (other.learning_curve, other.searches) == ([], [])
 
 
 # ---- baselines
 
 
-def test_baselines_are_fitted_on_as_many_rows_as_the_arms(made: Simulated) -> None:
+def test_baselines_are_fitted_on_as_many_rows_as_the_arms_and_classes_that_these_do_not_show_are_counted(
+    made: Simulated,
+) -> None:
     folder = made.outputs.data / "section"
-    (task,) = compared(made).tasks
-    assert (task.labels, task.baseline_rows) == (250, 250)
     described = TaskDescription(type="text-classification", labels=[])
     rows = {name: split(folder, name) for name in ("train", "dev", "test")}
+    (task,) = compared(made).tasks
+    assert (task.labels, task.baseline_rows, task.classes_unseen) == (250, 250, 0)
     by_seed = [
         baseline_scores(described, subset(rows["train"], 250, seed), rows["dev"], rows["test"], 1) for seed in SEEDS
     ]
     assert {name: score.mean for name, score in task.baselines.items()} == {
         name: pytest.approx(mean(scores[name]["f1_macro"] for scores in by_seed)) for name in by_seed[0]
     }
-
-
-def test_classes_that_the_labels_of_a_seed_do_not_show_are_counted(made: Simulated) -> None:
-    assert compared(made).tasks[0].classes_unseen == 0
     for path in made.root.glob("metrics/finetune/*.json"):
         with edited(path) as cell:
             cell["labels"] = 2
-    rows = split(made.outputs.data / "section", "train")
-    shown = [{row["label"] for row in subset(rows, 2, seed)} for seed in SEEDS]
-    unseen = compared(made).tasks[0].classes_unseen
-    assert unseen == round(mean(len({*LABELS} - each) for each in shown)) > 0
+    shown = [{row["label"] for row in subset(rows["train"], 2, seed)} for seed in SEEDS]
+    assert compared(made).tasks[0].classes_unseen == round(mean(len({*LABELS} - each) for each in shown)) > 0
 
 
 def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_row(repeated: Comparison) -> None:
@@ -166,13 +164,10 @@ def test_the_replicates_of_a_checkpoint_stand_together(several: Comparison) -> N
     checkpoints = {each.name: each for each in several.checkpoints}
     assert len(checkpoints) == 2 * len(BITS)
     domain = checkpoints["domain_transfer/domain-base"]
-    assert [(each.name, each.number) for each in domain.replicates] == [
-        ("domain_transfer/domain-base-1", 1),
-        ("domain_transfer/domain-base-2", 2),
-    ]
+    assert [(each.name, each.number) for each in domain.replicates] == [(f"{domain.name}-{n}", n) for n in (1, 2)]
     assert (domain.path, domain.base, domain.below) == ("domain_transfer/domain", "base", "pretrain/base")
     bits = BITS["domain_transfer/domain"][0]
-    assert domain.each("general") == pytest.approx([bits, bits + REPLICATES_APART])
+    assert [each.after["general"] for each in domain.replicates] == pytest.approx([bits, bits + REPLICATES_APART])
     assert domain.after["general"] == pytest.approx(bits + REPLICATES_APART / 2)
     assert checkpoints["task_transfer/section-domain-base"].below == "domain_transfer/domain-base"
 
@@ -186,15 +181,9 @@ def test_every_checkpoint_is_measured_on_every_text(comparison: Comparison) -> N
 
 
 def test_costs_are_summed_along_the_steps(several_recipe: Simulated, several: Comparison) -> None:
-    tokens = {arm.name: arm.cost.tokens for arm in several.tasks[0].arms if arm.cost is not None}
-    assert tokens == {
-        "scratch": 0,
-        "general": 800_000,
-        "general_long": 2_800_000,
-        "domain": 2_800_000,
-        "task": 1_050_000,
-        "domain_task": 3_050_000,
-    }
+    tokens = {arm.name: known(arm.cost).tokens for arm in several.tasks[0].arms}
+    above = {"general_long": 2_000_000, "domain": 2_000_000, "task": 250_000, "domain_task": 2_250_000}
+    assert tokens == {"scratch": 0, "general": 800_000} | {arm: 800_000 + more for arm, more in above.items()}
     first = [known(each.cost) for _, each in several.trained() if each.number == 1]
     runs = len(SEEDS) * sum(entry.replicate == 1 for entry in several_recipe.plan.finetune.values())
     assert (len(first), runs) == (2 * 6, 2 * 2 * 4 * len(SEEDS))
@@ -225,7 +214,6 @@ def test_a_measurement_that_is_not_planned_is_not_read(made: Simulated) -> None:
     path = made.root / "metrics/measure/domain-small-1.json"
     path.parent.mkdir(exist_ok=True)
     write_json(path, {"checkpoint": "domain_transfer/domain-small-1", "texts": {"elsewhere": measures}})
-    assert path.stem in made.plan.measure
     gone = made.plan.model_copy(update={"measure": {}})
     read, left = (read_checkpoints(plan, made.root / "metrics") for plan in (made.plan, gone))
     assert read["domain_transfer/domain-small-1"].first.after["elsewhere"] == 1.5
@@ -235,7 +223,7 @@ def test_a_measurement_that_is_not_planned_is_not_read(made: Simulated) -> None:
 def test_sources_are_those_that_were_validated(comparison: Comparison) -> None:
     assert [source.name for source in comparison.sources] == ["domain", "general", "section", "mention"]
     assert all(source.rows == source.kept + sum(source.rejected.values()) for source in comparison.sources)
-    assert comparison.demonstration
+    assert all(source.demonstration for source in comparison.sources)
 
 
 # ---- what is missing
@@ -293,3 +281,37 @@ def test_the_metric_that_compares_can_be_chosen_where_a_task_has_it(tmp_path: Pa
         cell = CellMetrics.read(made.root / f"metrics/finetune/section-domain-small-{run.replicate}.json")
         assert run.score == next(seed.test["accuracy"] for seed in cell.seeds if seed.seed == run.seed)
     assert known(section.arm("domain").interval).low is not None
+
+
+# ---- metrics/comparison.json is the tree itself
+
+
+@pytest.mark.parametrize("name", ["comparison", "repeated", "several"])
+def test_a_comparison_comes_back_to_the_last_digit(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    comparison: Comparison = request.getfixturevalue(name)
+    write_json(tmp_path / "first.json", comparison.as_json())
+    again = Comparison.read(tmp_path / "first.json")
+    assert again == comparison
+    write_json(tmp_path / "second.json", again.as_json())
+    assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
+
+
+def test_what_is_no_such_tree_is_refused_with_each_place(comparison: Comparison, tmp_path: Path) -> None:
+    """Which values a record takes is in tests/core/test_record.py."""
+    write_json(tmp_path / "comparison.json", comparison.as_json())
+    tree = read_json(tmp_path / "comparison.json")
+    del tree["min_gain"], tree["tasks"][0]["arms"][1]["runs"][0]["seed"]
+    tree["woth"] = 1
+    tree["tasks"][0]["labels"], tree["spent"]["tflop"], tree["tasks"][0]["answers"][0]["verdict"] = "250", None, "good"
+    write_json(tmp_path / "comparison.json", tree)
+    with pytest.raises(Several, match="restore the file") as error:
+        Comparison.read(tmp_path / "comparison.json")
+    for message in (
+        "min_gain: Field required",
+        "woth: Unexpected keyword argument, found 1",
+        'tasks.0.labels: expected a valid integer, found "250"',
+        "tasks.0.arms.1.runs.0.seed: Field required",
+        "tasks.0.answers.0.verdict: expected 'gain",
+        "spent.tflop: expected a valid number, found null",
+    ):
+        assert f"{tmp_path / 'comparison.json'}: {message}" in str(error.value)

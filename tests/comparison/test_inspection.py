@@ -1,6 +1,7 @@
 """A cell looked at closely, from its predictions file alone; each kind of target, against figures counted by hand."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,34 +69,33 @@ def test_classes_that_no_run_predicts(tmp_path: Path, target: Target, answers: l
     assert never_predicted([tmp_path / "cell.parquet"], target) == classes
 
 
+def one_run(folder: Path, target: str, gold: list[Any], predicted: list[Any]) -> Inspection:
+    """Of rows of which each is less sure than the one before."""
+    rows = [(f"r{n}", *each, 0.9 - n / 10) for n, each in enumerate(zip(gold, predicted, strict=True))]
+    return inspected(folder, target, {1: rows})
+
+
+def f1_and_support(inspection: Inspection) -> dict[str, tuple[float, int]]:
+    return {scores.label: (pytest.approx(scores.f1[0]), scores.support) for scores in inspection.classes}
+
+
 def test_several_labels(tmp_path: Path) -> None:
-    gold = [["a", "b"], [], ["b"], ["a"]]
-    predicted = [["b", "a"], [], ["b", "c"], []]
-    rows = [(f"r{n}", g, p, 0.9 - n / 10) for n, (g, p) in enumerate(zip(gold, predicted, strict=True))]
-    inspection = inspected(tmp_path, "labels", {1: rows})
+    gold, predicted = [["a", "b"], [], ["b"], ["a"]], [["b", "a"], [], ["b", "c"], []]
+    inspection = one_run(tmp_path, "labels", gold, predicted)
     assert inspection.confusion is None
-    assert [scores.label for scores in inspection.classes] == ["a", "b"]
-    macro = label_metrics(gold, predicted, ["a", "b", "c"])["f1_macro"]
-    assert sum(scores.f1[0] for scores in inspection.classes) / 2 == pytest.approx(macro)
+    by_label = f1_and_support(inspection)
+    assert by_label == {"a": (2 / 3, 2), "b": (1.0, 2)}
+    assert label_metrics(gold, predicted, ["a", "b", "c"])["f1_macro"] == pytest.approx((2 / 3 + 1) / 2)
     errors = [(error.id, error.gold, error.predicted) for error in inspection.errors]
     assert errors == [("r2", "b", "b, c"), ("r3", "a", "–")], "the order of labels does not count"
-
-
-def test_a_single_label_among_several(tmp_path: Path) -> None:
-    rows = [("r1", ["a"], ["a"], 0.9), ("r2", ["a"], [], 0.8), ("r3", [], [], 0.7)]
-    scores = inspected(tmp_path, "labels", {1: rows}).classes
-    assert [(each.label, each.precision, each.recall, each.support) for each in scores] == [("a", [1.0], [0.5], 2)]
+    (only,) = one_run(tmp_path, "labels", [["a"], ["a"], []], [["a"], [], []]).classes
+    assert (only.label, only.precision, only.recall, only.support) == ("a", [1.0], [0.5], 2)
 
 
 def test_tags_and_spans(tmp_path: Path) -> None:
-    gold = [["B-X", "I-X", "O"], ["B-Y", "O", "B-X"]]
-    predicted = [["B-X", "O", "O"], ["B-Y", "O", "B-X"]]
-    rows = [(f"r{n}", g, p, 0.9) for n, (g, p) in enumerate(zip(gold, predicted, strict=True))]
-    spans, tags = (inspected(tmp_path, target, {1: rows}) for target in ("spans", "tags"))
-    assert {scores.label: (scores.f1[0], scores.support) for scores in spans.classes} == {
-        "X": (pytest.approx(0.5), 2),
-        "Y": (pytest.approx(1.0), 1),
-    }
+    gold, predicted = [["B-X", "I-X", "O"], ["B-Y", "O", "B-X"]], [["B-X", "O", "O"], ["B-Y", "O", "B-X"]]
+    spans, tags = (one_run(tmp_path, target, gold, predicted) for target in ("spans", "tags"))
+    assert f1_and_support(spans) == {"X": (0.5, 2), "Y": (1.0, 1)}
     assert span_metrics(gold, predicted)["f1_span"] == pytest.approx(2 / 3)
     by_tag = {scores.label: scores.f1[0] for scores in tags.classes}
     assert list(by_tag) == ["B-X", "B-Y", "I-X", "O"]
@@ -110,23 +110,14 @@ def test_types_of_spans_may_have_any_name(tmp_path: Path) -> None:
     """Hyphens at their ends are a part of them, and seqeval's own lines of the table are no types."""
     gold = [["B-A-", "I-A-", "O"], ["B-A", "O", "B-micro avg"], ["B--A", "O", "O"]]
     predicted = [["B-A", "I-A", "O"], ["B-A", "O", "B-micro avg"], ["B--A", "O", "B-x"]]
-    rows = [(f"r{n}", g, p, 0.9) for n, (g, p) in enumerate(zip(gold, predicted, strict=True))]
-    by_type = {
-        scores.label: (scores.f1[0], scores.support) for scores in inspected(tmp_path, "spans", {1: rows}).classes
-    }
-    assert by_type == {"-A": (1.0, 1), "A": (pytest.approx(2 / 3), 1), "A-": (0.0, 1), "micro avg": (1.0, 1)}
+    by_type = f1_and_support(one_run(tmp_path, "spans", gold, predicted))
+    assert by_type == {"-A": (1.0, 1), "A": (2 / 3, 1), "A-": (0.0, 1), "micro avg": (1.0, 1)}
     assert span_metrics(gold, predicted)["f1_span"] == pytest.approx(2 * 3 / (4 + 5))
 
 
-def test_answers_show_no_text(tmp_path: Path) -> None:
-    rows = [("q1", ["the Cat"], "cat", 0.9), ("q2", ["a dog", "dogs"], "secret", 0.8), ("q3", [], "", 0.7)]
-    inspection = inspected(tmp_path, "answer", {1: rows})
-    assert (inspection.classes, inspection.confusion) == ([], None)
-    assert [error.id for error in inspection.errors] == ["q2"]
-    assert "secret" not in repr(inspection)
-    assert "dog" not in repr(inspection)
-
-
-def test_numbers_are_never_just_right(tmp_path: Path) -> None:
-    inspection = inspected(tmp_path, "number", {1: [("r1", 1.5, 2.0, 1.0), ("r2", 3.0, 2.0, 1.0)]})
-    assert inspection == Inspection(1, [], None, [])
+def test_answers_show_no_text_and_numbers_are_never_just_right(tmp_path: Path) -> None:
+    answers = one_run(tmp_path, "answer", [["the Cat"], ["a dog", "dogs"], []], ["cat", "secret", ""])
+    assert (answers.classes, answers.confusion) == ([], None)
+    assert [error.id for error in answers.errors] == ["r1"]
+    assert not re.search("secret|dog", repr(answers))
+    assert one_run(tmp_path, "number", [1.5, 3.0], [2.0, 2.0]) == Inspection(1, [], None, [])

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from adaptbert.comparison.judging import ROWS_ALIKE, judged
-from adaptbert.comparison.records import Answer, Comparison, Cost
+from adaptbert.comparison.judging import ROWS_ALIKE, judged, ranking, study_key
+from adaptbert.comparison.records import Answer, Arm, Comparison, Cost, Ranking, Run, Standing
 from adaptbert.config.schema.comparison import ORDER
+from adaptbert.statistics.intervals import mean_interval
+from adaptbert.statistics.spread import MADE_ONCE, Runs
+from adaptbert.statistics.study import ArmRuns, Study
 from adaptbert.statistics.verdicts import Verdict, adjusted_p
 from benchmarks.simulated_studies import Simulator, World
 from tests.support.known import known
@@ -23,6 +26,11 @@ def noisy(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     """Replicates lie two points apart; the domain text helps, a task step after it brings nothing."""
     root = tmp_path_factory.mktemp("noisy")
     return simulate(root, tasks=["section"], replicates=3, accuracy=LIFTED, replicate_spread=0.02, dice_seed=3)
+
+
+@pytest.fixture(scope="module")
+def of_noisy(noisy: Simulated) -> Comparison:
+    return compared(noisy)
 
 
 def answer_of(comparison: Comparison, name: str) -> Answer:
@@ -61,10 +69,11 @@ def test_p_is_adjusted_over_the_questions_of_all_tasks_in_their_order(repeated: 
             assert (answer.why, answer.verdict, answer.p_adjusted) == ("described", "not_tested", None)
 
 
-def test_the_first_question_pays_nothing_for_the_later_ones_which_share_what_is_left(noisy: Simulated) -> None:
-    every = compared(noisy)
+def test_the_first_question_pays_nothing_for_the_later_ones_which_share_what_is_left(
+    noisy: Simulated, of_noisy: Comparison
+) -> None:
     for name in ("recipe", "domain_text"):
-        alone, beside = (answer_of(each, name) for each in (compared(noisy, order=[name]), every))
+        alone, beside = (answer_of(each, name) for each in (compared(noisy, order=[name]), of_noisy))
         least = known(beside.detectable).value / known(alone.detectable).value
         assert (least == 1.0) == (name == "recipe")
         assert least >= 1.0
@@ -75,25 +84,33 @@ def test_the_first_question_pays_nothing_for_the_later_ones_which_share_what_is_
     assert p_of(second) < 0.001 < known(second.p_adjusted)
 
 
-def test_an_arm_of_one_answer_or_without_a_result_leaves_its_place_to_the_others(tmp_path: Path) -> None:
-    """One whose runs all give every row the same answer has learned nothing, whatever its score."""
-    made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED)
+def test_an_arm_that_learned_nothing_or_is_missing_leaves_its_place_to_the_others(tmp_path: Path) -> None:
+    """One below the most frequent label says nothing of the other, however far they lie apart, nor does one whose runs
+    all give every row the same answer, whatever its score."""
+    made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED | {"general": -0.1})
+    task = compared(made, order=["recipe", "domain_text"]).tasks[0]
+    recipe, text = known(task.first), known(task.answer("domain_text"))
+    assert task.unlearned == ["general"]
+    assert p_of(recipe) < 0.05, "which would be a gain"
+    assert (recipe.name, recipe.why, recipe.verdict, recipe.place) == ("recipe", "nothing_learned", "not_tested", None)
+    assert (text.why, text.verdict, text.place, text.p_adjusted) == ("", "gain", 0, p_of(text))
+    assert (task.classes, task.steps > 0, task.epochs > 0) == (5, True, True)
     paths = [made.root / f"metrics/finetune/section-domain_task-small-{number}.json" for number in (1, 2)]
     for path in paths:
         with edited(path) as metrics:
             for seed in metrics["seeds"]:
                 seed["degenerate"] = True
     (task,) = compared(made).tasks
-    assert (task.unlearned, known(task.first).why) == (["domain_task"], "nothing_learned")
+    assert (task.unlearned, known(task.answer("task_transfer")).why) == (["general", "domain_task"], "nothing_learned")
     for path in paths:
         path.unlink()
-    comparison = compared(made)
+    (task,) = compared(made).tasks
     for name in ("recipe", "task_transfer"):
-        missing = answer_of(comparison, name)
+        missing = known(task.answer(name))
         assert (missing.verdict, missing.why, missing.place) == ("not_tested", "missing", None)
-    assert known(comparison.tasks[0].first).name == "recipe", "what would have been tested"
-    domain = answer_of(comparison, "domain_transfer")
-    assert (domain.verdict, domain.place, domain.p_adjusted) == ("gain", 0, p_of(domain))
+    assert known(task.first).name == "recipe", "what would have been tested"
+    text = known(task.answer("domain_text"))
+    assert (text.verdict, text.place, text.p_adjusted) == ("gain", 0, p_of(text))
 
 
 def test_arms_that_share_no_seed_and_runs_that_all_score_alike_test_nothing(tmp_path: Path) -> None:
@@ -119,6 +136,16 @@ def test_arms_that_share_no_seed_and_runs_that_all_score_alike_test_nothing(tmp_
         }
 
 
+@pytest.mark.parametrize(("seeds", "replicates"), [((1, 2), 1), ((1,), 2)])
+def test_of_few_seeds_there_is_no_interval_and_no_verdict(
+    tmp_path: Path, seeds: tuple[int, ...], replicates: int
+) -> None:
+    (task,) = compared(simulate(tmp_path, seeds=seeds, replicates=replicates, tasks=["section"])).tasks
+    assert {(each.verdict, each.place) for each in task.answers} == {("not_tested", None)}
+    assert {each.why for each in task.answers} == {"few_seeds", "described"}
+    assert {known(arm.interval).low for arm in task.arms} == {None}
+
+
 # ---- verdicts
 
 
@@ -136,18 +163,6 @@ def test_verdicts_are_against_the_smallest_gain_worth_having(
     answer = answer_of(comparison, "task_transfer")
     assert answer.verdict in task_transfer
     assert not answer.at_least
-
-
-def test_arms_that_learned_nothing_have_no_verdict_and_leave_their_place_to_the_others(tmp_path: Path) -> None:
-    """One side below the most frequent label says nothing of the other, however far they lie apart."""
-    made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED | {"general": -0.1})
-    task = compared(made, order=["recipe", "domain_text"]).tasks[0]
-    recipe, text = known(task.first), known(task.answer("domain_text"))
-    assert task.unlearned == ["general"]
-    assert p_of(recipe) < 0.05, "which would be a gain"
-    assert (recipe.name, recipe.why, recipe.verdict, recipe.place) == ("recipe", "nothing_learned", "not_tested", None)
-    assert (text.why, text.verdict, text.place, text.p_adjusted) == ("", "gain", 0, p_of(text))
-    assert (task.classes, task.steps > 0, task.epochs > 0) == (5, True, True)
 
 
 # ---- what could be shown, and what would show it
@@ -179,18 +194,15 @@ def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(no
     assert design.tflop == pytest.approx(more * of_steps + again)
 
 
-def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) -> None:
+def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparison) -> None:
     """Rows that do the same to all runs of an arm, unlike those of `noisy`."""
-    (task,) = compared(noisy).tasks
+    (task,) = of_noisy.tasks
     answers = [
         replace(answer, difference=replace(answer.difference, mean=0.001)) if answer.difference is not None else answer
         for answer in task.answers
     ]
-    tasks = [replace(task, answers=answers)]
-    of_rows = Simulator(3).study(World(draws=3, seeds=3, draw=0.1, rows=1.2)).study()
-    results: Any = {
-        (task.task, task.base): SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1) for task in tasks
-    }
+    tasks, of_rows = [replace(task, answers=answers)], Simulator(3).study(World(3, 3, draw=0.1, rows=1.2)).study()
+    results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1)}
     fine, finer = (
         known(known(judged(tasks, results, min_gain, 0.95, Cost(1000, 1.0))[0].answer("task_transfer")).needed)
         for min_gain in (0.01, 0.005)
@@ -198,3 +210,132 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) 
     assert (fine.design, finer.design) == (None, None)
     assert known(fine.rows) > 300, "more than there are"
     assert finer.rows == pytest.approx(4 * known(fine.rows), rel=0.01), "half the difference, four times as many"
+
+
+# ---- bases are ordered by dev scores of one arm, and compared with the first on test, arm by arm
+
+
+DOMAIN: dict[str, Runs] = {
+    "small": {1: {1: 0.60, 2: 0.62, 3: 0.61}, 2: {1: 0.61, 2: 0.63, 3: 0.60}},
+    "base": {1: {1: 0.70, 2: 0.73, 3: 0.71}, 2: {1: 0.72, 2: 0.72, 3: 0.71}},
+    "large": {1: {1: 0.71, 2: 0.72, 3: 0.715}, 2: {1: 0.70, 2: 0.73, 3: 0.72}},
+}
+DEV = {"small": 0.5, "base": 0.8, "large": 0.7}
+WITHIN = (0.0, 1.0)
+PUBLISHED, MADE_HERE = "a checkpoint", "random weights"
+"""Checkpoints of arms."""
+Bases = dict[str, dict[str, Arm]]
+"""Base -> its arms by name."""
+
+
+def scored(runs: Runs, dev: float) -> Arm:
+    rows = [Run(number, seed, score, dev) for number, scores in runs.items() for seed, score in scores.items()]
+    interval = mean_interval([run.score for run in rows], 0.95, WITHIN) if rows else None
+    return Arm("", PUBLISHED, "other", {number: f"cell-{number}" for number in runs}, rows, interval, Cost(1000, 3.0))
+
+
+def study_of(bases: Bases) -> Study:
+    runs = {
+        study_key(arm, base): ArmRuns(own.by_replicate) for base, arms in bases.items() for arm, own in arms.items()
+    }
+    return Study(runs, 0, 0.95, WITHIN)
+
+
+def of_all(bases: Bases, min_gain: float = 0.01) -> Ranking | None:
+    named = {base: {name: replace(arm, name=name) for name, arm in arms.items()} for base, arms in bases.items()}
+    return ranking("section", "f1_macro", named, {PUBLISHED}, study_of(bases), min_gain)
+
+
+def ranked(bases: Bases, min_gain: float = 0.01) -> Ranking:
+    return known(of_all(bases, min_gain))
+
+
+def all_bases() -> Bases:
+    """`general` is trained once; it is worse on dev than `domain`, and has the reverse order there."""
+    return {
+        base: {
+            "general": scored({MADE_ONCE: {seed: score - 0.1 for seed, score in runs[1].items()}}, 0.4 - DEV[base] / 2),
+            "domain": scored(runs, DEV[base]),
+        }
+        for base, runs in DOMAIN.items()
+    }
+
+
+def in_one_family(tested: list[Standing]) -> list[float]:
+    """Their p-values, adjusted for each other: none of them comes before another."""
+    return [p for (p,) in adjusted_p([[known(known(each.difference).p)] for each in tested])]
+
+
+def others_of(result: Ranking) -> list[tuple[str, Standing]]:
+    """Arm and standing of all but the first base."""
+    return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.base != result.order[0]]
+
+
+def test_dev_decides_the_order_and_the_arm_and_test_does_not() -> None:
+    result = ranked(all_bases())
+    assert (result.arm, result.order) == ("domain", ["base", "large", "small"])
+    assert [arm.arm for arm in result.arms] == ["domain", "general"]
+    assert [each.base for each in result.arms[1].standings] == result.order, "one order for all arms"
+    best_on_test = all_bases()
+    best_on_test["small"]["domain"] = scored({1: dict.fromkeys((1, 2, 3), 0.99)}, DEV["small"])
+    assert ranked(best_on_test).order == result.order
+
+
+def test_differences_are_paired_with_the_first_base_and_adjusted_over_all_arms() -> None:
+    bases = all_bases()
+    result = ranked(bases)
+    first, *others = result.arms[0].standings
+    assert (first.difference, first.p_adjusted, first.verdict) == (None, None, None)
+    assert others[1].base == "small"
+    assert others[1].difference == study_of(bases).difference("small/domain", "base/domain")
+    tested = [each for _, each in others_of(result)]
+    assert [each.p_adjusted for each in tested] == in_one_family(tested)
+    assert len(tested) == 4, "two bases in two arms"
+    assert known(others[1].p_adjusted) > known(known(others[1].difference).p), "adjusted"
+    assert {each.base: each.verdict for each in others} == {"large": "equivalent", "small": "loss"}
+    weighed = ranked(bases, min_gain=0.001).arms[0].standings[1:]
+    assert {each.base: each.verdict for each in weighed} == {"large": "undecided", "small": "loss"}
+
+
+def test_checkpoints_that_were_trained_once_from_each_base_have_no_verdict() -> None:
+    """The bases themselves are compared as they are, and only their p-values are adjusted."""
+    bases = all_bases()
+    for base, runs in DOMAIN.items():
+        bases[base]["domain"] = scored({1: runs[1]}, DEV[base])
+    result = ranked(bases)
+    verdicts = {(arm, each.base): each.verdict for arm, each in others_of(result)}
+    assert {verdicts["domain", base] for base in ("large", "small")} == {"not_tested"}
+    assert verdicts["general", "small"] == "loss"
+    assert verdicts["general", "large"] in ("undecided", "equivalent")
+    compared = [each for arm, each in others_of(result) if arm == "general"]
+    assert [each.p_adjusted for each in compared] == in_one_family(compared)
+    assert {each.p_adjusted for arm, each in others_of(result) if arm == "domain"} == {None}
+    for arm, each in others_of(result):
+        assert known(each.difference).low is not None, f"{arm}: the interval speaks of these weights"
+
+
+@pytest.mark.parametrize("here", [["small"], ["base"], ["small", "base", "large"]])
+def test_weights_that_were_made_here_once_have_no_verdict_whatever_is_trained_above_them(here: list[str]) -> None:
+    """Two published checkpoints are what they are; general pre-training of this project might turn out otherwise."""
+    bases = all_bases()
+    for base in here:
+        bases[base] = {arm: replace(own, checkpoint=MADE_HERE) for arm, own in bases[base].items()}
+    result = ranked(bases)
+    assert result.made_here == [base for base in result.order if base in here]
+    for arm, each in others_of(result):
+        once = "base" in here or each.base in here
+        assert (each.verdict == "not_tested") == once, f"{arm} of {each.base} beside base"
+        assert (each.p_adjusted is None) == once
+    assert ranked(all_bases()).made_here == []
+
+
+def test_a_base_without_the_arm_comes_last_and_an_arm_of_one_base_is_left_out() -> None:
+    bases = all_bases()
+    bases["base"] = {"own": scored(DOMAIN["base"], 0.99)}
+    result = ranked(bases)
+    assert result.order == ["large", "small", "base"]
+    assert [arm.arm for arm in result.arms] == ["domain", "general"]
+    missing = all_bases()
+    missing["base"]["domain"] = scored({}, 0.0)
+    assert ranked(missing).arm == "general", "the arm that orders all three"
+    assert of_all({"small": all_bases()["small"]}) is of_all({}) is None, "nothing to rank"

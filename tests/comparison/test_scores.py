@@ -36,7 +36,7 @@ RIGHT = ByTarget(ANSWERS | {"answer": st.lists(WORDS, max_size=2)})
 
 
 @pytest.mark.parametrize("target", get_args(Target))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(draw=st.data())
 def test_weighted_rows_score_as_repeated_rows(target: Target, draw: st.DataObject) -> None:
     rows = draw.draw(st.integers(2, 12))

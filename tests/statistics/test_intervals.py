@@ -33,13 +33,6 @@ def test_coverage_falls_only_a_little_when_a_seed_now_and_then_fails() -> None:
     assert np.mean([known(each.low) <= truth <= known(each.high) for each in own]) > 0.88
 
 
-@pytest.mark.parametrize("values", [[0.3], [0.1, 0.4], [0.1, 0.1, 0.1]])
-def test_without_spread_and_below_three_seeds_no_interval_is_invented(values: list[float]) -> None:
-    own = mean_interval(values, 0.95)
-    assert (own.low, own.high, own.mean) == (None, None, pytest.approx(sum(values) / len(values)))
-    assert interval(0.3, None, 0.95).low is None
-
-
 def test_intervals_end_where_the_range_of_the_score_ends() -> None:
     scores = [0.001, 0.01, 0.2]
     uncut, cut = mean_interval(scores, 0.95), mean_interval(scores, 0.95, (0.0, 1.0))
@@ -58,16 +51,19 @@ def test_an_interval_is_as_wide_as_its_variance_and_names_the_sources() -> None:
     assert known(own.high) - 0.5 == pytest.approx(0.02 * stats.t.ppf(0.975, variance.df))
 
 
+@pytest.mark.parametrize("values", [[0.3], [0.1, 0.4], [0.1, 0.1, 0.1]])
+def test_without_spread_and_below_three_seeds_no_interval_is_invented(values: list[float]) -> None:
+    own = mean_interval(values, 0.95)
+    assert (own.low, own.high, own.mean) == (None, None, pytest.approx(sum(values) / len(values)))
+    assert interval(0.3, None, 0.95).low is None
+
+
 def test_a_difference_without_a_spread_is_not_testable() -> None:
     nothing = Variance({"rows": 0.0}, [])
-    few, equal, constant = (
-        intervals.difference(mean, variance, 5, 1, 0.95)
-        for mean, variance in ((0.1, None), (0.0, nothing), (0.1, nothing))
-    )
-    assert [each.identical for each in (few, equal, constant)] == [False, True, False]
-    for each in (few, equal, constant):
-        assert not each.testable
-        assert (each.low, each.high, each.p) == (None,) * 3
+    cases = ((0.1, None, False), (0.0, nothing, True), (0.1, nothing, False))
+    for mean, variance, identical in cases:
+        each = intervals.difference(mean, variance, 5, 1, 0.95)
+        assert (each.identical, each.testable, each.low, each.high, each.p) == (identical, False, None, None, None)
 
 
 def test_equal_arms_differ_at_the_stated_rate_and_no_oftener() -> None:

@@ -36,7 +36,7 @@ def test_an_interval_names_its_sources() -> None:
         assert "rows" in known(difference.variance)
 
 
-def test_missing_arms_and_seeds() -> None:
+def test_missing_arms_and_seeds_and_the_ends_of_intervals() -> None:
     small = study(
         {
             "a": {1: {1: 0.5, 2: 0.6, 3: 0.7}, 2: {1: 0.5, 2: 0.6, 3: 0.6}},
@@ -53,6 +53,9 @@ def test_missing_arms_and_seeds() -> None:
     assert without_interval.mean == pytest.approx(np.mean([0.6, 0.6, 0.7, 0.6]) - 0.45)
     assert known(small.difference("a", "b")).replicates == 1
     assert small.mean("c").low is None
+    wide = study({"a": {MADE_ONCE: {1: 0.9, 2: 0.5, 3: 0.1}}, "b": {MADE_ONCE: {1: 0.0, 2: 0.5, 3: 0.9}}})
+    difference, mean = known(wide.difference("a", "b")), wide.mean("a")
+    assert (difference.low, difference.high, mean.low, mean.high) == (-1.0, 1.0, 0.0, 1.0), "the range of the score"
 
 
 def test_arms_that_are_alike_are_equal() -> None:
@@ -79,12 +82,6 @@ def test_an_arm_that_scatters_is_judged_by_itself() -> None:
     assert set(wide.spread("general", "scratch").arms) == {"general", "scratch"}
     narrow, spoilt = (known(each.difference("domain", "general_long")) for each in (calm, wide))
     assert spoilt.se < 2 * narrow.se
-
-
-def test_an_interval_ends_where_the_range_of_the_score_ends() -> None:
-    wide = study({"a": {MADE_ONCE: {1: 0.9, 2: 0.5, 3: 0.1}}, "b": {MADE_ONCE: {1: 0.0, 2: 0.5, 3: 0.9}}})
-    difference, mean = known(wide.difference("a", "b")), wide.mean("a")
-    assert (difference.low, difference.high, mean.low, mean.high) == (-1.0, 1.0, 0.0, 1.0)
 
 
 def test_a_baseline_is_compared_row_by_row() -> None:
