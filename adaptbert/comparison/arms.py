@@ -56,10 +56,6 @@ class TaskResults:
         costs = [each.cost.tflop + (seeds - len(each.seeds)) * each.tflop for each in self.trained.values()]
         return mean(costs) if costs else 0.0
 
-    @property
-    def seeds(self) -> list[int]:
-        return sorted({seed.seed for each in self.trained.values() for seed in each.seeds})
-
     def keys(self, arm: str) -> dict[int, str]:
         """Replicate -> the key of its entry in the plan."""
         return {each.replicate: key for key, each in self.planned.items() if each.arm == arm}

@@ -65,13 +65,7 @@ def _task(
     data: Path,
     params: Compare,
 ) -> Task:
-    """The arms of a task from one base; its questions have no verdict yet.
-
-    Args:
-        name: in tables.
-        trained_on: of the arms of all tasks and bases.
-        data: folder of the labelled set.
-    """
+    """The arms of a task from one base; its questions have no verdict yet."""
     rows, described, study = results.rows, results.rows.task, results.study
     labels = next((each.labels for each in results.trained.values()), 0) or described.rows["train"]
     shortest = min(results.trained.values(), key=lambda each: each.steps, default=None)
@@ -79,7 +73,7 @@ def _task(
     dev = {arm.name: score for arm in arms if (score := arm.dev) is not None}
     chosen = max(dev, key=lambda arm: dev[arm]) if dev else None
     predicted = results.predictions(chosen) if chosen is not None else []
-    seeds = tuple(results.seeds)
+    seeds = tuple(sorted({seed.seed for each in results.trained.values() for seed in each.seeds}))
     baselines = baselines_of(rows, data, labels, seeds or (0,), params.baseline_seed)
     beside = {
         each: difference

@@ -160,9 +160,6 @@ def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Basel
 
     In a script without spaces the terms are characters. The features of a pair are those of both texts and of what they
     share. The linear model is left out where all answers are equal or no text has a term.
-
-    Args:
-        always: gold answers of the training rows -> the one answer to every row.
     """
 
     def make(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidates]:

@@ -14,12 +14,7 @@ ERRORS = 10
 
 
 def inspect_runs(paths: Sequence[Path], target: Target) -> Inspection:
-    """Details of all runs of one arm.
-
-    Args:
-        paths: of the predictions of its replicates.
-        target: kind of the task's target.
-    """
+    """Details of all runs of one arm, from the predictions of its replicates."""
     runs = [answers for path in paths for answers in read_predictions(path, target).values()]
     # The script of the whole set decides how answers are compared.
     right = SCORING[target].right([answer.gold for answers in runs for answer in answers])
@@ -71,16 +66,14 @@ def _errors(runs: Sequence[Sequence[Answer]], is_right: IsRight, target: Target)
         if not is_right(answer.gold, answer.predicted):
             wrong.setdefault(answer.id, []).append(answer)
     weights = {row: sum(answer.confidence for answer in answers) for row, answers in wrong.items()}
-    return [_error(wrong[row], target) for row in sorted(wrong, key=lambda row: (-weights[row], row))[:ERRORS]]
-
-
-def _error(answers: Sequence[Answer], target: Target) -> Error:
-    first, gold, predicted = answers[0], None, None
-    if TARGETS[target].classes == "row":
-        answered = Counter(_label(answer.predicted) for answer in answers)
-        gold, predicted = _label(first.gold), min(answered, key=lambda label: (-answered[label], label))
-    confidence = sum(answer.confidence for answer in answers) / len(answers)
-    return Error(first.id, len(answers), confidence, gold, predicted)
+    errors = []
+    for row in sorted(wrong, key=lambda row: (-weights[row], row))[:ERRORS]:
+        answers, gold, predicted = wrong[row], None, None
+        if TARGETS[target].classes == "row":
+            answered = Counter(_label(answer.predicted) for answer in answers)
+            gold, predicted = _label(answers[0].gold), min(answered, key=lambda label: (-answered[label], label))
+        errors.append(Error(row, len(answers), weights[row] / len(answers), gold, predicted))
+    return errors
 
 
 def _label(answer: str | Sequence[str]) -> str:

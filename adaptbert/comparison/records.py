@@ -450,15 +450,12 @@ class Task:
         """The name as part of an id on the page and of the name of a file; names of params.yaml have no `-`."""
         return self.name.replace("/", "-")
 
-    def shown(self, arm: str) -> str:
-        """What an arm of this task is called in messages."""
-        return "-".join([self.task, arm, *([self.base] if self.name != self.task else [])])
-
     def without_result(self, arm: Arm) -> list[str]:
-        """What lacks one: the arm, or some of its replicates."""
+        """What lacks one, as messages call it: the arm, or some of its replicates."""
+        name = "-".join([self.task, arm.name, *([self.base] if self.name != self.task else [])])
         if arm.missing:
-            return [self.shown(arm.name)]
-        return [f"{self.shown(arm.name)} ({each})" for each in arm.planned if each not in arm.by_replicate]
+            return [name]
+        return [f"{name} ({each})" for each in arm.planned if each not in arm.by_replicate]
 
     @property
     def independent_rows(self) -> int:

@@ -50,12 +50,7 @@ class Answer:
 
 
 def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
-    """Seed -> its answers, in the order of the file.
-
-    Args:
-        path: predictions/<arm of a task>.parquet.
-        target: kind of the task's target.
-    """
+    """predictions/<arm of a task>.parquet: seed -> its answers, in the order of the file."""
     import pyarrow.parquet as pq
 
     output = TARGETS[target]
@@ -163,11 +158,7 @@ def _macro_f1(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> S
 
 
 def _ratio(gold: Sequence[Any], weights: Weights, counts: Callable[[Any, Any], tuple[int, int]]) -> Scorer:
-    """The sum of one count over that of another.
-
-    Args:
-        counts: right answer, predicted answer -> both counts of a row.
-    """
+    """The sum of one count over that of another; `counts`: right answer, predicted answer -> both counts of a row."""
 
     def scores(answers: Sequence[Any]) -> Floats:
         counted = [counts(own, answer) for own, answer in zip(gold, answers, strict=True)]
@@ -178,11 +169,7 @@ def _ratio(gold: Sequence[Any], weights: Weights, counts: Callable[[Any, Any], t
 
 
 def _spans(share: Callable[[int, int, int], tuple[int, int]]) -> Make:
-    """Micro average.
-
-    Args:
-        share: right ones, spans of the gold, spans that were predicted -> both counts of a row.
-    """
+    """Micro average; `share`: right ones, spans of the gold, spans that were predicted -> both counts of a row."""
 
     def counts(right: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
         own, other = (set(tag_schemes.spans(tags, "bio")) for tags in (right, predicted))

@@ -306,12 +306,8 @@ def _all(parts: Iterable[Markup]) -> Markup:
 
 
 def _words(text: Text, most: int = 100) -> Markup:
-    """As the content of an SVG <text>, in both languages where they differ.
-
-    Args:
-        most: the width in columns (a Chinese character takes two); a longer name ends in an ellipsis, and its title is
-            the full name.
-    """
+    """As the content of an SVG <text>, in both languages where they differ. What is wider than `most` columns (Chinese
+    characters take two) ends in an ellipsis, and its title is the full name."""
     en, zh = (_cut(each.replace("`", ""), most) for each in (text.en, text.zh))  # no code font here
     return en if en == zh else Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(en, zh)
 

@@ -76,13 +76,9 @@ def arm_is(arm: Arm) -> Text:
     return name if arm.name == arm.role else t("{name} ({of})", name=name, of=arm.checkpoint)
 
 
-def question_name(question: str) -> Text:
-    return QUESTIONS.get(question, same(f"`{question}`"))
-
-
 def answer_name(answer: Answer) -> Text:
     """What is asked for; with its arm where that is a variant."""
-    name = question_name(answer.question)
+    name = QUESTIONS.get(answer.question, same(f"`{answer.question}`"))
     return t("{name} ({of})", name=name, of=f"`{answer.variant}`") if answer.variant else name
 
 

@@ -253,11 +253,8 @@ class Spread:
 
 
 def _is_larger(arm: str, squares: Mapping[str, tuple[float, int]], level: float) -> bool:
-    """Whether the mean square of an arm is larger than that of all others together, by an F test at this level.
-
-    Args:
-        squares: arm -> sum of squares, its degrees of freedom.
-    """
+    """Whether the mean square of an arm is larger than that of all others together, by an F test at this level;
+    `squares`: arm -> sum of squares, its degrees of freedom."""
     total, df = squares[arm]
     others = [each for name, each in squares.items() if name != arm]
     of_others, df_of_others = sum(total for total, _ in others), sum(df for _, df in others)

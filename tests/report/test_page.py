@@ -22,22 +22,16 @@ from tests.support.known import known
 from tests.support.page_reader import CHINESE, Reader, seen
 from tests.support.simulated import ACCURACY, compared, simulate
 
-KINDS = ["comparison", "repeated", "several"]
-"""Of one replicate, of three, and of two bases."""
-
 
 @pytest.fixture(scope="session")
 def page(comparison: Comparison) -> str:
     return render(comparison)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=["comparison", "repeated", "several"])
 def any_page(request: pytest.FixtureRequest) -> str:
+    """Of one replicate, of three, and of two bases."""
     return render(request.getfixturevalue(request.param))
-
-
-def part(page: str, begins: str, ends: str) -> str:
-    return page[page.index(begins) :].partition(ends)[0]
 
 
 def test_the_page_is_well_formed_and_fetches_nothing(any_page: str) -> None:
@@ -165,7 +159,7 @@ def test_the_mark_beside_an_arm_means_best_on_dev_and_nothing_else(
 def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) -> None:
     for task in comparison.tasks:
         inspection = known(task.inspection)
-        fold = part(page, f'id="closer-{task.name}"', "</details>")
+        fold = page.partition(f'id="closer-{task.name}"')[2].partition("</details>")[0]
         values = [score for scores in inspection.classes for score in (*scores.means, scores.support)]
         assert all(f'data-value="{value}"' in fold for value in values)
         assert all(error.id in fold for error in inspection.errors)
