@@ -88,6 +88,7 @@ def answers(task: Task, comparison: Comparison) -> Said:
         "undecided, a design would settle it": alone(task, design),
         "undecided, rows would": alone(task, replace(smaller, **rows)),
         "undecided, and no gain": alone(task, recipe(task, -0.011, 0.017, "undecided", **rows)),
+        "undecided, and rather a loss": alone(task, recipe(task, -0.004, 0.02, "undecided", **rows)),
         "undecided, nothing would": alone(task, replace(smaller, needed=Needed(0.01, None, None))),
         "costs that are rounded to nothing": alone(task, design),
         "classes that no label shows": replace(of, classes_unseen=44),
@@ -200,7 +201,9 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
     of, baselines = alone(task, gain), {"tfidf_logistic": Interval(0.437, None, None)}
     nothing = learned(replace(task, steps=38, epochs=3, classes=12, labels=200), 0.05)
     trivial = {"majority": nothing.baselines["majority"]}
-    of_general = learned(alone(task, untested(task, "nothing_learned")), 0.05, "general", best=0.1)
+    of_general, below = (
+        learned(alone(task, untested(task, "nothing_learned")), 0.05, "general", best=best) for best in (0.1, 0.9)
+    )
     for name, each in {
         "no question of the order": replace(task, answers=[]),
         "no result": replace(task, chosen=None),
@@ -213,6 +216,8 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "nothing learned, no baseline is better": replace(nothing, baselines=trivial),
         "nothing learned in an unknown number of epochs": replace(nothing, epochs=0),
         "`general` learned nothing, and the model is above the baselines": of_general,
+        "`general` learned nothing, and a baseline is above the model": below,
+        "`general` learned nothing, and there is no baseline": replace(below, baselines={}),
     }.items():
         yield f"Next: {name}", answer.next_step(each, comparison)
 
