@@ -1,5 +1,5 @@
 """The same rows in every dialect of their format: line ends, encodings, quotes, order and number of columns, comments,
-and other keys of exports. What is read is the same; a damaged file gives rows or one of our errors.
+and other keys of exports. What is read is the same; any other bytes give rows or one of our errors.
 """
 
 import gzip
@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,11 +18,15 @@ from hypothesis import strategies as st
 
 from adaptbert.config.schema.sources import Format
 from adaptbert.data import tag_schemes
+from adaptbert.data.collect import RawWriter
+from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
+from adaptbert.data.read_text import COMMON
 from adaptbert.errors import UserError
+from adaptbert.prediction.inputs import Input, Reader
 from tests.support.harming import harmed
-from tests.support.reading import ANSWER, CLASS, SPANS, read
+from tests.support.reading import ANSWER, CLASS, LABELS, NUMBER, PAIR_NUMBER, SPANS, TAGS, config, read, write
 
 LINE_ENDS = ("\n", "\r\n", "\r", "\r\r\n")
 VISIBLE = st.characters(exclude_categories=["C", "Z"], include_characters="#\"',;\\-[{ok好é😀")
@@ -56,11 +59,11 @@ def ended(draw: st.DrawFn, lines: Sequence[str], between: Callable[[], str] = st
     return text.replace("\n", draw(st.sampled_from(LINE_ENDS)))
 
 
-def encoded(draw: st.DrawFn, text: str, **options: Any) -> tuple[bytes, Values]:
+def encoded(draw: st.DrawFn, text: str, layout: Layout, rows: list[Values], **options: Any) -> File:
     """In an encoding, with a byte-order mark or without; the encoding is declared."""
     name = draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "gb18030"]))
     declared = {} if name.startswith("utf-8") else {"encoding": name}
-    return text.encode(name), {**options, **declared}
+    return File(text.encode(name), layout, {**options, **declared}, rows)
 
 
 def table(draw: st.DrawFn, text: st.SearchStrategy[str]) -> tuple[list[Values], list[str], list[list[str]]]:
@@ -77,8 +80,8 @@ NAMED = {"columns": {"text": "content"}}
 @st.composite
 def lines(draw: st.DrawFn) -> File:
     texts = [draw(TEXT) for _ in range(draw(MANY))]
-    content, options = encoded(draw, ended(draw, texts, lambda: draw(st.sampled_from(["", "\n", " \n"]))))
-    return File(content, CORPUS, options, [{"text": text} for text in texts])
+    text = ended(draw, texts, lambda: draw(st.sampled_from(["", "\n", " \n"])))
+    return encoded(draw, text, CORPUS, [{"text": text} for text in texts])
 
 
 @st.composite
@@ -91,8 +94,7 @@ def separated(draw: st.DrawFn, delimiter: str) -> File:
         return '"' + cell.replace('"', '""') + '"'
 
     records = [delimiter.join(map(quoted, record)) for record in [columns, *cells]]
-    content, options = encoded(draw, ended(draw, records, lambda: draw(st.sampled_from(["", "\n"]))), **NAMED)
-    return File(content, CLASS, options, rows)
+    return encoded(draw, ended(draw, records, lambda: draw(st.sampled_from(["", "\n"]))), CLASS, rows, **NAMED)
 
 
 @st.composite
@@ -101,8 +103,7 @@ def json_lines(draw: st.DrawFn) -> File:
     style = {"ensure_ascii": draw(st.booleans()), "separators": draw(st.sampled_from([(",", ":"), (" , ", " : ")]))}
     objects = [json.dumps(dict(zip(columns, record, strict=True)), **style) for record in cells]
     around = [draw(st.sampled_from(["", " ", "\t"])) + line + draw(st.sampled_from(["", " "])) for line in objects]
-    content, options = encoded(draw, ended(draw, around, lambda: draw(st.sampled_from(["", "\n"]))), **NAMED)
-    return File(content, CLASS, options, rows)
+    return encoded(draw, ended(draw, around, lambda: draw(st.sampled_from(["", "\n"]))), CLASS, rows, **NAMED)
 
 
 @st.composite
@@ -146,14 +147,13 @@ def conll(draw: st.DrawFn) -> File:
                 text += line(f"{number}-{number + 1}", "both", *["_"] * middle, "_")
             text += line(*first, token, *["_"] * middle, tag)
         text += draw(st.sampled_from(["\n", "\n\n", " \n"]))
-    content, options = encoded(draw, ended(draw, text.rstrip().split("\n")), tag_scheme="bio")
-    return File(content, SPANS, options, rows)
+    return encoded(draw, ended(draw, text.rstrip().split("\n")), SPANS, rows, tag_scheme="bio")
 
 
-def document(draw: st.DrawFn, content: Any, **options: Any) -> tuple[bytes, Values]:
+def document(draw: st.DrawFn, content: Any, layout: Layout, rows: list[Values], **options: Any) -> File:
     """As JSON, with any white space around values."""
     text = json.dumps(content, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 0, 1, "\t"])))
-    return encoded(draw, text.replace("\n", draw(st.sampled_from(LINE_ENDS))), **options)
+    return encoded(draw, text.replace("\n", draw(st.sampled_from(LINE_ENDS))), layout, rows, **options)
 
 
 def with_others(draw: st.DrawFn, values: Mapping[str, Any]) -> Values:
@@ -181,12 +181,7 @@ def squad(draw: st.DrawFn) -> File:
     cut = draw(st.integers(0, len(paragraphs)))
     articles = [with_others(draw, {"title": "T", "paragraphs": part}) for part in (paragraphs[:cut], paragraphs[cut:])]
     content: Any = draw(st.sampled_from([articles, with_others(draw, {"data": articles})]))
-    return File(*_last(document(draw, content, format="squad", no_answer=True), ANSWER), rows)
-
-
-def _last(written: tuple[bytes, Values], layout: Layout) -> tuple[bytes, Layout, Values]:
-    content, options = written
-    return content, layout, options
+    return document(draw, content, ANSWER, rows, no_answer=True)
 
 
 @st.composite
@@ -217,8 +212,7 @@ def doccano(draw: st.DrawFn) -> File:
 
     objects = [with_others(draw, {"text": text, key: [mark(*span) for span in spans]}) for text, spans, _ in texts]
     written = [json.dumps(each, ensure_ascii=draw(st.booleans())) for each in objects]
-    content, options = encoded(draw, ended(draw, written), format="doccano")
-    return File(content, SPANS, options, [row for *_, row in texts])
+    return encoded(draw, ended(draw, written), SPANS, [row for *_, row in texts])
 
 
 @st.composite
@@ -245,8 +239,7 @@ def label_studio(draw: st.DrawFn) -> File:
         cancelled = [{"was_cancelled": True, "result": []}] * draw(st.integers(0, 1))
         annotations = [*cancelled, with_others(draw, {"id": 3, "result": results})]
         tasks.append(with_others(draw, {"id": number, "data": {"text": text}, "annotations": annotations}))
-    options = {"format": "label_studio", "columns": {"tags": "ner"}}
-    return File(*_last(document(draw, tasks, **options), SPANS), [row for *_, row in texts])
+    return document(draw, tasks, SPANS, [row for *_, row in texts], columns={"tags": "ner"})
 
 
 FILES: Mapping[Format, st.SearchStrategy[File]] = {
@@ -255,10 +248,7 @@ FILES: Mapping[Format, st.SearchStrategy[File]] = {
 }  # fmt: skip
 
 
-def rows_of(path: Path, kind: Format, file: File, content: bytes) -> list[Values]:
-    path.write_bytes(content)
-    rows, bad, _ = read(path, file.layout, "" if file.layout == CORPUS else "train", **{"format": kind, **file.options})
-    return [dict(row.values) for row in rows] + [{"problem": row.problem} for row in bad]
+LAYOUTS = (CORPUS, CLASS, LABELS, NUMBER, PAIR_NUMBER, SPANS, TAGS, ANSWER)
 
 
 def test_every_format_is_here() -> None:
@@ -266,22 +256,79 @@ def test_every_format_is_here() -> None:
 
 
 @pytest.mark.parametrize("kind", FILES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data(), st.booleans())
 def test_the_rows_are_the_same_in_every_dialect(
     tmp_path_factory: pytest.TempPathFactory, kind: Format, data: st.DataObject, pack: bool
 ) -> None:
-    file = data.draw(FILES[kind])
-    content = gzip.compress(file.content) if pack and kind != "parquet" else file.content
-    assert rows_of(tmp_path_factory.getbasetemp() / "dialect", kind, file, content) == file.rows
+    """The format is told by the name of the file, if it can be."""
+    file, suffixes = data.draw(FILES[kind]), FORMATS[kind].suffixes
+    name, declared = (data.draw(st.sampled_from(suffixes)), {}) if suffixes else (".any", {"format": kind})
+    path = tmp_path_factory.getbasetemp() / f"dialect{name}"
+    if pack and kind != "parquet":
+        write(path := path.with_name(f"{path.name}.gz"), gzip.compress(file.content))
+    else:
+        write(path, file.content)
+    rows, bad, _ = read(path, file.layout, "" if file.layout == CORPUS else "train", **declared, **file.options)
+    assert ([row.values for row in rows], bad) == (file.rows, [])
 
 
 @pytest.mark.parametrize("kind", FILES)
-@settings(max_examples=20, deadline=None)
-@given(st.data())
-def test_a_damaged_file_gives_rows_or_one_of_our_errors(
-    tmp_path_factory: pytest.TempPathFactory, kind: Format, data: st.DataObject
+@settings(max_examples=50)
+@given(st.data(), st.booleans())
+def test_a_damaged_file_and_any_bytes(
+    tmp_path_factory: pytest.TempPathFactory, kind: Format, data: st.DataObject, pack: bool
 ) -> None:
+    """Rows, rows put aside, or one of our errors; as a stage collects them, as any rows, and as rows to predict."""
     file = data.draw(FILES[kind])
+    layout, options = file.layout, file.options
+    if data.draw(st.booleans()):
+        encoding = data.draw(st.sampled_from([None, *COMMON, "utf-32", "iso2022_jp", "ascii"]))
+        columns = {} if FORMATS[kind].is_labelled else {"id": "id"}
+        layout, options = data.draw(st.sampled_from(LAYOUTS)), {"encoding": encoding, "columns": columns}
+    content = data.draw(st.binary(max_size=200)) if data.draw(st.booleans()) else harmed(data, file.content)
+    folder = tmp_path_factory.getbasetemp()
+    path = write(folder / ("any.gz" if pack else "any"), gzip.compress(content) if pack else content)
+    with suppress(UserError), RawWriter(folder, layout) as writer:
+        files = Files(path, config(layout, format=kind, **options), "" if layout == CORPUS else "train")
+        writer.write(files.rows(), "train", path)
+        writer.finish({}, files.warnings)
+    if layout.task_type is not None and FORMATS[kind].holds(layout.task_type):
+        with suppress(UserError):
+            reader = Reader(layout.task_type, {})
+            list(Input(path, layout.task_type, reader, kind, options.get("encoding")).rows())
+
+
+# --- any JSON
+
+KEYS = ["data", "paragraphs", "qas", "context", "question", "answers", "text", "answer_start", "is_impossible", "label",
+        "entities", "start_offset", "end_offset", "annotations", "result", "value", "labels", "choices", "from_name",
+        "start", "end", "was_cancelled", "context_text", "query_text"]  # fmt: skip
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 9), st.floats(), st.sampled_from(["", "a b", "b", "label"])
+)
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)),
+    max_leaves=25,
+)
+GOOD: Values = {
+    "text": "a b", "text_a": "a", "text_b": "b", "label": "x", "labels": ["x"], "value": 1.5, "tokens": ["a"],
+    "tags": ["O"], "context": "a b", "question": "?", "answers": [],
+}  # fmt: skip
+CONTENT = st.one_of(
+    JSON,
+    JSON.map(lambda content: [{"data": {"text": "a b"}, "annotations": [{"result": content}]}]),
+    JSON.map(lambda content: {"data": [{"context": "a b", "qas": content}]}),
+    st.dictionaries(st.sampled_from([*GOOD]), JSON, min_size=1, max_size=2).map(lambda odd: GOOD | odd),
+)
+
+
+@settings(max_examples=400)
+@given(CONTENT, st.sampled_from(["jsonl", "squad", "doccano", "label_studio"]), st.sampled_from(LAYOUTS[1:]))
+def test_any_json_gives_rows_or_one_of_our_errors(
+    tmp_path_factory: pytest.TempPathFactory, content: Any, kind: str, layout: Layout
+) -> None:
+    path = write(tmp_path_factory.getbasetemp() / "any.json", json.dumps(content, ensure_ascii=False))
     with suppress(UserError):
-        rows_of(tmp_path_factory.getbasetemp() / "damaged", kind, file, harmed(data, file.content))
+        read(path, layout, "train", format=kind)

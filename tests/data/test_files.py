@@ -1,6 +1,5 @@
 """Reading the user's own files: names, columns, groups and splits, and the raw folder that rows are written to."""
 
-import gzip
 import json
 import os
 import re
@@ -18,25 +17,9 @@ from adaptbert.data.files import MOST_CHARACTERS, MOST_FILES, Files, LabelledFil
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import Problem, Row
 from adaptbert.errors import BadData, Several
-from tests.support.reading import ANSWER, CLASS, MANY, PAIR, SPANS, collect, config, parquet, read, texts, write
+from tests.support.reading import ANSWER, CLASS, MANY, PAIR, SPANS, collect, config, read, write
 
 # --- files and folders
-
-
-def test_every_format_gives_the_same_texts(tmp_path: Path) -> None:
-    expected = ["one, two", 'say "x"', "三"]
-    lines = "".join(json.dumps({"text": text}) + "\n" for text in expected)
-    paths = [
-        write(tmp_path / "a.txt", "\n".join(expected)),
-        write(tmp_path / "a.csv", 'text,n\n"one, two",1\n"say ""x""",2\n三,3\n'),
-        write(tmp_path / "a.tsv", 'n\ttext\n1\tone, two\n2\tsay "x"\n3\t三\n'),
-        write(tmp_path / "a.jsonl", lines),
-        write(tmp_path / "a.json", lines),
-        write(tmp_path / "a.jsonl.gz", gzip.compress(lines.encode())),
-        parquet(tmp_path / "a.parquet", text=expected, n=[1, 2, 3]),
-    ]
-    for path in paths:
-        assert texts(path) == expected, path.name
 
 
 @pytest.mark.parametrize(

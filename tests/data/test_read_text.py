@@ -1,4 +1,4 @@
-"""Text files: encodings, ends of lines, what is too long or no text; names of files and columns that nobody means."""
+"""Text files: encodings, ends of lines, what is too long or no text; names of files that nobody means."""
 
 import json
 import os
@@ -6,8 +6,6 @@ import re
 import tracemalloc
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.config.schema.sources import Corpus
@@ -111,7 +109,7 @@ def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
             Input(path, "single_sentence", Reader("single_sentence", {}), None, name)
 
 
-# --- names of files, and of columns
+# --- names of files
 
 
 @pytest.mark.parametrize("name", [f"{LATIN}.txt", f"{LATIN}/a.txt"])
@@ -123,16 +121,3 @@ def test_a_name_that_is_not_utf_8(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadData, match=r"AB-050 .*/texts/caf\\xe9\S*: the name is not UTF-8\n  rename it") as caught:
         read(tmp_path / "texts")
     str(caught.value).encode()
-
-
-def test_two_columns_of_one_name(tmp_path: Path) -> None:
-    """An error where they are read, by `predict` as well."""
-    for name in ("text", "other"):
-        cells = [pa.array(["a"]), pa.array(["b"]), pa.array(["c"])]
-        pq.write_table(pa.Table.from_arrays(cells, [name, "text", name]), tmp_path / f"{name}.parquet")
-    path = tmp_path / "text.parquet"
-    predicted = Input(path, "single_sentence", Reader("single_sentence", {}), None, None)
-    for reading in (lambda: read(path), lambda: list(predicted.rows())):
-        with pytest.raises(BadData, match=r"AB-056 .*text.parquet: column 'text' twice\n  rename one of the two"):
-            reading()
-    assert texts(tmp_path / "other.parquet") == ["b"]

@@ -1,6 +1,5 @@
 """Files with given bytes, what is read or collected of them, and the layouts of labelled sets."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,6 @@ def read(path: Path, layout: Layout = CORPUS, split: str = "", **values: Any) ->
     files = Files(path, config(layout, **values), split)
     rows = list(files.rows())
     return [row for row in rows if row.problem is None], [row for row in rows if row.problem is not None], files
-
-
-def load(path: Path, layout: Layout, content: Any, **values: Any) -> tuple[list[Row], list[Row], Files]:
-    """Of text, or of what is written as JSON."""
-    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    return read(write(path, text), layout, "train", **values)
 
 
 def write(path: Path, content: bytes | str) -> Path:
