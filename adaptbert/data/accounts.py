@@ -5,12 +5,13 @@ ids, places and reasons, never the text, and are readable by their owner only.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
@@ -129,9 +130,11 @@ def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
         yield reject
 
 
-def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
+def repeated_ids(source: Path) -> list[UserError]:
     """One error for each repeated id, with its first two places."""
-    shown = sorted(repeated)[:_IDS]
+    ids = pq.read_table(source, columns=["id"])["id"].cast(pa.large_string())
+    counts = pc.value_counts(ids)
+    shown = sorted(counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist())[:_IDS]
     if not shown:
         return []
     places: dict[str, list[str]] = {row_id: [] for row_id in shown}

@@ -99,20 +99,20 @@ class Fields:
         Raises:
             BadData: a pattern of `replace` that no text can be read with.
         """
-        names: dict[str, str] = {}
-        values: dict[str, Any] = {}
+        if row.problem is not None:
+            return row._replace(values={})
         self._place = place
+        values: dict[str, Any] = {}
         try:
-            if row.problem is not None:
-                raise BadRow(*row.problem)
             for name, column in self.columns.items():
-                (names if name in OPTIONAL else values)[name] = self._cell(name, column, row.values)
+                values[name] = self._cell(name, column, row.values)
             tokens, tags = (len(values.get(name, ())) for name in ("tokens", "tags"))
             if "tags" in values and tokens != tags:
                 raise BadRow(Code.TAGS, f"{tokens} tokens, {tags} tags")
         except BadRow as bad:
-            return Row(names.get("id", row.id), row.file, row.line, {}, problem=bad.problem)
-        return Row(names.get("id", row.id), row.file, row.line, values, names.get("group"))
+            return Row(values.get("id", row.id), row.file, row.line, {}, problem=bad.problem)
+        identity, group = values.pop("id", row.id), values.pop("group", None)
+        return Row(identity, row.file, row.line, values, group)
 
     def _cell(self, name: str, column: str, record: Mapping[str, Any]) -> Any:
         if column not in record:
@@ -120,11 +120,15 @@ class Fields:
         value = record[column]
         if name in OPTIONAL:
             return _name(value, name, column)
+        if name in READERS:
+            return READERS[name](self, value, column)
         if name in ("text_a", "text_b") and (value is None or value == ""):
             raise BadRow(Code.TEXT_MISSING, f"{name} missing")
-        if name in TEXTS:
-            return self.replaced(_text(value, name, column), self._place)
-        return READERS[name](self, value, column)
+        if value is None:
+            raise BadRow(Code.TEXT_MISSING, f"{name} is null")
+        if not isinstance(value, str):
+            raise BadRow(Code.COLUMNS, f"column '{column}' is {kind(value)}, expected text")
+        return self.replaced(whole(value, column), self._place)
 
     def _label(self, value: object, column: str) -> str:
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
@@ -345,14 +349,6 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
         raise ValueError
     return float(value)
-
-
-def _text(value: object, name: str, column: str) -> str:
-    if value is None:
-        raise BadRow(Code.TEXT_MISSING, f"{name} is null")
-    if not isinstance(value, str):
-        raise BadRow(Code.COLUMNS, f"column '{column}' is {kind(value)}, expected text")
-    return whole(value, column)
 
 
 def kind(value: object) -> str:

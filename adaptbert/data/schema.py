@@ -1,10 +1,10 @@
-"""The pandera schemas of raw rows: a frame in, the invalid rows with their reasons out.
+"""The pandera schema of raw rows: a frame in, the invalid rows with their reasons out.
 
 `collect` writes typed columns without nulls; what else a row may hold is checked here, lazily, so that all errors of
 all rows are reported together.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,6 @@ from adaptbert.data.tag_schemes import fits
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pandera.pandas as pa
 
 
 class Reason(NamedTuple):
@@ -43,58 +42,53 @@ TOKEN_INVISIBLE = Reason(Code.TAGS, "token_invisible", "a token has no visible c
 TAG_ILLEGAL = Reason(Code.TAGS, "tag_illegal", "the tags break the scheme of the file")
 OFFSET_OUTSIDE = Reason(Code.OFFSETS, "offset_outside", "the offset of an answer is outside its context")
 ANSWER_ELSEWHERE = Reason(Code.OFFSETS, "answer_elsewhere", "an answer is not at its offset")
-_ORDER = [
-    EMPTY, PAIR_MISSING, LABEL_MISSING, OUT_OF_RANGE, NO_TOKENS, TOKEN_EMPTY, TOKEN_INVISIBLE, TAG_ILLEGAL,
-    OFFSET_OUTSIDE, ANSWER_ELSEWHERE,
-]  # fmt: skip
-"""The gravest first: a row has one reason."""
-_BY_TEXT = {reason.text: reason for reason in _ORDER}
 
 ANY_NUMBER = (-inf, inf)
-_Holds = tuple[Reason, Callable[[Any], bool]]
-"""What holds for a valid cell, and the reason of others."""
+_Holds = Callable[[Any], bool]
 
 
-TOKENS: list[_Holds] = [
+def _not_blank(text: str) -> bool:
+    return text.strip() != ""
+
+
+def _none_blank(texts: Sequence[str]) -> bool:
+    return all(map(_not_blank, texts))
+
+
+TOKENS: list[tuple[Reason, _Holds]] = [
     (NO_TOKENS, lambda tokens: len(tokens) > 0),
-    (TOKEN_EMPTY, lambda tokens: all(map(_not_blank, tokens))),
+    (TOKEN_EMPTY, _none_blank),
     (TOKEN_INVISIBLE, lambda tokens: all(not _not_blank(token) or clean(token)[0] for token in tokens)),
 ]
 """What holds for the words of a row, also of one to predict."""
 
 
-def _columns(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> dict[str, tuple[type, list[_Holds]]]:
-    """Column -> its type and what holds for its cells."""
+def checks(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> list[tuple[str, Reason, _Holds]]:
+    """Column, the reason of an invalid cell, and what holds for others; the gravest first: a row has one reason."""
     low, high = bounds
-    text: list[_Holds] = [] if layout.is_corpus else [(EMPTY, _not_blank)]  # a corpus: by validate.min_characters
-    tags: _Holds = (LABEL_MISSING, lambda row: all(map(_not_blank, row)))
-    if layout.outputs and layout.output.marks_spans:
-        tags = (TAG_ILLEGAL, lambda row: fits(row, scheme))
-    columns: dict[str, tuple[type, list[_Holds]]] = {
-        **dict.fromkeys(("text", "context", "question"), (str, text)),
-        **{name: (str, [(PAIR_MISSING, _not_blank)]) for name in ("text_a", "text_b")},
-        "label": (str, [(LABEL_MISSING, _not_blank)]),
-        "labels": (object, [(LABEL_MISSING, lambda row: all(map(_not_blank, row)))]),
-        "value": (float, [(OUT_OF_RANGE, lambda value: isfinite(value) and low <= value <= high)]),
-        "tokens": (object, TOKENS),
-        "tags": (object, [tags]),
-        "answers": (object, []),
-    }
-    return {name: columns[name] for name in layout.fields}
+    if layout.is_corpus:  # a text is checked by its length
+        return []
+    every: list[tuple[str, Reason, _Holds]] = [
+        *((name, EMPTY, _not_blank) for name in ("text", "context", "question")),
+        *((name, PAIR_MISSING, _not_blank) for name in ("text_a", "text_b")),
+        ("label", LABEL_MISSING, _not_blank),
+        ("labels", LABEL_MISSING, _none_blank),
+        ("tags", LABEL_MISSING, lambda tags: layout.output.marks_spans or _none_blank(tags)),
+        ("value", OUT_OF_RANGE, lambda value: isfinite(value) and low <= value <= high),
+        *(("tokens", reason, holds) for reason, holds in TOKENS),
+        ("tags", TAG_ILLEGAL, lambda tags: not layout.output.marks_spans or fits(tags, scheme)),
+        ("answers", OFFSET_OUTSIDE, lambda cell: all(_is_inside(cell[0], **answer) for answer in cell[1])),
+        ("answers", ANSWER_ELSEWHERE, lambda cell: all(_is_there(cell[0], **answer) for answer in cell[1])),
+    ]
+    return [check for check in every if check[0] in layout.fields]
 
 
-def schema(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> "pa.DataFrameSchema":
-    """The pandera schema of raw rows."""
-    import pandera.pandas as pa
+def _is_inside(context: str, text: str, start: int) -> bool:
+    return 0 <= start <= len(context) - len(text)
 
-    of_both = [(OFFSET_OUTSIDE, _inside), (ANSWER_ELSEWHERE, _at_its_offset)] if "answers" in layout.fields else []
-    return pa.DataFrameSchema(
-        {
-            name: pa.Column(kind, [pa.Check(holds, element_wise=True, error=reason.text) for reason, holds in checks])
-            for name, (kind, checks) in _columns(layout, scheme, bounds).items()
-        },
-        checks=[pa.Check(_of_answers(holds), error=reason.text) for reason, holds in of_both],
-    )
+
+def _is_there(context: str, text: str, start: int) -> bool:
+    return _not_blank(text) and context.startswith(text, start)
 
 
 def faulty(
@@ -103,46 +97,25 @@ def faulty(
     scheme: Scheme = "bio",
     bounds: tuple[float, float] = ANY_NUMBER,
 ) -> dict[int, Reason]:
-    """Position of each invalid row -> its first reason, in the order of `_ORDER`.
+    """Position of each invalid row -> its gravest reason.
 
     Args:
         scheme: of the tags of spans.
         bounds: of regression values.
     """
+    import pandera.pandas as pa
     from pandera.errors import SchemaErrors
 
-    if frame.empty:  # its columns have no types to check
-        return {}
+    if "answers" in frame:  # they are checked with their context
+        frame = frame.assign(answers=list(zip(frame["context"], frame["answers"], strict=True)))
+    every = checks(layout, scheme, bounds)
+    columns: dict[str, list[pa.Check]] = {name: [] for name in layout.fields}
+    for number, (name, _, holds) in enumerate(every):
+        columns[name].append(pa.Check(holds, element_wise=True, error=str(number)))
+    schema = pa.DataFrameSchema({name: pa.Column(checks=of_column) for name, of_column in columns.items()})
     try:
-        schema(layout, scheme, bounds).validate(frame, lazy=True)
+        schema.validate(frame, lazy=True)
     except SchemaErrors as errors:
-        cases = errors.failure_cases
-    else:
-        return {}
-    reasons: dict[int, Reason] = {}
-    for check, row in zip(cases["check"], cases["index"], strict=True):
-        reasons[int(row)] = min(_BY_TEXT[check], reasons.get(int(row), _BY_TEXT[check]), key=_ORDER.index)
-    return dict(sorted(reasons.items()))
-
-
-def _of_answers(holds: Callable[[str, Mapping[str, Any]], bool]) -> "Callable[[pd.DataFrame], pd.Series[bool]]":
-    """Whether it holds for a context and each of its answers."""
-    import pandas as pd
-
-    def check(frame: "pd.DataFrame") -> "pd.Series[bool]":
-        pairs = zip(frame["context"], frame["answers"], strict=True)
-        return pd.Series([all(holds(context, answer) for answer in answers) for context, answers in pairs], frame.index)
-
-    return check
-
-
-def _not_blank(text: str) -> bool:
-    return text.strip() != ""
-
-
-def _inside(context: str, answer: Mapping[str, Any]) -> bool:
-    return bool(0 <= answer["start"] <= len(context) - len(answer["text"]))
-
-
-def _at_its_offset(context: str, answer: Mapping[str, Any]) -> bool:
-    return _not_blank(answer["text"]) and context.startswith(answer["text"], answer["start"])
+        cases = errors.failure_cases[["index", "check"]].astype(int)
+        return {int(row): every[gravest][1] for row, gravest in cases.groupby("index")["check"].min().items()}
+    return {}

@@ -1,8 +1,8 @@
 """Validation of one corpus: raw rows in; kept rows, rejected rows and row counts out.
 
 Rows are processed in batches. `_look` says of each batch what can be said without the others, in any process;
-`validate_corpus` puts that together in the order of the rows. Memory holds only the digest of each distinct text and
-the ids.
+`validate_corpus` puts that together in the order of the rows. Memory holds only the digest of each distinct text, and
+then the ids.
 """
 
 from collections.abc import Iterator
@@ -58,14 +58,10 @@ def validate_corpus(
     source = raw / "text.parquet"
     account = Account()
     seen: set[int] = set()
-    ids: set[str] = set()
-    repeated: set[str] = set()
     looks = in_order(partial(_look, forbidden=forbidden, limits=limits), _batches(source), workers)
     with RejectFile(rejected) as reject_file, Table(output, CORPUS.arrow()) as kept, closing(looks):
         reject_file.write_all(unreadable(raw, {"": account}))
         for rows, digests in looks:
-            for row in rows.rows:
-                (repeated if row["id"] in ids else ids).add(row["id"])
             for place, name in digests.items():
                 if name in seen:
                     rows.reasons[place] = DUPLICATE
@@ -74,7 +70,7 @@ def validate_corpus(
             kept.write([rows.cells("id"), rows.cells("text")])
     errors = [
         *account.too_many_invalid(limits.max_bad_fraction, source),
-        *repeated_ids(source, repeated),
+        *repeated_ids(source),
         *_useless(account, len(seen), source),
     ]
     return Corpus(account, errors)

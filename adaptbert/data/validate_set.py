@@ -96,7 +96,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     rules = TaskRules.model_validate(read_json(raw / "manifest.json"))
     splits = {split: _Split(raw, split, rules, limits) for split in SPLITS}
     accounts = {split: rows.account for split, rows in splits.items()}
-    errors = [error for rows in splits.values() for error in rows.repeated_ids()]
+    errors = [error for each in splits.values() for error in repeated_ids(each.source)]
     for protected, other in _PROTECTED:
         errors += _reject_copies(splits[protected], splits[other])
 
@@ -106,7 +106,10 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
             reject_file.write_all(each.account.add(each.rows))
     # A file that was read in a wrong way as a whole: other errors of the split follow from these.
     misread = {split: [*each.in_another_scheme(limits), *each.unanswered()] for split, each in splits.items()}
-    errors += [error for split, each in splits.items() for error in misread[split] or _useless(each, limits)]
+    for split, each in splits.items():
+        useless = each.account.too_many_invalid(limits.max_bad_fraction, each.source)
+        useless = useless or each.account.nothing_kept(each.source, "rows", "each split needs rows")
+        errors += misread[split] or useless
 
     labels = {split: each.labels() for split, each in splits.items()}
     trained, numbers = labels["train"].counts, splits["train"].numbers()
@@ -200,11 +203,6 @@ class _Split:
         problem = f"{problem}, and no other scheme fits more: a mixture?"
         return [BadData(Code.TAGS, self.source, problem, "repair_tags: true")]
 
-    def repeated_ids(self) -> list[UserError]:
-        """The errors of ids that several rows have."""
-        counts = Counter(row["id"] for row in self.rows.rows)
-        return repeated_ids(self.source, [row_id for row_id, count in counts.items() if count > 1])
-
 
 # ---- errors of a set
 
@@ -253,9 +251,3 @@ def _count_shared_texts(protected: _Split, other: _Split) -> None:
     texts = {row[place] for row in protected.compared() for place in places}
     if shared := sum(any(row[place] in texts for place in places) for row in other.compared()):
         other.account.warnings[f"rows_sharing_a_text_with_{protected.account.split}"] = shared
-
-
-def _useless(split: _Split, limits: Limits) -> list[UserError]:
-    """The errors when too many rows are invalid, or none is kept."""
-    too_many = split.account.too_many_invalid(limits.max_bad_fraction, split.source)
-    return too_many or split.account.nothing_kept(split.source, "rows", "each split needs rows")
