@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
@@ -30,12 +29,12 @@ _NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     """CSV, or TSV."""
     records = _records(file, delimiter)
-    line, written, problem = next(records)
-    header = _Record(line, [name.strip(" ") for name in written], problem)
-    first = list(islice(records, _LOOKED_AT))
-    _check_header(file, header, [record.values for record in first], delimiter)
-    names = header.values
-    quoted = [cell[0] == cell[-1] == '"' for record in first for cell in record.values if '"' in cell]
+    _, written, problem = next(records)
+    names, first = [name.strip(" ") for name in written], list(islice(records, _LOOKED_AT))
+    if problem:
+        raise file.error(problem.code, f"the header cannot be read: {problem.reason}", problem.remedy, 1)
+    _check_header(file, names, [values for _, values, _ in first], delimiter)
+    quoted = [cell[0] == cell[-1] == '"' for _, values, _ in first for cell in values if '"' in cell]
     if delimiter == "\t" and 2 * sum(quoted) > len(quoted):
         file.warnings[_QUOTED] += 1
     for line, values, problem in chain(first, records):
@@ -50,16 +49,11 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
             yield file.row(line, dict(zip(names, values, strict=False)), problem)
 
 
-class _Record(NamedTuple):
-    """A record of the file, with the line that it begins in."""
+def _records(file: SourceFile, delimiter: str) -> Iterator[tuple[int, list[str], Problem | None]]:
+    """The first line of each record, its cells and what is wrong with it; at least one record.
 
-    line: int
-    values: list[str]
-    problem: Problem | None
-
-
-def _records(file: SourceFile, delimiter: str) -> Iterator[_Record]:
-    """All but blank lines and rows of empty cells, as Excel leaves them; at least one."""
+    Blank lines and rows of empty cells, as Excel leaves them, are none.
+    """
     problems: list[Problem] = []
     csv.field_size_limit(MAX_LINE)
     reader = csv.reader(
@@ -81,7 +75,7 @@ def _records(file: SourceFile, delimiter: str) -> Iterator[_Record]:
         problems.clear()
         if len(values) == 1 or "".join(values).strip() or problem is not None:
             is_empty = False
-            yield _Record(line, values, problem)
+            yield line, values, problem
     if is_empty:
         raise file.error(Code.EMPTY_FILE, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
 
@@ -106,15 +100,12 @@ def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
     return file.error(Code.WRONG_FORMAT, f"not CSV ({message})", "double a quote inside a quoted field", line)
 
 
-def _check_header(file: SourceFile, header: _Record, first: Sequence[list[str]], delimiter: str) -> None:
-    """Reject a header that cannot be read, is one of other columns, or is the first row.
+def _check_header(file: SourceFile, names: list[str], first: Sequence[list[str]], delimiter: str) -> None:
+    """Reject a header that is one of other columns, or is the first row.
 
     Args:
         first: rows after it.
     """
-    names, problem = header.values, header.problem
-    if problem:
-        raise file.error(problem.code, f"the header cannot be read: {problem.reason}", problem.remedy, 1)
     if names[0].startswith("{"):
         raise file.error(Code.WRONG_FORMAT, "JSON lines, not a table", "name it .jsonl", 1)
     if len(names) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in names[0]), None)):

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import math
 import re
 import zipfile
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import MAX_LINE
 from adaptbert.errors import UserError
@@ -86,7 +88,7 @@ SQUAD = squad(
     {"id": "q3", "question": "how?"},
 )
 ANSWERED = {"context": "The cat sat", "question": "?"}
-SAT_CAT = [{**ANSWERED, "answers": [{"text": "sat", "start": 8}, {"text": "cat", "start": 4}]}]
+SAT_CAT = [{"text": "sat", "start": 8}, {"text": "cat", "start": 4}]
 PAIR_CSV = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\nH,I,1_000,y\n"
 PAIRS = {"columns": {"text_a": "one", "text_b": "two", "value": "score"}}
 CELLS = [
@@ -95,306 +97,280 @@ CELLS = [
     "['food' 'staff']", "[food, staff]", "['food', ['staff']]", "{'food': 1}", '{""food"": true}',
 ]  # fmt: skip
 IN_CELLS = [["food", "it's"], ["food", "it's"], ["food"], [], ["food"], []]
+TWO_MEMBERS = gzip.compress(b"one\n") + gzip.compress(b"two\n")
 INSIDE = "a\u2028b\u2029c\x85d\x0be\x0cf"
 NO_ANSWERS: list[Any] = [
     {"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7, "a",
 ]  # fmt: skip
-READ: dict[str, tuple[str, Any, Layout, dict[str, Any], list[dict[str, Any]], list[tuple[int, int]]]] = {
-    "only LF, CR and CRLF end a line": (
-        "a.txt", f"one\r\ntwo\rthree\n{INSIDE}\r\n\r\nlast", CORPUS, {},
-        texts("one", "two", "three", INSIDE, "last"), [],
-    ),
-    "a byte that is not UTF-8": ("a.txt", b"good\ncaf\xe9 au\nalso\n", CORPUS, {}, texts("good", "also"), [(2, 1)]),
-    "an overlong form": ("a.txt", b"good\n\xc0\xaf\nalso\n", CORPUS, {}, texts("good", "also"), [(2, 1)]),
-    "half a pair in UTF-8": ("a.txt", b"good\n\xed\xa0\x80\nalso\n", CORPUS, {}, texts("good", "also"), [(2, 1)]),
-    "a character cut at the end": ("a.txt", "good\n三".encode()[:-1], CORPUS, {}, texts("good"), [(2, 1)]),
-    "a bad byte takes its record of CSV": (
-        "a.csv", b'text,n\n"one\nb\xffd",1\ntwo,2\n', CORPUS, {}, texts("two"), [(2, 1)],
-    ),
-    "other widths of CSV": ("a.csv", "text,n\none\na,b\n1,2,3\n", CORPUS, {}, texts("a"), [(2, 44), (4, 44)]),
-    "lone surrogates": (
-        "a.jsonl", '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n', CORPUS, {},
-        texts("ok", "😀"), [(2, 44)],
-    ),
-    "half a character in id and group": (
-        "a.jsonl", ({"text": "a", "nr": "x\ud800", "by": "y"}, {"text": "b", "nr": 1, "by": "\udc00"}), CLASS,
-        {"columns": {"label": "text", "id": "nr", "group": "by"}}, [], [(1, 44), (2, 44)],
-    ),
-    "a last line that is cut": (
-        "a.jsonl", '{"text": "a"}\nnonsense\n3\n{"text": "b', CORPUS, {}, texts("a"), [(2, 44), (3, 44), (4, 44)],
-    ),
-    "deep JSON": ("a.jsonl", '{"text": "a"}\n{"text": ' + "[" * 100_000 + "\n", CORPUS, {}, texts("a"), [(2, 44)]),
-    **{  # by its content, whatever the name
-        f"gzip of two members in {name}": (
-            name, gzip.compress(b"one\n") + gzip.compress(b"two\n"), CORPUS, {}, texts("one", "two"), [],
-        )
-        for name in ("a.txt.gz", "a.txt")
+MOOD = {"columns": {"label": "mood"}}
+MOODS = {"columns": {"labels": "mood"}}
+NER = {"columns": {"tags": "ner"}}
+STARS = {"columns": {"value": "stars"}}
+READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]], list[tuple[int, int]]]]] = {
+    "a.txt": {
+        "only LF, CR and CRLF end a line": (
+            f"one\r\ntwo\rthree\n{INSIDE}\r\n\r\nlast", CORPUS, {}, texts("one", "two", "three", INSIDE, "last"), [],
+        ),
+        "a byte that is not UTF-8": (b"good\ncaf\xe9 au\nalso\n", CORPUS, {}, texts("good", "also"), [(2, 1)]),
+        "a character cut at the end": ("good\n三".encode()[:-1], CORPUS, {}, texts("good"), [(2, 1)]),
+        "gzip of two members, by its content": (TWO_MEMBERS, CORPUS, {}, texts("one", "two"), []),
     },
-    "lines of one document keep their ends": (
-        "a.json", '[{"text": "a\r\nb", "label": "x", "id": 1}]', CLASS, {"format": "label_studio"},
-        [{"text": "a\r\nb", "label": "x"}], [],
-    ),
-    "Parquet with a column twice that is not read": (
-        "a.parquet", pa.Table.from_arrays([pa.array([cell]) for cell in "abc"], ["n", "text", "n"]), CORPUS, {},
-        texts("b"), [],
-    ),
-    "Parquet with a null": (
-        "a.parquet", pa.table({"text": ["a", None, "b"]}), CORPUS, {}, texts("a", "b"), [(2, 41)],
-    ),
-    "Parquet of bytes": ("a.parquet", pa.table({"text": [b"bytes"]}), CORPUS, {}, [], [(1, 56)]),
-    "integers are labels, null is none": (
-        "a.jsonl", ({"text": "a", "label": 1}, {"text": "b", "label": None}), CLASS, {},
-        [{"text": "a", "label": "1"}], [(2, 62)],
-    ),
-    "names of labels are no numbers, NaN is none": (
-        "a.jsonl", '{"text": "a", "label": "007"}\n{"text": "b", "label": NaN}\n{"text": "c", "label": "NA"}\n',
-        CLASS, {}, [{"text": "a", "label": "007"}, {"text": "c", "label": "NA"}], [(2, 62)],
-    ),
-    "a header with the name of a value, and one above each part": (
-        "a.csv", "text,label\ntext,x\ntext,label\na,y\ntext,label\n", CLASS, {},
-        [{"text": "text", "label": "x"}, {"text": "a", "label": "y"}], [],
-    ),
-    "files with byte-order marks, joined": (
-        "a.csv", '\ufeff"text", label\na,x\n\ufeff"text", label\nb,y\n', CLASS, {},
-        [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], [],
-    ),
-    "blanks around cells, and rows of empty cells": (
-        "a.csv", "text, label\n,\na, x \n\n , \nb,y\n,\n,\n", CLASS, {},
-        [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], [],
-    ),
-    **{  # a missing label makes a column of integers one of floats
-        f"whole numbers are integers, {suffix}": (
-            f"a.{suffix}", content, CLASS, {},
-            [{"text": "a", "label": "1"}, {"text": "c", "label": "0"}], [(2, 62)],
-        )
-        for suffix, content in (
-            ("parquet", pa.table({"text": [*"abc"], "label": [1.0, None, 0.0]})),
-            ("jsonl", '{"text": "a", "label": 1.0}\n{"text": "b", "label": NaN}\n{"text": "c", "label": 0}\n'),
-        )
-    },
-    "labels of another type": (
-        "a.jsonl", ({"text": "a", "label": 1.5}, {"text": "b", "label": [1]}), CLASS, {}, [], [(1, 65), (2, 65)],
-    ),
-    "lists as text": (
-        "a.csv", "text,labels,tokens,tags,context,question,answers\na,x;y,a,O,a,b,c\n", LABELS, {}, [], [(2, 65)],
-    ),
-    **{  # by pandas of lists, of arrays, and by JSON; with a separator or without
-        f"labels as a list in a cell, separator {separator}": (
-            "a.csv",
-            "text,labels\n" + "".join(f'{number},"{cell}"\n' for number, cell in enumerate([*CELLS, "[a]"])),
-            LABELS, {} if separator is None else {"separator": separator},
-            [{"text": f"{number}", "labels": labels} for number, labels in enumerate(IN_CELLS)],
-            [(line, 65) for line in range(8, 18)],
-        )
-        for separator in (None, ",")
-    },
-    "0 and 1 for all labels there are": (
-        "a.csv", "text,labels\na,0; 1; 0\nb,0;1\nc,2;2\n", LABELS, {"separator": ";"},
-        [{"text": "b", "labels": ["0", "1"]}, {"text": "c", "labels": ["2"]}], [(2, 65)],
-    ),
-    "a list or mapping where one label is due": (
-        "a.csv", "text,label\n" + "".join(f'a,"{cell}"\n' for cell in [*CELLS, "(a)", "[a]"]), CLASS, {},
-        [{"text": "a", "label": "(a)"}, {"text": "a", "label": "[a]"}], [(line, 65) for line in range(2, 17)],
-    ),
-    **{  # the same labels as from a list, none in an empty cell, each once
-        f"labels in one text of {suffix}": (
-            f"a.{suffix}", made([("text", "labels"), *enumerate(["y; x", "x", "", "x;;y;x", " ; "])]), LABELS,
-            {"separator": ";"},
+    "a.txt.gz": {"gzip of two members": (TWO_MEMBERS, CORPUS, {}, texts("one", "two"), [])},
+    "a.csv": {
+        "a bad byte takes its record": (b'text,n\n"one\nb\xffd",1\ntwo,2\n', CORPUS, {}, texts("two"), [(2, 1)]),
+        "other widths": ("text,n\none\na,b\n1,2,3\n", CORPUS, {}, texts("a"), [(2, 44), (4, 44)]),
+        "a header with the name of a value, and one above each part": (
+            "text,label\ntext,x\ntext,label\na,y\ntext,label\n", CLASS, {},
+            [{"text": "text", "label": "x"}, {"text": "a", "label": "y"}], [],
+        ),
+        "files with byte-order marks, joined": (
+            '\ufeff"text", label\na,x\n\ufeff"text", label\nb,y\n', CLASS, {},
+            [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], [],
+        ),
+        "blanks around cells, and rows of empty cells": (
+            "text, label\n,\na, x \n\n , \nb,y\n,\n,\n", CLASS, {},
+            [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], [],
+        ),
+        "lists as text": (
+            "text,labels,tokens,tags,context,question,answers\na,x;y,a,O,a,b,c\n", LABELS, {}, [], [(2, 65)],
+        ),
+        **{  # by pandas of lists, of arrays, and by JSON; with a separator or without
+            f"labels as a list in a cell, separator {separator}": (
+                "text,labels\n" + "".join(f'{number},"{cell}"\n' for number, cell in enumerate([*CELLS, "[a]"])),
+                LABELS, {} if separator is None else {"separator": separator},
+                [{"text": f"{number}", "labels": labels} for number, labels in enumerate(IN_CELLS)],
+                [(line, 65) for line in range(8, 18)],
+            )
+            for separator in (None, ",")
+        },
+        "labels in one text: as of a list, none in an empty cell, each once": (
+            "text,labels\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(["y; x", "x", "", "x;;y;x", " ; "])),
+            LABELS, {"separator": ";"},
             [{"text": f"{n}", "labels": labels} for n, labels in enumerate((["x", "y"], ["x"], [], ["x", "y"], []))],
             [],
-        )
-        for suffix, made in (
-            ("csv", lambda rows: "".join(f"{text},{cell}\n" for text, cell in rows)),
-            ("tsv", lambda rows: "".join(f"{text}\t{cell}\n" for text, cell in rows)),
-        )
-    },
-    **{  # of spans their types, of tags the tags as they stand
-        f"renamed {layout.outputs[0]} of {layout.target}": (
-            "a.jsonl", {layout.inputs[0]: cell, layout.outputs[0]: given}, layout,
-            {"map_labels": {"Neg": "neg"}} | ({"tag_scheme": "bio"} if layout == SPANS else {}),
-            [{layout.inputs[0]: cell, layout.outputs[0]: expected}], [],
-        )
-        for layout, cell, given, expected in (
-            (CLASS, "a", "Neg", "neg"), (LABELS, "a", ["Neg", "pos", "neg"], ["neg", "pos"]),
-            (TAGS, ["a", "b"], ["Neg", "B-Neg"], ["neg", "B-Neg"]),
-            (SPANS, ["a", "b"], ["B-Neg", "I-Neg"], ["B-neg", "I-neg"]),
-        )
-    },
-    "tokens and tags": (
-        "a.jsonl",
-        (
-            {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
-            {"tokens": ["a", "b"], "tags": ["O"]},
-            {"tokens": ["a", 1], "tags": ["O", "O"]},
-            {"tokens": "a", "tags": "O"},
-            {"tokens": None, "tags": []},
         ),
-        SPANS, {}, [{"tokens": ["a", "b"], "tags": ["O", "B-X"]}], [(2, 89), (3, 65), (4, 65), (5, 41)],
-    ),
-    "tags under another name": (
-        "a.jsonl", {"tokens": ["a"], "upos": ["DET"]}, TAGS, {"columns": {"tags": "upos"}},
-        [{"tokens": ["a"], "tags": ["DET"]}], [],
-    ),
-    "a pair and a number": (
-        "a.csv", PAIR_CSV, PAIR_NUMBER, PAIRS, [{"text_a": "A", "text_b": "B", "value": 2.5}],
-        [(3, 41), (4, 65), (5, 62), (6, 65)],
-    ),
-    "several labels are sorted, each once": (
-        "a.jsonl", tuple({"text": "a", "labels": labels} for labels in (["y", "x", "y"], [], None, 7)), LABELS, {},
-        [{"text": "a", "labels": ["x", "y"]}, {"text": "a", "labels": []}], [(3, 62), (4, 65)],
-    ),
-    "answers as columns": (
-        "a.jsonl", {**ANSWERED, "answers": {"text": ["sat", "sat", "cat"], "answer_start": [8, 8, 4]}}, ANSWER, {},
-        SAT_CAT, [],
-    ),
-    "answers as a list": (
-        "a.jsonl", {**ANSWERED, "answers": [{"text": "sat", "answer_start": 8}, {"text": "cat", "start": 4}]}, ANSWER,
-        {}, SAT_CAT, [],
-    ),
-    "answers of another form": (
-        "a.jsonl", tuple({**ANSWERED, "answers": each} for each in [*NO_ANSWERS, None]), ANSWER, {}, [],
-        [*((line, 65) for line in range(1, 7)), (7, 62)],
-    ),
-    "CoNLL of four columns": (
-        "a.conll", FOUR, SPANS, {"columns": {"group": "document"}},
-        [{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, {"tokens": ["Peter"], "tags": ["B-PER"]}], [(11, 44)],
-    ),
-    "CoNLL, a sentence right after the head of a document": (
-        "a.conll", "-DOCSTART- O\nEU B-X\n", SPANS, {}, [{"tokens": ["EU"], "tags": ["B-X"]}], [],
-    ),
-    "another column of CoNLL": (
-        "a.conll", FOUR, TAGS, {"columns": {"tags": "2"}},
-        [{"tokens": ["EU", "rejects"], "tags": ["NNP", "VBZ"]}, {"tokens": ["Peter"], "tags": ["NNP"]}], [(11, 44)],
-    ),
-    "CoNLL with tabs: blanks part nothing": (
-        "a.tsv", "New York\tB-LOC\r\nis\tO\r\n\r\nbig O\r\n\r\n#\tO", SPANS, {"format": "conll"},
-        [{"tokens": ["New York", "is"], "tags": ["B-LOC", "O"]}, {"tokens": ["#"], "tags": ["O"]}], [(4, 44)],
-    ),
-    **{  # every sentence begins with a comment, also where it has as many columns as a token
-        f"comments above the sentences of CoNLL: {comment}": (
-            "a.conll", f"{comment}\nEU _ B-ORG\n\n{comment}\n# _ O\n", SPANS, {},
-            [{"tokens": ["EU"], "tags": ["B-ORG"]}, {"tokens": ["#"], "tags": ["O"]}], [],
-        )
-        for comment in ("# id 1\tdomain=en", "# sent_id = 1")
+        "0 and 1 for all labels there are": (
+            "text,labels\na,0; 1; 0\nb,0;1\nc,2;2\n", LABELS, {"separator": ";"},
+            [{"text": "b", "labels": ["0", "1"]}, {"text": "c", "labels": ["2"]}], [(2, 65)],
+        ),
+        "a list or mapping where one label is due": (
+            "text,label\n" + "".join(f'a,"{cell}"\n' for cell in [*CELLS, "(a)", "[a]"]), CLASS, {},
+            [{"text": "a", "label": "(a)"}, {"text": "a", "label": "[a]"}], [(line, 65) for line in range(2, 17)],
+        ),
+        "a pair and a number": (
+            PAIR_CSV, PAIR_NUMBER, PAIRS, [{"text_a": "A", "text_b": "B", "value": 2.5}],
+            [(3, 41), (4, 65), (5, 62), (6, 65)],
+        ),
     },
-    **{
-        f"comments of CoNLL that begin with {comment!r}, and blanks after a tag": (
-            "a.conll", f"{comment}7\n#EU\tB-ORG \nis\tO\n\n" * 2, SPANS, {},
-            [{"tokens": ["#EU", "is"], "tags": ["B-ORG", "O"]}] * 2, [],
-        )
-        for comment in ("#\t", "#id=")
+    "a.jsonl": {
+        "lone surrogates": (
+            '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n', CORPUS, {},
+            texts("ok", "😀"), [(2, 44)],
+        ),
+        "half a character in id and group": (
+            ({"text": "a", "nr": "x\ud800", "by": "y"}, {"text": "b", "nr": 1, "by": "\udc00"}), CLASS,
+            {"columns": {"label": "text", "id": "nr", "group": "by"}}, [], [(1, 44), (2, 44)],
+        ),
+        "a last line that is cut": (
+            '{"text": "a"}\nnonsense\n3\n{"text": "b', CORPUS, {}, texts("a"), [(2, 44), (3, 44), (4, 44)],
+        ),
+        "deep JSON": ('{"text": "a"}\n{"text": ' + "[" * 100_000 + "\n", CORPUS, {}, texts("a"), [(2, 44)]),
+        "labels are text or whole numbers": (
+            tuple({"text": "a", "label": label} for label in ("007", 1, "NA", 1.0, 0, None, math.nan, 1.5, [1])),
+            CLASS, {}, [{"text": "a", "label": label} for label in ("007", "1", "NA", "1", "0")],
+            [(6, 62), (7, 62), (8, 65), (9, 65)],
+        ),
+        **{  # of spans their types, of tags the tags as they stand
+            f"renamed {layout.outputs[0]} of {layout.target}": (
+                {layout.inputs[0]: cell, layout.outputs[0]: given}, layout,
+                {"map_labels": {"Neg": "neg"}} | ({"tag_scheme": "bio"} if layout == SPANS else {}),
+                [{layout.inputs[0]: cell, layout.outputs[0]: expected}], [],
+            )
+            for layout, cell, given, expected in (
+                (CLASS, "a", "Neg", "neg"), (LABELS, "a", ["Neg", "pos", "neg"], ["neg", "pos"]),
+                (TAGS, ["a", "b"], ["Neg", "B-Neg"], ["neg", "B-Neg"]),
+                (SPANS, ["a", "b"], ["B-Neg", "I-Neg"], ["B-neg", "I-neg"]),
+            )
+        },
+        "tokens and tags": (
+            (
+                {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
+                {"tokens": ["a", "b"], "tags": ["O"]},
+                {"tokens": ["a", 1], "tags": ["O", "O"]},
+                {"tokens": "a", "tags": "O"},
+                {"tokens": None, "tags": []},
+            ),
+            SPANS, {}, [{"tokens": ["a", "b"], "tags": ["O", "B-X"]}], [(2, 89), (3, 65), (4, 65), (5, 41)],
+        ),
+        "tags under another name": (
+            {"tokens": ["a"], "upos": ["DET"]}, TAGS, {"columns": {"tags": "upos"}},
+            [{"tokens": ["a"], "tags": ["DET"]}], [],
+        ),
+        "several labels are sorted, each once": (
+            tuple({"text": "a", "labels": labels} for labels in (["y", "x", "y"], [], None, 7)), LABELS, {},
+            [{"text": "a", "labels": ["x", "y"]}, {"text": "a", "labels": []}], [(3, 62), (4, 65)],
+        ),
+        "answers as columns and as a list": (
+            tuple({**ANSWERED, "answers": answers} for answers in (
+                {"text": ["sat", "sat", "cat"], "answer_start": [8, 8, 4]},
+                [{"text": "sat", "answer_start": 8}, {"text": "cat", "start": 4}],
+            )), ANSWER, {}, [{**ANSWERED, "answers": SAT_CAT}] * 2, [],
+        ),
+        "answers of another form": (
+            tuple({**ANSWERED, "answers": each} for each in [*NO_ANSWERS, None]), ANSWER, {}, [],
+            [*((line, 65) for line in range(1, 7)), (7, 62)],
+        ),
     },
-    "comments with as many columns as a token": (
-        "a.conll", "".join(f"# id {n}\nEU _ B-ORG\n\n" for n in range(3)), SPANS, {},
-        [{"tokens": ["EU"], "tags": ["B-ORG"]}] * 3, [],
-    ),
-    "CoNLL-U": (
-        "a.conll", "# newdoc\n# text = Don't #\n1-2\tDon't\t_\t_\n1\tDo\tAUX\t_\n2\tn't\tPART\t_\n2.1\tgo\tVERB\t_\n"
-        "\n# text = # 1\n1\t#\tSYM\t_\n", TAGS, {"columns": {"tags": "3"}},
-        [{"tokens": ["Do", "n't"], "tags": ["AUX", "PART"]}, {"tokens": ["#"], "tags": ["SYM"]}], [],
-    ),
-    "CoNLL-U with all its columns": (
-        "a.conll", CONLL_U, TAGS, {"columns": {"tags": "4"}}, [{"tokens": ["Do", "go"], "tags": ["AUX", "VERB"]}], [],
-    ),
-    "SQuAD": (
-        "a.json", SQUAD, ANSWER, {"format": "squad"},
-        [
-            {"context": "The cat sat", "question": "who?", "answers": [{"text": "The cat", "start": 0}]},
-            {"context": "The cat sat", "question": "why?", "answers": []},
-        ],
-        [(3, 62)],
-    ),
-    "flat CMRC, which has no offsets": ("a.json", FLAT, ANSWER, {"format": "squad"}, CAT, [(2, 81)]),
-    **{
-        f"SQuAD that is broken inside: {broken}": ("a.json", broken, ANSWER, {"format": "squad"}, [], [(1, 56)])
-        for broken in ([3], [{"paragraphs": 3}], [{"qas": [None]}], [{"paragraphs": [{"qas": "x"}]}])
+    "a.parquet": {
+        "a column twice that is not read": (
+            pa.Table.from_arrays([pa.array([cell]) for cell in "abc"], ["n", "text", "n"]), CORPUS, {}, texts("b"), [],
+        ),
+        "a null": (pa.table({"text": ["a", None, "b"]}), CORPUS, {}, texts("a", "b"), [(2, 41)]),
+        "bytes": (pa.table({"text": [b"bytes"]}), CORPUS, {}, [], [(1, 56)]),
+        "a missing label made a column of integers one of floats": (
+            pa.table({"text": [*"abc"], "label": [1.0, None, 0.0]}), CLASS, {},
+            [{"text": "a", "label": "1"}, {"text": "c", "label": "0"}], [(2, 62)],
+        ),
     },
-    "doccano, one label": (
-        "a.jsonl", DOCCANO, CLASS, {"format": "doccano"}, [{"text": "a", "label": "x"}], [(2, 65), (3, 62)],
-    ),
-    "doccano, several labels": (
-        "a.jsonl", DOCCANO, LABELS, {"format": "doccano"},
-        [{"text": "a", "labels": labels} for labels in (["x"], ["x", "y"], [])], [],
-    ),
-    "doccano, several labels that are not there": (
-        "a.jsonl", ({"text": "a", "label": ["x"]}, {"text": "b"}), LABELS, {"format": "doccano"},
-        [{"text": "a", "labels": ["x"]}], [(2, 62)],
-    ),
-    "doccano, no spans": ("a.jsonl", {"text": "a", "label": [["X"]]}, SPANS, {"format": "doccano"}, [], [(1, 56)]),
-    "doccano, text of another name": (
-        "a.jsonl", {"content": "Ann went", "x": [[0, 3, "TERM"]]}, SPANS,
-        {"format": "doccano", "columns": {"text": "content", "tags": "x"}},
-        [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}], [],
-    ),
-    "Label Studio, choices": (
-        "a.json", STUDIO, CLASS, {"format": "label_studio", "columns": {"label": "mood"}},
-        [{"text": "Ann 😀 Paris", "label": "pos"}] * 2, [(2, 65), (3, 62), (4, 62)],
-    ),
-    "Label Studio, several choices": (
-        "a.json", STUDIO, LABELS, {"format": "label_studio", "columns": {"labels": "mood"}},
-        [{"text": "Ann 😀 Paris", "labels": labels} for labels in (["pos"], ["glad", "pos"], [], ["pos"])], [(4, 62)],
-    ),
-    "JSON-MIN, choices": (
-        "a.json", SMALL, LABELS, {"format": "label_studio", "columns": {"labels": "mood"}},
-        [{"text": "x", "labels": ["pos"]}, {"text": "y", "labels": ["a", "b"]}], [],
-    ),
-    "JSON-MIN, numbers": (
-        "a.json", SMALL, NUMBER, {"format": "label_studio", "columns": {"value": "stars"}},
-        [{"text": "x", "value": 4.0}, {"text": "y", "value": 2.0}], [],
-    ),
-    "Label Studio, ratings": (
-        "a.json", [studio(result("stars", rating=3))], NUMBER,
-        {"format": "label_studio", "columns": {"value": "stars"}}, [{"text": "Ann 😀 Paris", "value": 3.0}], [],
-    ),
-    "the only control needs no name": (
-        "a.json", two_controls(text="Ann"), CLASS, {"format": "label_studio"}, [{"text": "Ann", "label": "pos"}], [],
-    ),
-    "the only control of JSON-MIN": (
-        "a.json", [{"text": "Ann", "mood": "pos", "id": 1}], CLASS, {"format": "label_studio"},
-        [{"text": "Ann", "label": "pos"}], [],
-    ),
-    "Label Studio, text of another name": (
-        "a.json", two_controls(content="Ann went"), SPANS,
-        {"format": "label_studio", "columns": {"text": "content", "tags": "term"}},
-        [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}], [],
-    ),
-    **{  # one unit for all spans of a text: the second may lie where it should by chance
-        f"Label Studio, {name} as one": (
-            "a.json",
-            [{"text": f"{start}Ha{end}Ha Ha", "ner": [
-                {"start": first, "end": first + 2, "text": "Ha", "labels": ["X"]} for first in firsts]}],
-            SPANS, {"format": "label_studio", "columns": {"tags": "ner"}},
-            [{"tokens": [*odd, "Ha", "Ha", "Ha"], "tags": ["O"] * len(odd) + ["B-X", "B-X", "O"]}], [],
-        )
-        for name, start, end, firsts, odd in (
-            ("CRLF", "\r\n", "\r\n", (1, 4), []), ("CRLF beside UTF-16", "😀\r\n", "\r\n", (3, 6), ["😀"]),
-            ("nothing", "\r\n", "\r\n", (2, 6), []),
-        )
+    "a.conll": {
+        "four columns": (
+            FOUR, SPANS, {"columns": {"group": "document"}},
+            [{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, {"tokens": ["Peter"], "tags": ["B-PER"]}],
+            [(11, 44)],
+        ),
+        "a sentence right after the head of a document": (
+            "-DOCSTART- O\nEU B-X\n", SPANS, {}, [{"tokens": ["EU"], "tags": ["B-X"]}], [],
+        ),
+        "another column": (
+            FOUR, TAGS, {"columns": {"tags": "2"}},
+            [{"tokens": ["EU", "rejects"], "tags": ["NNP", "VBZ"]}, {"tokens": ["Peter"], "tags": ["NNP"]}],
+            [(11, 44)],
+        ),
+        "tabs: blanks part nothing": (
+            "New York\tB-LOC\r\nis\tO\r\n\r\nbig O\r\n\r\n#\tO", SPANS, {},
+            [{"tokens": ["New York", "is"], "tags": ["B-LOC", "O"]}, {"tokens": ["#"], "tags": ["O"]}], [(4, 44)],
+        ),
+        **{  # every sentence begins with a comment, also where it has as many columns as a token
+            f"comments above the sentences: {comment}": (
+                f"{comment}\nEU _ B-ORG\n\n{comment}\n# _ O\n", SPANS, {},
+                [{"tokens": ["EU"], "tags": ["B-ORG"]}, {"tokens": ["#"], "tags": ["O"]}], [],
+            )
+            for comment in ("# id 1\tdomain=en", "# sent_id = 1", "# id 1")
+        },
+        **{
+            f"comments that begin with {comment!r}, and blanks after a tag": (
+                f"{comment}7\n#EU\tB-ORG \nis\tO\n\n" * 2, SPANS, {},
+                [{"tokens": ["#EU", "is"], "tags": ["B-ORG", "O"]}] * 2, [],
+            )
+            for comment in ("#\t", "#id=")
+        },
+        "CoNLL-U": (
+            "# newdoc\n# text = Don't #\n1-2\tDon't\t_\t_\n1\tDo\tAUX\t_\n2\tn't\tPART\t_\n2.1\tgo\tVERB\t_\n"
+            "\n# text = # 1\n1\t#\tSYM\t_\n", TAGS, {"columns": {"tags": "3"}},
+            [{"tokens": ["Do", "n't"], "tags": ["AUX", "PART"]}, {"tokens": ["#"], "tags": ["SYM"]}], [],
+        ),
+        "CoNLL-U with all its columns": (
+            CONLL_U, TAGS, {"columns": {"tags": "4"}}, [{"tokens": ["Do", "go"], "tags": ["AUX", "VERB"]}], [],
+        ),
     },
-    "Label Studio, marks in HTML": (
-        "a.json", [studio(result("ner", start="/p[1]/text()[1]", end="/p[1]/text()[1]", hypertextlabels=["X"]))],
-        SPANS, {"format": "label_studio", "columns": {"tags": "ner"}}, [], [(1, 56)],
-    ),
-    **{
-        f"a span that does not fit: {odd}": (
-            "a.json", [{"text": "Ann", "label": [odd]}], SPANS, {"format": "label_studio"}, [], [(1, code)]
-        )
-        for odd, code in (
-            ({"start": 0, "end": 3, "text": "Bob", "labels": ["X"]}, 81),
-            ({"start": -1, "end": 3, "labels": ["X"]}, 81),
-            ({"start": 0, "end": 3, "labels": ["X", "Y"]}, 56),
-            ({"start": 0, "end": 2, "labels": ["X"]}, 81),
-            (3, 56),
-        )
+    "squad": {
+        "the second version": (
+            SQUAD, ANSWER, {},
+            [
+                {"context": "The cat sat", "question": "who?", "answers": [{"text": "The cat", "start": 0}]},
+                {"context": "The cat sat", "question": "why?", "answers": []},
+            ],
+            [(3, 62)],
+        ),
+        "flat CMRC, which has no offsets": (FLAT, ANSWER, {}, CAT, [(2, 81)]),
+        **{
+            f"broken inside: {broken}": (broken, ANSWER, {}, [], [(1, 56)])
+            for broken in ([3], [{"paragraphs": 3}], [{"qas": [None]}], [{"paragraphs": [{"qas": "x"}]}])
+        },
+    },
+    "doccano": {
+        "one label": (DOCCANO, CLASS, {}, [{"text": "a", "label": "x"}], [(2, 65), (3, 62)]),
+        "several labels": (
+            (*DOCCANO, {"text": "b"}), LABELS, {},
+            [{"text": "a", "labels": labels} for labels in (["x"], ["x", "y"], [])], [(4, 62)],
+        ),
+        "no spans": ({"text": "a", "label": [["X"]]}, SPANS, {}, [], [(1, 56)]),
+        "text of another name": (
+            {"content": "Ann went", "x": [[0, 3, "TERM"]]}, SPANS, {"columns": {"text": "content", "tags": "x"}},
+            [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}], [],
+        ),
+    },
+    "label_studio": {
+        "lines keep their ends": (
+            '[{"text": "a\r\nb", "label": "x", "id": 1}]', CLASS, {}, [{"text": "a\r\nb", "label": "x"}], [],
+        ),
+        "choices": (
+            STUDIO, CLASS, MOOD, [{"text": "Ann 😀 Paris", "label": "pos"}] * 2, [(2, 65), (3, 62), (4, 62)],
+        ),
+        "several choices": (
+            STUDIO, LABELS, MOODS,
+            [{"text": "Ann 😀 Paris", "labels": labels} for labels in (["pos"], ["glad", "pos"], [], ["pos"])],
+            [(4, 62)],
+        ),
+        "choices of JSON-MIN": (
+            SMALL, LABELS, MOODS, [{"text": "x", "labels": ["pos"]}, {"text": "y", "labels": ["a", "b"]}], [],
+        ),
+        "numbers of JSON-MIN": (
+            SMALL, NUMBER, STARS, [{"text": "x", "value": 4.0}, {"text": "y", "value": 2.0}], [],
+        ),
+        "ratings": ([studio(result("stars", rating=3))], NUMBER, STARS, [{"text": "Ann 😀 Paris", "value": 3.0}], []),
+        "the only control needs no name": (
+            two_controls(text="Ann"), CLASS, {}, [{"text": "Ann", "label": "pos"}], [],
+        ),
+        "the only control of JSON-MIN": (
+            [{"text": "Ann", "mood": "pos", "id": 1}], CLASS, {}, [{"text": "Ann", "label": "pos"}], [],
+        ),
+        "text of another name": (
+            two_controls(content="Ann went"), SPANS, {"columns": {"text": "content", "tags": "term"}},
+            [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}], [],
+        ),
+        **{  # one unit for all spans of a text: the second may lie where it should by chance
+            f"{name} as one": (
+                [{"text": f"{start}Ha{end}Ha Ha", "ner": [
+                    {"start": first, "end": first + 2, "text": "Ha", "labels": ["X"]} for first in firsts]}],
+                SPANS, NER,
+                [{"tokens": [*odd, "Ha", "Ha", "Ha"], "tags": ["O"] * len(odd) + ["B-X", "B-X", "O"]}], [],
+            )
+            for name, start, end, firsts, odd in (
+                ("CRLF", "\r\n", "\r\n", (1, 4), []), ("CRLF beside UTF-16", "😀\r\n", "\r\n", (3, 6), ["😀"]),
+                ("nothing", "\r\n", "\r\n", (2, 6), []),
+            )
+        },
+        "marks in HTML": (
+            [studio(result("ner", start="/p[1]/text()[1]", end="/p[1]/text()[1]", hypertextlabels=["X"]))],
+            SPANS, NER, [], [(1, 56)],
+        ),
+        **{
+            f"a span that does not fit: {odd}": ([{"text": "Ann", "label": [odd]}], SPANS, {}, [], [(1, code)])
+            for odd, code in (
+                ({"start": 0, "end": 3, "text": "Bob", "labels": ["X"]}, 81),
+                ({"start": -1, "end": 3, "labels": ["X"]}, 81),
+                ({"start": 0, "end": 3, "labels": ["X", "Y"]}, 56),
+                ({"start": 0, "end": 2, "labels": ["X"]}, 81),
+                (3, 56),
+            )
+        },
     },
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", READ)
-def test_what_is_read(tmp_path: Path, case: str) -> None:
-    name, content, layout, options, kept, bad = READ[case]
-    split = "" if layout == CORPUS else "train"
-    rows, unreadable, _ = read(write(tmp_path / name, content_of(content)), layout, split, **options)
+def file_of(folder: Path, kind: str, content: Any, options: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
+    """A file, and how it is declared: by its name, or by its format."""
+    if kind not in FORMATS:
+        return write(folder / kind, content_of(content)), options
+    return write(folder / "a.json", content_of(content)), {"format": kind, **options}
+
+
+@pytest.mark.parametrize(("kind", "case"), [(kind, case) for kind, cases in READ.items() for case in cases])
+def test_what_is_read(tmp_path: Path, kind: str, case: str) -> None:
+    content, layout, options, kept, bad = READ[kind][case]
+    path, declared = file_of(tmp_path, kind, content, options)
+    rows, unreadable, _ = read(path, layout, "" if layout == CORPUS else "train", **declared)
     assert [row.values for row in rows] == kept
     assert [(row.line, row.problem.code) for row in unreadable if row.problem] == bad
 
@@ -404,7 +380,7 @@ QUOTED = "TSV files with cells in quotes, which stay as they are (written by Exc
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "layout", "options", "warning", "count"),
+    ("kind", "content", "layout", "options", "warning", "count"),
     [
         ("a.txt", "\ufeff" + "x" * 300 + "\0", CORPUS, {}, "byte-order marks removed", 1),
         ("a.jsonl", json.dumps({"text": "x" * 300}) + "\0", CORPUS, {}, "NUL bytes removed", 1),
@@ -412,22 +388,19 @@ QUOTED = "TSV files with cells in quotes, which stay as they are (written by Exc
         ("a.csv", "text\na\ntext\nb\ntext\n", CORPUS, {}, REPEATED, 2),
         ("a.tsv", 'text\n"say ""a"""\n"b"\nc"d\n', CORPUS, {}, QUOTED, 1),
         ("a.tsv", 'text\n"say" it\n"b"\nc"d\n', CORPUS, {}, QUOTED, 0),
-        ("a.json", FLAT, ANSWER, {"format": "squad"}, "answers without an offset, taken at their first place", 3),
+        ("squad", FLAT, ANSWER, {}, "answers without an offset, taken at their first place", 3),
+        ("label_studio", STUDIO, CLASS, MOOD, "annotations beyond the first of a task, not read", 1),
         (
-            "a.json", STUDIO, CLASS, {"format": "label_studio", "columns": {"label": "mood"}},
-            "annotations beyond the first of a task, not read", 1,
-        ),
-        (
-            "a.json", [studio(result("ner", start=0, end=3, labels=["X"]), {"type": "relation"})], SPANS,
-            {"format": "label_studio", "columns": {"tags": "ner"}},
+            "label_studio", [studio(result("ner", start=0, end=3, labels=["X"]), {"type": "relation"})], SPANS, NER,
             "results without a value (relations), not read", 1,
         ),
     ],
 )  # fmt: skip
 def test_what_is_counted(
-    tmp_path: Path, name: str, content: Any, layout: Layout, options: dict[str, Any], warning: str, count: int
+    tmp_path: Path, kind: str, content: Any, layout: Layout, options: dict[str, Any], warning: str, count: int
 ) -> None:
-    rows, _, files = read(write(tmp_path / name, content_of(content)), layout, "train", **options)
+    path, declared = file_of(tmp_path, kind, content, options)
+    rows, _, files = read(path, layout, "train", **declared)
     assert files.warnings[warning] == count
     assert "\0" not in str(rows)
     assert "\ufeff" not in str(rows)
@@ -532,33 +505,30 @@ SET_ERRORS: list[tuple[str, Any, Layout, dict[str, Any], int, str]] = [
     ),
     ("a.conll", "-DOCSTART- O\n\n\n", SPANS, {}, 17, "0 sentences"),
     *(
-        ("a.json", content, ANSWER, {"format": "squad"}, code, words)
+        ("squad", content, ANSWER, {}, code, words)
         for content, code, words in (
             ('{"data": 3}', 56, "no list of articles"), ("7", 56, "no list of articles"), ("[]", 17, "0 questions"),
             ("{", 44, "not JSON"), ("[" * 100_000, 44, "too deep"), ('{"data": [], "data": []}', 56, "'data' twice"),
         )
     ),
     *(
-        ("a.json", squad({"id": "q1", "question": "who?", "answers": []}), ANSWER,
-         {"format": "squad", "columns": columns}, 56, "missing; found title, context, id, question, answers")
+        ("squad", squad({"id": "q1", "question": "who?", "answers": []}), ANSWER, {"columns": columns}, 56,
+         "missing; found title, context, id, question, answers")
         for columns in ({"question": "q"}, {"id": "nr"})
     ),
     *(
-        ("a.jsonl", {"text": "a", "label": []}, layout, {"format": "doccano", "columns": {layout.outputs[0]: "lable"}},
-         56, "column 'lable' missing; found text, label")
+        ("doccano", {"text": "a", "label": []}, layout, {"columns": {layout.outputs[0]: "lable"}}, 56,
+         "column 'lable' missing; found text, label")
         for layout in (CLASS, SPANS)
     ),
-    ("a.jsonl", {"body": "a", "x": []}, SPANS, {"format": "doccano", "columns": {"tags": "x"}}, 56, "'text' missing"),
-    *(
-        ("a.json", content, CLASS, {"format": "label_studio"}, 56, "not a list of tasks")
-        for content in ("{}", "[]", "[3]")
-    ),
+    ("doccano", {"body": "a", "x": []}, SPANS, {"columns": {"tags": "x"}}, 56, "'text' missing"),
+    *(("label_studio", content, CLASS, {}, 56, "not a list of tasks") for content in ("{}", "[]", "[3]")),
     (
-        "a.json", two_controls(content="Ann"), SPANS, {"format": "label_studio", "columns": {"tags": "term"}},
-        56, "column 'text' missing; found content",
+        "label_studio", two_controls(content="Ann"), SPANS, {"columns": {"tags": "term"}}, 56,
+        "column 'text' missing; found content",
     ),
     *(  # no other control is read instead: the model would learn another task
-        ("a.json", tasks, layout, {"format": "label_studio", "columns": columns}, 56, words)
+        ("label_studio", tasks, layout, {"columns": columns}, 56, words)
         for tasks in (two_controls(text="Ann"), SMALL_CONTROLS)
         for layout, columns, words in (
             (SPANS, {"tags": "termx"}, NO_TERM), (SPANS, {}, NO_TAGS), (CLASS, {"label": "moody"}, NO_MOOD),
@@ -568,16 +538,16 @@ SET_ERRORS: list[tuple[str, Any, Layout, dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "layout", "options", "code", "words"),
+    ("kind", "content", "layout", "options", "code", "words"),
     [*((name, content, CORPUS, {}, code, re.escape(words)) for name, content, code, words in CORPUS_ERRORS),
      *SET_ERRORS],
 )  # fmt: skip
 def test_what_stops_the_stage(
-    tmp_path: Path, name: str, content: Any, layout: Layout, options: dict[str, Any], code: int, words: str
+    tmp_path: Path, kind: str, content: Any, layout: Layout, options: dict[str, Any], code: int, words: str
 ) -> None:
-    path = write(tmp_path / name, content_of(content))
+    path, declared = file_of(tmp_path, kind, content, options)
     with pytest.raises(UserError, match=words) as raised:
-        read(path, layout, "" if layout == CORPUS else "train", **options)
+        read(path, layout, "" if layout == CORPUS else "train", **declared)
     assert (raised.value.code, raised.value.exit_code) == (code, 65)
     assert str(raised.value).startswith(f"AB-{code:03d} {path}")
     assert str(raised.value).count("\n") == 1
