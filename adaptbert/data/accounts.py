@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
-from adaptbert.data.parquet import Table
+from adaptbert.data.parquet import Table, rows
 from adaptbert.data.validate_rows import Examined
 from adaptbert.errors import BadData, UserError
 
@@ -71,17 +71,17 @@ class Account:
     warnings: Counter[str] = field(default_factory=Counter)
     invalid: list[Reject] = field(default_factory=list)
 
-    def add(self, rows: Examined) -> Iterator[Reject]:
+    def add(self, examined: Examined) -> Iterator[Reject]:
         """Count rows, and yield the rejected ones."""
-        self.rows_in += len(rows.rows)
-        self.kept += len(rows.left)
-        self.characters += sum(len(text) for texts in rows.texts() for text in texts)
-        self.cleaned.update(rows.cleaned)
-        for place, reason in sorted(rows.reasons.items()):
-            row = rows.rows[place]
+        self.rows_in += len(examined.rows)
+        self.kept += len(examined.left)
+        self.characters += sum(len(text) for texts in examined.texts() for text in texts)
+        self.cleaned.update(examined.cleaned)
+        for place, reason in sorted(examined.reasons.items()):
+            row = examined.rows[place]
             reject = Reject(row["id"], self.split, row["file"], row["line"], reason.code, reason.text)
             self.rejected[reason.name] += 1
-            if place in rows.invalid:
+            if place in examined.invalid:
                 self.invalid.append(reject)
             yield reject
 
@@ -121,7 +121,7 @@ class Account:
 def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
     """Rows that `collect` could not read, added to the row counts, so that these cover the source."""
     path = raw / "unreadable.parquet"
-    for row in pq.read_table(path).to_pylist() if path.is_file() else []:
+    for row in rows(path) if path.is_file() else []:
         reject = Reject(**{"split": "", **row})
         account = accounts[reject.split]
         account.rows_in += 1
@@ -132,8 +132,8 @@ def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
 
 def repeated_ids(source: Path) -> list[UserError]:
     """One error for each repeated id, with its first two places."""
-    ids = pq.read_table(source, columns=["id"])["id"].cast(pa.large_string())
-    counts = pc.value_counts(ids)
+    with pq.ParquetFile(source) as file:
+        counts = pc.value_counts(file.read(["id"])["id"].cast(pa.large_string()))
     shown = sorted(counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist())[:_IDS]
     if not shown:
         return []

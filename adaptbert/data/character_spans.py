@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from unicodedata import category
 
 from adaptbert.codes import Code
@@ -19,26 +19,18 @@ from adaptbert.data import scripts
 from adaptbert.data.cleaning import clean, moved_back
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Row, SourceFile
-from adaptbert.data.tag_schemes import tags
+from adaptbert.data.tag_schemes import Span, tags
 
 _JOINERS = "\u200c\u200d"
 _ALONE = re.compile(f"[{scripts.KANA}{scripts.CHINESE}]")
 
 
-class CharacterSpan(NamedTuple):
-    """A marked part of a text: text[first:end], in Unicode code points."""
-
-    first: int
-    end: int
-    kind: str
-
-
-def annotated(file: SourceFile, row: Row, marks: Any, span: Callable[[str, Any], CharacterSpan]) -> Row:
+def annotated(file: SourceFile, row: Row, marks: Any, span: Callable[[str, Any], Span]) -> Row:
     """The row with what its text is marked with: its label or labels; or for spans its words and their tags.
 
     Args:
         marks: labels, or a list of spans.
-        span: reads one; raises BadRow.
+        span: reads one as (first character, last + 1, type), in Unicode code points; raises BadRow.
     """
     layout = file.layout
     output = file.columns[layout.output.column]
@@ -64,27 +56,30 @@ def _labels(marks: Any, layout: Layout) -> Any:
     return marks[0] if marks else None
 
 
-def tagged(text: str, spans: Iterable[CharacterSpan]) -> tuple[list[str], list[str]]:
+def tagged(text: str, spans: Iterable[Span]) -> tuple[list[str], list[str]]:
     """The words of the text and their BIO tags; the same span twice counts once.
+
+    Args:
+        spans: (first character, last + 1, type).
 
     Raises:
         BadRow: a span lies outside of the text, or cuts a word; or two overlap.
     """
     ordered = sorted(set(spans))
-    if any(not 0 <= span.first < span.end <= len(text) for span in ordered):
+    if any(not 0 <= first < end <= len(text) for first, end, _ in ordered):
         raise BadRow(Code.OFFSETS, "a span lies outside its text, or is empty")
-    if any(before.end > after.first for before, after in pairwise(ordered)):
+    if any(end > first for (_, end, _), (first, _, _) in pairwise(ordered)):
         raise BadRow(Code.OFFSETS, "spans overlap: flat tagging cannot hold them", "keep one of the two")
     tokens, places = words(text)
-    word_spans = []
-    for span in ordered:
-        inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
+    of_words: list[Span] = []
+    for first, end, kind in ordered:
+        inside = [number for number, (begin, last) in enumerate(places) if begin < end and last > first]
         if not inside:
             raise BadRow(Code.OFFSETS, "a span holds no word")
-        if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
+        if places[inside[0]][0] < first or places[inside[-1]][1] > end:
             raise BadRow(Code.OFFSETS, "a span begins or ends inside a word")
-        word_spans.append((inside[0], inside[-1] + 1, span.kind))
-    return tokens, tags(word_spans, len(tokens), "bio")
+        of_words.append((inside[0], inside[-1] + 1, kind))
+    return tokens, tags(of_words, len(tokens), "bio")
 
 
 def words(text: str) -> tuple[list[str], list[tuple[int, int]]]:

@@ -145,10 +145,8 @@ _IGNORABLE = re.compile(
 """Fillers, joiners and variation selectors, whose Unicode category is not `Cf` (format)."""
 
 
-def _is_visible(character: str) -> bool:
-    """Or white space."""
-    hidden = unicodedata.category(character) in ("Cf", "Cc") and not character.isspace()
-    return not (hidden or _IGNORABLE.match(character))
-
-
-_VISIBLE = _Table(_is_visible)
+_VISIBLE = _Table(
+    lambda character: (
+        character.isspace() or not (unicodedata.category(character) in ("Cf", "Cc") or _IGNORABLE.match(character))
+    )
+)

@@ -117,7 +117,11 @@ class RawWriter:
                 self._digest.update(json.dumps(content, ensure_ascii=False).encode())
         self.rows[name], self.rows_in[name] = written, written + problems.total()
         if not written:
-            raise _nothing_left(problems, place)
+            most = problems.most_common(5)
+            counts = "; ".join(f"{count:,} x {problem.reason}" for problem, count in most)
+            state = f"0 of {problems.total():,} documents left: {counts}" if most else "0 documents"
+            remedy = most[0][0].remedy if most else "name a source with text"
+            raise BadData(Code.NOTHING_LEFT, place, state, remedy)
 
     def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
         """Write the manifest and return it."""
@@ -138,14 +142,6 @@ class RawWriter:
         }
         write_json(self.folder / "manifest.json", manifest)
         return manifest
-
-
-def _nothing_left(problems: Counter[Problem], place: str | Path) -> BadData:
-    if not problems:
-        return BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
-    most = problems.most_common(5)
-    counts = "; ".join(f"{count:,} x {problem.reason}" for problem, count in most)
-    return BadData(Code.NOTHING_LEFT, place, f"0 of {problems.total():,} documents left: {counts}", most[0][0].remedy)
 
 
 def _characters(cell: str | list[str]) -> int:

@@ -88,7 +88,8 @@ def _with_class_names(rows: "Dataset", place: str) -> "Dataset":
     import datasets
 
     features, text = rows.features.copy(), datasets.Value("string")
-    names = {column: found for column, kind in features.items() if (found := _classes(kind))}
+    items = {column: getattr(feature, "feature", feature) for column, feature in features.items()}  # a list has one
+    names = {column: kind.names for column, kind in items.items() if isinstance(kind, datasets.ClassLabel)}
     for column in names:
         features[column] = datasets.List(text) if hasattr(features[column], "feature") else text
     if not names:
@@ -98,11 +99,6 @@ def _with_class_names(rows: "Dataset", place: str) -> "Dataset":
         return {column: _named(row[column], classes, place) for column, classes in names.items()}
 
     return rows.map(named, features=features)
-
-
-def _classes(feature: Any) -> list[str] | None:
-    """The names of the classes of a column that has one in each row, or a list of them."""
-    return getattr(getattr(feature, "feature", feature), "names", None)
 
 
 def _named(value: Any, names: Sequence[str], place: str) -> Any:

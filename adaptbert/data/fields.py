@@ -71,10 +71,10 @@ class Fields:
         self.label_kinds: dict[str, str] = {}
         self._separator, self._names = separator, names or {}
         self._place = ""
-        self._has_spans = layout.target is not None and layout.output.marks_spans
+        self._has_spans = layout.has_spans
         self._patterns = [(regex.compile(pattern), replacement) for pattern, replacement in replace or []]
 
-    def check(self, present: Sequence[str], place: str, mapping: str = "`columns`") -> None:
+    def check(self, present: Sequence[str], place: str, mapping: str) -> None:
         """Reject a file that lacks a column.
 
         Args:
@@ -83,11 +83,11 @@ class Fields:
         """
         errors = []
         for name, column in self.columns.items():
-            if column in present:
-                continue
-            out = f"map another column as `{name}`, or take `{name}` out of {mapping}"
-            remedy = out if name in OPTIONAL else f"rename it or map it in {mapping}"
-            errors.append(missing_column(column, present, place, remedy))
+            remedy = f"rename it or map it in {mapping}"
+            if name in OPTIONAL:
+                remedy = f"map another column as `{name}`, or take `{name}` out of {mapping}"
+            if column not in present:
+                errors.append(missing_column(column, present, place, remedy))
         raise_all(errors)
 
     def read(self, row: Row, place: str) -> Row:
@@ -168,8 +168,12 @@ class Fields:
 
     def _value(self, value: object, column: str) -> float:
         """A number, or text of one, as in CSV; not `1_000`, which float() would accept."""
+        number = math.nan
         try:
-            number = math.nan if value is None or value == "" else _number(value)
+            if isinstance(value, bool) or not isinstance(value, str | int | float | None) or "_" in str(value):
+                raise ValueError
+            if value is not None and value != "":
+                number = float(value)
         except (ValueError, OverflowError):
             raise BadRow(Code.BAD_LABEL, "value is not a number") from None
         if math.isnan(number):
@@ -195,19 +199,17 @@ class Fields:
             raise BadRow(Code.LABEL_MISSING, "answers missing")
         if isinstance(value, str):
             raise BadRow(Code.BAD_LABEL, f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
-        pairs: list[tuple[Any, Any]]
         if isinstance(value, Mapping):
             texts, starts = value.get("text"), value.get("answer_start", value.get("start"))
             if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
                 problem = "is not a list of texts and one of offsets, equally long"
                 raise BadRow(Code.BAD_LABEL, f"column '{column}' {problem}")
-            pairs = list(zip(texts, starts, strict=True))
-        elif isinstance(value, list) and all(isinstance(answer, Mapping) for answer in value):
-            pairs = [(answer.get("text"), answer.get("answer_start", answer.get("start"))) for answer in value]
-        else:
+            value = [{"text": text, "start": start} for text, start in zip(texts, starts, strict=True)]
+        if not isinstance(value, list) or not all(isinstance(answer, Mapping) for answer in value):
             raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of answers")
         answers: list[dict[str, Any]] = []
-        for text, start in pairs:
+        for each in value:
+            text, start = each.get("text"), each.get("answer_start", each.get("start"))
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
                 raise BadRow(Code.BAD_LABEL, f"column '{column}': an answer is not a text and its offset")
             answer = {"text": whole(text, column), "start": start}
@@ -343,12 +345,6 @@ def _name(value: object, name: str, column: str) -> str:
         shown = "an empty cell" if isinstance(value, str) else kind(value)
         raise BadRow(Code.COLUMNS, f"column '{column}': expected a name of the {name}, found {shown}")
     return whole(str(value), column)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
-        raise ValueError
-    return float(value)
 
 
 def kind(value: object) -> str:

@@ -56,10 +56,9 @@ class Files:
         read: dict[str, str] = {}
         failures: list[UserError] = []
         for name, digest in self.digests.items():
-            if digest in read:
-                self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
+            if (same := read.setdefault(digest, name)) != name:
+                self.warnings[f"{name} has the bytes of {same}: read once"] += 1
                 continue
-            read[digest] = name
             try:
                 yield from self._rows(name)
             except UserError as error:
@@ -174,20 +173,23 @@ class LabelledFiles:
         """Raises BadData where a group is in two splits or a split is cut off too few rows, and at the end of a split
         without labels, with labels of another type than those before, or of test rows that are all one group.
         """
-        is_cut = split in self.shares or (split == "train" and bool(self.shares))
-        labelled, unlabelled = 0, 0
+        is_cut = bool(self.shares) and split in ("train", *self.shares)
+        labelled = unlabelled = 0
         for row in self._cut_off(split) if is_cut else self._files[split].rows():
-            if row.problem is None:
+            if row.problem is not None:
+                unlabelled += row.problem.code == Code.LABEL_MISSING
+            else:
                 labelled += 1
                 self._check_group(row, split)
-            else:
-                unlabelled += row.problem.code == Code.LABEL_MISSING
             yield row
         if unlabelled and not labelled:
             remedy = "a split needs labels; rows without them are for prediction"
             raise BadData(Code.LABEL_MISSING, split, f"{split} has no labels", remedy)
-        if split == "test" and labelled > 1 and not self._is_head:
-            self._check_test_groups(labelled)
+        is_read = split == "test" and labelled > 1 and not self._is_head
+        if is_read and [*self._split_of_group.values()].count("test") == 1:  # rows are resampled by groups
+            problem = f"all {labelled:,} test rows are of one group, so that nothing is known of other groups"
+            remedy = "take rows of more groups for test, or take `group` out of `columns`"
+            raise BadData(Code.GROUPS, _SECTION, problem, remedy)
         self._check_label_kinds()
 
     @property
@@ -216,13 +218,6 @@ class LabelledFiles:
             problem = f"{total:,} rows cannot be split: none falls to {split}"
             raise BadData(Code.TOO_FEW_ROWS, _SECTION, problem, f"give more rows, or a file for {split}")
         return self._pool[split]
-
-    def _check_test_groups(self, rows: int) -> None:
-        """Test rows are resampled by groups, and one group has no spread."""
-        if sum(split == "test" for split in self._split_of_group.values()) == 1:
-            problem = f"all {rows:,} test rows are of one group, so that nothing is known of other groups"
-            remedy = "take rows of more groups for test, or take `group` out of `columns`"
-            raise BadData(Code.GROUPS, _SECTION, problem, remedy)
 
     def _check_group(self, row: Row, split: str) -> None:
         if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:

@@ -24,7 +24,7 @@ def test_groups(folder: Path) -> dict[str, str]:
 
 def split(folder: Path, name: str) -> list[dict[str, Any]]:
     """The rows of `train`, `dev` or `test`."""
-    return list(tables.rows(folder / f"{name}.parquet"))
+    return tables.rows(folder / f"{name}.parquet")
 
 
 def used(rows: Sequence[Any], labels: int) -> int:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_CORPUS = TASK_TYPES["single_sentence"]
-
-
 def arrow_type(kind: CellType) -> "pa.DataType":
     """The Parquet type of a column. Offsets of answers count Unicode code points of the context."""
     import pyarrow as pa
@@ -47,11 +44,6 @@ class Layout:
     target: Target | None = None
 
     @property
-    def name(self) -> str:
-        """What messages call such a row."""
-        return self.task_type or "corpus"
-
-    @property
     def is_corpus(self) -> bool:
         return self.task_type is None
 
@@ -61,19 +53,24 @@ class Layout:
         return "tokens" in self.inputs
 
     @property
+    def has_spans(self) -> bool:
+        """Whether rows have tags of a scheme."""
+        return self.target is not None and self.output.marks_spans
+
+    @property
+    def rows(self) -> TaskTypeSpec:
+        """What a row holds; a text in a corpus."""
+        return TASK_TYPES[self.task_type or "single_sentence"]
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """What a model reads."""
-        return tuple(self._task_type.inputs)
+        return tuple(self.rows.inputs)
 
     @property
     def shared(self) -> tuple[str, ...]:
         """The inputs by which rows are grouped: all, or those that several rows may share."""
-        return self._task_type.shared or self.inputs
-
-    @property
-    def aligned(self) -> str:
-        """What is aligned with the inputs, see `TaskTypeSpec`."""
-        return self._task_type.aligned
+        return self.rows.shared or self.inputs
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -91,23 +88,14 @@ class Layout:
         """Inputs and outputs: the fields of the user's files except `id`."""
         return (*self.inputs, *self.outputs)
 
-    @property
-    def columns(self) -> list[str]:
-        """Columns of a validated set; a raw set also has `file` and `line`."""
-        return ["id", *self.fields]
-
     def arrow(self) -> "pa.Schema":
-        """The Parquet schema of `columns`."""
+        """The Parquet schema of a validated set; a raw set also has `file` and `line`."""
         import pyarrow as pa
 
-        cells: dict[str, CellType] = {"id": "text", **self._task_type.inputs}
+        cells: dict[str, CellType] = {"id": "text", **self.rows.inputs}
         if self.target is not None:
             cells[self.output.column] = self.output.cell
         return pa.schema([(name, arrow_type(cell)) for name, cell in cells.items()])
-
-    @property
-    def _task_type(self) -> TaskTypeSpec:
-        return _CORPUS if self.task_type is None else TASK_TYPES[self.task_type]
 
 
 CORPUS = Layout(None)

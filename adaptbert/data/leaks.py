@@ -38,9 +38,6 @@ class ForbiddenText:
         self._maybe = np.zeros(1 << _TABLE_BITS, dtype=bool)
         self._maybe[np.array(list(self._by_start), np.uint64) >> np.uint64(64 - _TABLE_BITS)] = True
 
-    def __len__(self) -> int:
-        return len(self._exact)
-
     def matches(self, rows: Sequence[str]) -> npt.NDArray[np.bool_]:
         """For each row: does it equal one of the texts, or contain a long one?"""
         keys = [letters(row).encode() for row in rows]

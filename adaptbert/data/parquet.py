@@ -18,13 +18,13 @@ BATCH_ROWS, BATCH_CHARACTERS = 8192, 4_000_000
 """A batch that is written ends at whichever comes first: rows may be words or whole articles."""
 
 
-def rows(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+def rows(path: Path) -> list[dict[str, Any]]:
     """Each row as a dict."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH, columns=columns):
-            yield from batch.to_pylist()
+        read: list[dict[str, Any]] = file.read().to_pylist()
+    return read
 
 
 def texts(path: Path) -> Iterator[tuple[str, str]]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.data import read_json
-from adaptbert.data.character_spans import CharacterSpan, annotated
+from adaptbert.data.character_spans import annotated
 from adaptbert.data.rows import BadRow, Row, SourceFile
+from adaptbert.data.tag_schemes import Span
 
 _KEYS = ("label", "labels", "entities")
 
@@ -44,9 +45,9 @@ def looks_like(text: str) -> bool:
     return isinstance(first, dict) and "text" in first and any(isinstance(first.get(key), list) for key in _KEYS)
 
 
-def _span(text: str, mark: Any) -> CharacterSpan:
+def _span(text: str, mark: Any) -> Span:
     span = [mark.get(k) for k in ("start_offset", "end_offset", "label")] if isinstance(mark, Mapping) else mark
     match span:
         case [int(first), int(end), str(kind)] if kind:
-            return CharacterSpan(first, end, kind)
+            return first, end, kind
     raise BadRow(Code.COLUMNS, "a span is not of the form [first, end, label]")

@@ -15,9 +15,10 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.data import read_json
-from adaptbert.data.character_spans import CharacterSpan, annotated
+from adaptbert.data.character_spans import annotated
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Row, SourceFile
+from adaptbert.data.tag_schemes import Span
 from adaptbert.errors import nearest
 
 _VALUES = ("choices", "rating", "number")
@@ -143,7 +144,7 @@ def _one_end(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _span(places: Sequence[int], text: str, mark: Any) -> CharacterSpan:
+def _span(places: Sequence[int], text: str, mark: Any) -> Span:
     values = mark if isinstance(mark, Mapping) else {}
     first, end, kinds = (values.get(name) for name in ("start", "end", "labels"))
     if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kinds, list) or len(kinds) != 1:
@@ -152,4 +153,4 @@ def _span(places: Sequence[int], text: str, mark: Any) -> CharacterSpan:
         raise BadRow(Code.OFFSETS, "a span lies outside its text, or is empty")
     if values.get("text") is not None and not _holds(text, places, values):
         raise BadRow(Code.OFFSETS, "the text of a span is not at its offset")
-    return CharacterSpan(places[first], places[end], str(kinds[0]))
+    return places[first], places[end], str(kinds[0])

@@ -10,9 +10,9 @@ import gzip
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import lru_cache
 from io import BufferedReader, FileIO, RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -81,7 +81,6 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
     """Every line, empty ones included."""
     nuls = number = 0
     with _opened(file) as (text, first):
-        hint = cache(lambda: _likely(first, text.encoding))
         while line := text.readline(MAX_LINE + 1):
             number += 1
             if len(line) > MAX_LINE and not line.endswith("\n"):
@@ -91,7 +90,7 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
                 continue
             nuls += line.count("\0")
             line = line.removesuffix("\n").removesuffix("\r\r").replace("\0", "")
-            problem = _undecodable(file, line, text.encoding, hint)
+            problem = _undecodable(file, line, text.encoding, first)
             yield Line(number, line if problem is None else _UNDECODED.sub("\ufffd", line), problem)
     if nuls:
         file.warnings["NUL bytes removed"] += nuls
@@ -104,7 +103,7 @@ def read_text(file: SourceFile) -> str:
         if len(content) > MAX_TEXT:  # also of a small file in gzip
             remedy = "write JSON lines, or cut it into several"
             raise file.error(Code.TOO_LONG, f"more than {MAX_TEXT:,} characters", remedy)
-        if problem := _undecodable(file, content, text.encoding, lambda: _likely(first, text.encoding)):
+        if problem := _undecodable(file, content, text.encoding, first):
             raise file.error(*problem)
     return content
 
@@ -156,16 +155,17 @@ def encoding_problem(name: str) -> str | None:
     return None
 
 
-def _undecodable(file: SourceFile, text: str, encoding: str, hint: Callable[[], str | None]) -> Problem | None:
+def _undecodable(file: SourceFile, text: str, encoding: str, first: bytes) -> Problem | None:
     if (match := _UNDECODED.search(text)) is None:
         return None
     expected = "UTF-8" if encoding == "utf-8" else f"{encoding}, which is declared"
-    perhaps = f": {likely}?" if (likely := hint()) else ""
+    perhaps = f": {likely}?" if (likely := _likely(first, encoding)) else ""
     return Problem(
         Code.ENCODING, f"byte 0x{ord(match[0]) - 0xDC00:02X} is not {expected}{perhaps}", file.name_encoding()
     )
 
 
+@lru_cache(maxsize=1)
 def _likely(text: bytes, encoding: str) -> str | None:
     """The encoding that the lines are probably in which cannot be decoded; None: they are too short to tell."""
     import charset_normalizer

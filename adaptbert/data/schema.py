@@ -73,10 +73,10 @@ def checks(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> list[
         *((name, PAIR_MISSING, _not_blank) for name in ("text_a", "text_b")),
         ("label", LABEL_MISSING, _not_blank),
         ("labels", LABEL_MISSING, _none_blank),
-        ("tags", LABEL_MISSING, lambda tags: layout.output.marks_spans or _none_blank(tags)),
+        ("tags", LABEL_MISSING, lambda tags: layout.has_spans or _none_blank(tags)),
         ("value", OUT_OF_RANGE, lambda value: isfinite(value) and low <= value <= high),
         *(("tokens", reason, holds) for reason, holds in TOKENS),
-        ("tags", TAG_ILLEGAL, lambda tags: not layout.output.marks_spans or fits(tags, scheme)),
+        ("tags", TAG_ILLEGAL, lambda tags: not layout.has_spans or fits(tags, scheme)),
         ("answers", OFFSET_OUTSIDE, lambda cell: all(_is_inside(cell[0], **answer) for answer in cell[1])),
         ("answers", ANSWER_ELSEWHERE, lambda cell: all(_is_there(cell[0], **answer) for answer in cell[1])),
     ]

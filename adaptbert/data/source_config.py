@@ -52,9 +52,10 @@ def _fields(source: Source, layout: Layout) -> Iterator[Contradiction]:
     for name in source.columns or {}:
         if name not in known:
             remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
-            yield Contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
-    if source.replace is not None and layout.aligned:
-        problem = f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned"
+            kind = layout.task_type or "corpus"
+            yield Contradiction(f"columns: '{name}' is not a field of a {kind}", remedy)
+    if source.replace is not None and layout.rows.aligned:
+        problem = f"shape '{layout.task_type}' takes no 'replace': {layout.rows.aligned} must stay aligned"
         yield Contradiction(problem, "leave it out")
     if layout.is_corpus and source.format is not None and FORMATS[source.format].is_labelled:
         *most, last = (name for name, spec in FORMATS.items() if not spec.is_labelled)

@@ -53,16 +53,15 @@ class Examined:
         self.cleaned, self.misfits = Counter[str](), 0
         self._layout, self._scheme, self._bounds = layout, scheme, bounds
         frame = table.to_pandas()
-        if self.has_spans:
+        if self._layout.has_spans:
             frame["tags"] = [self._in_scheme(row, repair) for row in self.rows]
         reasons = faulty(frame, layout, scheme, bounds)
         self.invalid = {place: self._with_value(place, reason) for place, reason in reasons.items()}
+        self.reasons: dict[int, Reason] = {}
         for place, row in enumerate(self.rows):
             if place not in self.invalid:
                 self._clean(place, row)
-        self.reasons = dict(self.invalid)
-        for place in set(range(len(self.rows))).difference(self.invalid):
-            if (reason := self._by_length(place, limits)) is not None:
+            if reason := self.invalid.get(place) or self._by_length(place, limits):
                 self.reasons[place] = reason
 
     @property
@@ -80,11 +79,6 @@ class Examined:
 
     def _texts(self, place: int) -> tuple[str, ...]:
         return tuple(as_text(self.rows[place][name]) for name in self._layout.inputs)
-
-    @property
-    def has_spans(self) -> bool:
-        """Whether rows have tags of a scheme."""
-        return bool(self._layout.outputs) and self._layout.output.marks_spans
 
     def _in_scheme(self, row: dict[str, Any], repair: bool) -> list[str]:
         """Repair the tags where that is asked for and possible, and count those that break the scheme."""
@@ -114,7 +108,7 @@ class Examined:
             for _, hidden in parts:
                 self.cleaned.update(hidden)
             row[name] = parts[0][0] if isinstance(row[name], str) else [text for text, _ in parts]
-        if self.has_spans:
+        if self._layout.has_spans:
             tags = row["tags"]
             row["tags"] = tag_schemes.tags(tag_schemes.spans(tags, self._scheme), len(tags), "bio")
 

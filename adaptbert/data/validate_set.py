@@ -112,7 +112,8 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         errors += misread[split] or useless
 
     labels = {split: each.labels() for split, each in splits.items()}
-    trained, numbers = labels["train"].counts, splits["train"].numbers()
+    trained, cell = labels["train"].counts, rules.layout.output.cell
+    numbers: list[float] = splits["train"].rows.cells("value") if cell == "number" else []
     if accounts["train"].kept and not any(misread.values()):  # errors of the remaining labels would repeat the cause
         errors += label_errors(labels, rules.labels, rules.map_labels, raw)
         errors += _target_errors(trained, numbers, rules, raw)
@@ -121,8 +122,7 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
 
     for split, each in splits.items():
         with Table(output / f"{split}.parquet", rules.layout.arrow()) as kept:
-            kept.write([each.rows.cells(name) for name in rules.layout.columns])
-    cell = rules.layout.output.cell
+            kept.write([each.rows.cells(name) for name in ("id", *rules.layout.fields)])
     TaskDescription(
         type=spec_of(rules.shape, rules.target).name,
         labels=sorted(rules.labels or trained),
@@ -160,11 +160,6 @@ class _Split:
                 labels.add(label, f"{file}:{line} (row {row_id!r})")
         return labels
 
-    def numbers(self) -> list[float]:
-        """The values of the kept rows; empty unless the target is regression."""
-        output = self.layout.output
-        return self.rows.cells(output.column) if output.cell == "number" else []
-
     def unanswered(self) -> list[UserError]:
         """The error when questions have no answer and `no_answer` is false."""
         if self.layout.output.cell != "answers" or self.rules.no_answer:
@@ -179,7 +174,7 @@ class _Split:
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
         scheme, total, misfits = self.rules.tag_scheme, self.account.rows_in, self.rows.misfits
-        rows: list[list[str]] = self._table["tags"].to_pylist() if self.rows.has_spans else []
+        rows: list[list[str]] = self._table["tags"].to_pylist() if self.layout.has_spans else []
         foreign = respelled({tag for row in rows for tag in row})
         looks = scheme_of([[foreign.get(tag, tag) for tag in row] for row in rows]) if rows else scheme
         # A bare word is a type of io, so that there tags of another spelling break nothing.

@@ -10,7 +10,7 @@ longest match, the old tokens then have a boundary at its end, and the rest is s
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +43,8 @@ def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: Extens
     words, characters = Counter[str](), 0
     for text in texts:
         characters += len(text)
-        words.update(_words(tokenizer, text))
+        normalised = tokenizer.backend.normalizer.normalize_str(text)
+        words.update(word for word, _ in tokenizer.backend.pre_tokenizer.pre_tokenize_str(normalised))
     saved = {
         word: count * (word_pieces.cost(word) - 1)
         for word, count in words.items()
@@ -117,12 +118,6 @@ def with_words(tokenizer: Tokenizer, words: list[str]) -> Tokenizer:
         content["model"]["vocab"] |= {word: tokenizer.size + number for number, word in enumerate(words)}
         file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
         return Tokenizer.load(Path(folder))
-
-
-def _words(tokenizer: Tokenizer, text: str) -> Iterator[str]:
-    """Words as the tokenizer pre-tokenizes them."""
-    normalised = tokenizer.backend.normalizer.normalize_str(text)
-    return (word for word, _ in tokenizer.backend.pre_tokenizer.pre_tokenize_str(normalised))
 
 
 def _count(tokenizer: Tokenizer, words: Counter[str]) -> tuple[int, int]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.data.character_spans import CharacterSpan, tagged, words
+from adaptbert.data.character_spans import tagged, words
 from adaptbert.data.cleaning import clean
 from adaptbert.data.rows import BadRow, Row
 from adaptbert.data.tag_schemes import spans
@@ -34,11 +34,10 @@ def test_spans_to_tags_and_back_to_the_same_characters(text: str, data: st.DataO
         last = data.draw(st.integers(begin, len(split) - 1))
         picked.append((begin, last))
         first = last + 1
-    drawn = [CharacterSpan(split[begin][0], split[last][1], data.draw(st.sampled_from("XY"))) for begin, last in picked]
+    drawn = [(split[begin][0], split[last][1], data.draw(st.sampled_from("XY"))) for begin, last in picked]
     tokens, tags = tagged(text, drawn)
     assert tokens == words(text)[0]
-    back = [CharacterSpan(split[begin][0], split[end - 1][1], kind) for begin, end, kind in spans(tags, "bio")]
-    assert back == drawn
+    assert [(split[begin][0], split[end - 1][1], kind) for begin, end, kind in spans(tags, "bio")] == drawn
 
 
 @pytest.mark.parametrize(
@@ -60,8 +59,7 @@ def test_what_a_word_is(text: str, tokens: list[str]) -> None:
 )
 def test_a_hidden_character_separates_no_words_in_training_and_prediction(text: str) -> None:
     """What a span marks is one word, the one that prediction finds in the text."""
-    drug = CharacterSpan(text.index("co"), len(text), "DRUG")
-    tokens, tags = tagged(text, [drug])
+    tokens, tags = tagged(text, [(text.index("co"), len(text), "DRUG")])
     assert (tokens, tags) == (["Take", "cotrimoxazole"], ["O", "B-DRUG"])
     reader = Reader("sequence_labelling", {})
     reader.check(["text"], "f", str)
@@ -84,10 +82,10 @@ def test_a_hidden_character_separates_no_words_in_training_and_prediction(text: 
 )
 def test_spans_that_fit_no_words(spans: list[tuple[int, int]], words: str) -> None:
     with pytest.raises(BadRow) as caught:
-        tagged("Paris wins", [CharacterSpan(first, end, "X") for first, end in spans])
+        tagged("Paris wins", [(first, end, "X") for first, end in spans])
     assert caught.value.problem.code == 81
     assert words in caught.value.problem.reason
 
 
 def test_white_space_and_repeats_do_no_harm() -> None:
-    assert tagged("in Paris now", [CharacterSpan(2, 9, "X")] * 2) == (["in", "Paris", "now"], ["O", "B-X", "O"])
+    assert tagged("in Paris now", [(2, 9, "X")] * 2) == (["in", "Paris", "now"], ["O", "B-X", "O"])

@@ -12,7 +12,7 @@ import pytest
 from adaptbert.data.download import download
 from adaptbert.errors import BadData, UserError
 from tests.support import commands
-from tests.support.reading import ANSWER, CLASS, LABELS, read, texts
+from tests.support.reading import ANSWER, CLASS, LABELS, read, texts, write
 
 
 @pytest.fixture
@@ -49,25 +49,6 @@ def test_the_files_are_read_like_any_others(tmp_path: Path, source: Path) -> Non
     assert (tmp_path / "again/train.parquet").read_bytes() == (out / "train.parquet").read_bytes()
 
 
-def test_csv_is_not_converted(tmp_path: Path) -> None:
-    """`datasets` would make a null of `NA`, and 7 of `007`."""
-    (tmp_path / "posts").mkdir()
-    (tmp_path / "posts/train.csv").write_text("text,label\nnull,NA\nNone,007\n", encoding="utf-8")
-    with pytest.raises(
-        BadData, match=r"AB-050 .*posts: its files are CSV.*\n.*hf download .*posts --repo-type dataset"
-    ):
-        download(str(tmp_path / "posts"), None, None, tmp_path / "out")
-
-
-def test_a_number_without_a_class(tmp_path: Path) -> None:
-    (tmp_path / "made").mkdir()
-    features = datasets.Features({"label": datasets.ClassLabel(names=["O", "B-X"])})
-    pq.write_table(pa.Table.from_pylist([{"label": 2}], features.arrow_schema), tmp_path / "made/train.parquet")
-    with pytest.raises(BadData, match=r"AB-059 .*made: train: label 2, and the data set names 2 classes"):
-        download(str(tmp_path / "made"), None, None, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "config", "code", "words"),
     [
@@ -94,28 +75,40 @@ def test_a_data_set_that_is_not_there_or_private(tmp_path: Path, monkeypatch: py
         download("org/name", None, None, tmp_path / "out")
 
 
-def damaged_inside() -> bytes:
+def parquet(rows: pa.Table) -> bytes:
     stream = io.BytesIO()
-    pq.write_table(pa.table({"text": [f"row {n}" for n in range(1000)]}), stream)
-    content = stream.getvalue()
-    return content[:4] + bytes(36) + content[40:]
+    pq.write_table(rows, stream)
+    return stream.getvalue()
+
+
+CLASSES = datasets.Features({"label": datasets.ClassLabel(names=["O", "B-X"])}).arrow_schema
+ROWS = parquet(pa.table({"text": [f"row {n}" for n in range(1000)]}))
+DAMAGED = "038 .*posts: a file of it cannot be read"
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "message"),
     [
-        ("train.jsonl", b'{"text": "a"}\n{"text": "secret"\n'),
-        ("train.jsonl", b""),
-        ("train.parquet", b"PAR1"),
-        ("train.parquet", damaged_inside()),
+        ("train.jsonl", b'{"text": "a"}\n{"text": "secret"\n', DAMAGED),
+        ("train.jsonl", b"", DAMAGED),
+        ("train.parquet", b"PAR1", DAMAGED),
+        ("train.parquet", ROWS[:4] + bytes(36) + ROWS[40:], DAMAGED),
+        (
+            "train.parquet", parquet(pa.Table.from_pylist([{"label": 2}], CLASSES)),
+            "059 .*posts: train: label 2, and the data set names 2 classes",
+        ),
+        (  # `datasets` would make a null of `NA`, and 7 of `007`
+            "train.csv", b"text,label\nnull,NA\nNone,007\n",
+            r"050 .*posts: its files are CSV.*\n.*hf download .*posts --repo-type dataset",
+        ),
     ],
-)
-def test_a_damaged_file(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / "posts").mkdir()
-    (tmp_path / "posts" / name).write_bytes(content)
-    with pytest.raises(BadData, match=r"AB-038 .*posts: a file of it cannot be read") as raised:
+)  # fmt: skip
+def test_files_that_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    write(tmp_path / "posts" / name, content)
+    with pytest.raises(BadData, match=f"AB-{message}") as raised:
         download(str(tmp_path / "posts"), None, None, tmp_path / "out")
     assert "secret" not in str(raised.value)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_says_the_lines_and_overwrites_nothing(

@@ -13,27 +13,14 @@ from tests.support.reading import SPANS, TAGS
 
 ALIKE = [
     ("neg", "ｎｅｇ", r"\uff4e\uff45\uff47"),
-    ("neg", "neg\u200b", r"neg\u200b"),
     ("neg", "neg\ufe0f", r"neg\ufe0f"),
-    ("neg", "neg\u3000", r"neg\u3000"),
     ("café", "cafe\u0301", r"cafe\u0301"),
     ("好", "\u2068好\u2069", r"\u2068好\u2069"),
-    ("か\u3099", "が", r"か\u3099"),
     ("ﬁne", "fine", r"\ufb01ne"),
     ("1", "1.0", "'1.0'"),
     ("-1", "-1.00", "'-1.00'"),
 ]
-OTHERS = [
-    ("neg", "pos"),
-    ("好", "坏"),
-    ("B", "b2"),
-    ("a b", "ab"),
-    ("🙂", "🙁"),
-    ("C++", "C"),
-    ("v1", "v1.0"),
-    ("1", "1.5"),
-    ("と", "ど"),
-]
+OTHERS = [("neg", "pos"), ("a b", "ab"), ("🙂", "🙁"), ("C++", "C"), ("v1", "v1.0"), ("1", "1.5"), ("と", "ど")]
 
 
 def labels(**splits: list[str]) -> dict[str, Labels]:

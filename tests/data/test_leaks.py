@@ -18,24 +18,15 @@ def test_finds_a_long_text_inside_a_row(text: str) -> None:
     assert forbidden.matches(rows).tolist() == [True, True, True, False, False, False]
 
 
-def test_a_short_text_counts_as_a_whole_row_only() -> None:
-    forbidden = ForbiddenText(["thank you", "谢谢"])
-    rows = ["Thank you!", "thank you for it", "谢谢。", "谢谢你"]
-    assert forbidden.matches(rows).tolist() == [True, False, True, False]
-
-
-def test_no_match_from_row_to_row_nor_without_texts() -> None:
-    assert not ForbiddenText([SENTENCE]).matches([SENTENCE[:30], SENTENCE[30:]]).any()
-    assert not ForbiddenText([SENTENCE]).matches(["a", ""]).any()
-    assert not ForbiddenText([]).matches([SENTENCE, ""]).any()
-
-
 WORDS = st.lists(st.sampled_from(["ab", "abc", "好", "不", "x"]), max_size=60).map("".join)
 
 
-@given(st.lists(WORDS, max_size=5), st.lists(WORDS, max_size=8))
-def test_the_search_is_exact(texts: list[str], rows: list[str]) -> None:
-    """The same answer as looking for every text in every row, one by one."""
+@given(st.lists(WORDS, max_size=5), st.data())
+def test_the_search_is_exact(texts: list[str], data: st.DataObject) -> None:
+    """The same answer as looking for every text in every row, one by one; of rows with texts, and halves of texts."""
+    halves = [half for text in texts for half in (text[: len(text) // 2], text[len(text) // 2 :])]
+    part = st.one_of(WORDS, st.sampled_from(["! ", *texts, *halves]))
+    rows = data.draw(st.lists(st.lists(part, max_size=3).map("".join), max_size=8)) + halves
     keys = {letters(text) for text in texts}
     expected = [
         any(k == letters(row) or (len(k.encode()) >= WINDOW and k in letters(row)) for k in keys) for row in rows
