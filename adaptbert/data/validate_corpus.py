@@ -15,13 +15,12 @@ import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Limits
-from adaptbert.data.accounts import Account, RejectFile, repeated_ids, unreadable
 from adaptbert.data.cleaning import digest, key
 from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.parquet import Table
 from adaptbert.data.schema import Reason
-from adaptbert.data.validate_rows import Examined
+from adaptbert.data.validate_rows import Account, Examined, RejectFile, repeated_ids, unreadable
 from adaptbert.errors import BadData, UserError
 from adaptbert.runtime.worker_pool import in_order
 

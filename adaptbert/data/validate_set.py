@@ -22,7 +22,6 @@ from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.sources import Limits, Scheme
 from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.core.files import read_json
-from adaptbert.data.accounts import Account, RejectFile, repeated_ids, unreadable
 from adaptbert.data.cleaning import letters, seen, spelled
 from adaptbert.data.label_names import Labels, label_errors, renaming
 from adaptbert.data.layout import Layout
@@ -30,7 +29,7 @@ from adaptbert.data.parquet import Table
 from adaptbert.data.schema import ANY_NUMBER, Reason
 from adaptbert.data.tag_spellings import is_mendable, respelled, scheme_of
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.data.validate_rows import Examined
+from adaptbert.data.validate_rows import Account, Examined, RejectFile, repeated_ids, unreadable
 from adaptbert.errors import BadData, UserError, nearest
 
 SPLITS = ("train", "dev", "test")

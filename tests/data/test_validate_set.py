@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import read_json
 from adaptbert.data.cleaning import clean, letters
-from adaptbert.data.layout import Layout
+from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.parquet import texts
+from adaptbert.data.schema import faulty
 from adaptbert.data.validate_rows import moved
 from tests.support import raw
-from tests.support.raw import LIMITS, STRICT, rows, validated
+from tests.support.raw import LIMITS, STRICT, rows, table, validated
 from tests.support.reading import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS
 
 Rows = list[tuple[Any, ...]]
@@ -250,6 +251,26 @@ CASES = {
               "and 1 more) at train.csv:2, train.csv:3, train.csv:4, train.csv:5, train.csv:6 and 2 more\n")],
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("layout", "read", "expected"),
+    [
+        (CLASS, [("fine", "x"), (" \t", "x"), ("text", " "), ("", "")], {1: "empty", 2: "label_missing", 3: "empty"}),
+        (PAIR, [("a", "b", "x"), ("a", " ", "x")], {1: "text_missing"}),
+        (NUMBER, [("a", 1.5), ("b", float("inf")), ("c", 6.0)], {1: "out_of_range", 2: "out_of_range"}),
+        (SPANS, [(["a", "b"], ["B-X", "I-X"]), ([], []), (["a", " "], ["O", "O"])], {1: "empty", 2: "token_empty"}),
+        (SPANS, [(["\u200b"], ["O"]), (["a"], ["I-X"])], {0: "token_invisible", 1: "tag_illegal"}),
+        (TAGS, [(["a"], ["I-X"]), (["a"], [" "])], {1: "label_missing"}),
+        (ANSWER, [("The cat", "?", [{"text": "cat", "start": at}]) for at in (4, 3, 5, -1)],
+         {1: "answer_elsewhere", 2: "offset_outside", 3: "offset_outside"}),
+        (CORPUS, [], {}),
+    ],
+)  # fmt: skip
+def test_all_faults_of_all_rows_each_by_its_gravest(layout: Layout, read: list[Any], expected: dict[int, str]) -> None:
+    frame = table(layout, read, "source.csv").to_pandas()
+    reasons = faulty(frame, layout, bounds=(0, 5))
+    assert {row: reason.name for row, reason in reasons.items()} == expected
 
 
 @pytest.mark.parametrize("name", CASES)
