@@ -107,7 +107,8 @@ def faulty(
     from pandera.errors import SchemaErrors
 
     if "answers" in frame:  # they are checked with their context
-        frame = frame.assign(answers=list(zip(frame["context"], frame["answers"], strict=True)))
+        pairs: list[Any] = list(zip(frame["context"], frame["answers"], strict=True))
+        frame = frame.assign(answers=pairs)
     every = checks(layout, scheme, bounds)
     columns: dict[str, list[pa.Check]] = {name: [] for name in layout.fields}
     for number, (name, _, holds) in enumerate(every):

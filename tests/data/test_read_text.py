@@ -54,9 +54,17 @@ def test_the_likely_encoding_is_named(tmp_path: Path, name: str, encoding: str) 
         collect(write(tmp_path / name, (LIKELY[encoding] * 4).encode(encoding)), tmp_path / "raw")
 
 
-def test_a_short_line_tells_no_encoding(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=rf"AB-018 .*: 1 x byte 0xC4 is not UTF-8\n  {DECLARE}$"):
-        collect(write(tmp_path / "a.txt", "你好\n".encode("gbk")), tmp_path / "raw")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("你好\n".encode("gbk"), f"0 of 1 documents left: 1 x byte 0xC4 is not UTF-8\n  {DECLARE}$"),
+     (b"text\n", "0 documents\n  name a source with text")],
+)  # fmt: skip
+def test_a_short_line_tells_no_encoding_and_a_header_alone_is_no_text(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    name = "a.csv" if content.isascii() else "a.txt"
+    with pytest.raises(BadData, match=f"AB-018 .*: {message}"):
+        collect(write(tmp_path / name, content), tmp_path / "raw")
 
 
 @pytest.mark.parametrize(("encoding", "hint"), [("ascii", r": utf-8\?"), ("utf-16", "")])

@@ -441,7 +441,7 @@ CORPUS_ERRORS = [
     ("a.csv", ",".join(f"c{n}" for n in range(1000)).encode(), 56, "c48, c49 and 950 more"),
     ("a.txt", b"\n\r\n\n", 17, "0 documents in 3 lines"),
     ("a.txt", b"", 17, "file is empty"),
-    ("a.jsonl", b"", 17, "file is empty"),
+    ("a.csv", b"\n\n", 17, "0 documents in 2 lines"),
     ("a.txt.gz", gzip.compress(b"", mtime=0), 17, "file is empty"),
     ("a.jsonl", b"\n \n", 17, "0 documents"),
     ("a.txt.gz", PACKED[: len(PACKED) // 2], 38, "gzip is damaged, or ends early"),
