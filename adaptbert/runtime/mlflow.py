@@ -25,7 +25,7 @@ from filelock import FileLock
 from adaptbert.config import load
 from adaptbert.core.processes import has_ended
 from adaptbert.runtime.libraries import MLFLOW
-from adaptbert.runtime.origin import origin, origin_of_recipe, project_root, recipe_name, run_name, tracking_uri
+from adaptbert.runtime.origin import origin, project_root, recipe_name, run_name, tracking_uri
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
 
@@ -33,6 +33,11 @@ EXPERIMENT = "adaptbert"
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # its pages begin with runs, not with traces
 SECONDS, PAUSE_SECONDS, FLUSH_SECONDS = 20.0, 300.0, 10.0
 MARK = "mlflow_run"
+RECIPE = (
+    "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
+    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `differences`, differences "
+    "of them; intervals are in the report."
+)
 KINDS = {"metrics": "Metric", "tags": "RunTag", "params": "Param"}
 
 
@@ -346,7 +351,9 @@ class Store:
         condition = f"tags.stage = 'recipe' and tags.recipe = '{self.name}'"
         for run in self.client.search_runs([self.experiment], condition, max_results=1):
             return str(run.info.run_id)
-        run_id = self.client.create_run(self.experiment, tags=origin_of_recipe(self._params, self.name)).info.run_id
+        tags = {"mlflow.runName": self.name, "mlflow.source.name": self._params.name, "mlflow.note.content": RECIPE}
+        tags |= {"stage": "recipe", "recipe": self.name}
+        run_id = self.client.create_run(self.experiment, tags=tags).info.run_id
         self.client.update_run(run_id, status="SCHEDULED")
         self.log(run_id, "params", load.flatten(load.read(self._params)).items())
         self.client.log_artifact(run_id, str(self._params))

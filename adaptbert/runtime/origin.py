@@ -10,12 +10,6 @@ from pathlib import Path
 
 from adaptbert.config import load
 
-RECIPE = (
-    "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
-    "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `differences`, differences "
-    "of them; intervals are in the report."
-)
-
 
 def project_root() -> Path:
     """The project's folder, also from a copy that `dvc exp run --temp` or `--queue` made below it."""
@@ -62,17 +56,6 @@ def origin(stage: str) -> dict[str, str]:
         "mlflow.note.content": f"Stage `{named or stage}`{at}. {again}",
     }
     return {name: value for name, value in tags.items() if value}
-
-
-def origin_of_recipe(params: Path, name: str) -> dict[str, str]:
-    """The same for the run of the recipe itself."""
-    return {
-        "mlflow.runName": name,
-        "mlflow.source.name": params.name,
-        "mlflow.note.content": RECIPE,
-        "stage": "recipe",
-        "recipe": name,
-    }
 
 
 def commit() -> str:

@@ -60,9 +60,7 @@ def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
             _, _, password = login.partition(":")
             yield b64encode(unquote(login).encode()).decode()  # as in the header `Authorization`
             yield from _forms(password)
-        if address := _ADDRESS.search(
-            value
-        ):  # also with a blank in the password, which the other patterns do not match
+        if address := _ADDRESS.search(value):  # its password may have a blank, which other patterns do not match
             yield from _forms(address[1].partition(":")[2])
         for parameter in _PARAMETER.finditer(value):
             yield from _forms(parameter.group().partition("=")[2])

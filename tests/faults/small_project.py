@@ -1,6 +1,10 @@
 """A project whose text is tokenised, as small as it trains, and the commands of its training stages."""
 
+import importlib
+import os
 import shutil
+import sys
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +33,34 @@ COMMANDS = {
     " --metrics metrics/finetune/mention-domain-small-1.json",
 }
 QUICK = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
+FORKED = get_context("forkserver")
+"""Torch and Lightning are imported once, not once a trial; with what stages import late."""
+FORKED.set_forkserver_preload(
+    [
+        "tests.faults.small_project",
+        *(f"stages.{stage.split()[0]}" for stage in COMMANDS),
+        "matplotlib",
+        "mlflow.store.tracking.sqlalchemy_store",
+        "pytorch_lightning",
+        "sklearn.metrics",
+        "sqlalchemy.dialects.sqlite",
+        "transformers.models.bert.modeling_bert",
+    ]
+)
 MADE = ("--out", "--scratch", "--metrics", "--predictions")
+
+
+def run(stage: str, folder: Path, env: dict[str, str]) -> None:
+    """A stage, in a process that leads a group of its own."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(env)
+    with Path("log.txt").open("ab") as log:
+        for number in (1, 2):
+            os.dup2(log.fileno(), number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
+    importlib.import_module(f"stages.{stage.split()[0]}").STAGE.run(COMMANDS[stage].split())
 
 
 def values(accumulate: int) -> dict[str, Any]:

@@ -4,25 +4,22 @@ Real stage processes with their command lines, params.yaml, MLflow store and wor
 part (removing outputs before a stage runs) is played. Failures print the seed of the trial.
 """
 
-import json
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 
 import pytest
 
 from adaptbert.runtime.locks import ROOT as WORK
-from tests.faults.small_project import COMMANDS, MADE, QUICK, make
-from tests.support.project import ROOT, environment
+from tests.faults.small_project import COMMANDS, FORKED, MADE, QUICK, make, run
+from tests.support.project import environment
 
 ENDS = (0, -signal.SIGKILL)
 
@@ -32,9 +29,9 @@ class World:
     """A project whose text is tokenised; `golden` holds what a stage gives when nobody disturbs it."""
 
     root: Path
-    server: "subprocess.Popen[str]"
-    golden: dict[str, dict[str, bytes]]
-    seconds: dict[str, float]
+    env: dict[str, str]
+    golden: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def run_undisturbed(self, last: str) -> None:
         """A stage and those before it, each once."""
@@ -47,29 +44,18 @@ class World:
     def log(self) -> str:
         return (self.root / "log.txt").read_text(encoding="utf-8")
 
-    def run(self, stage: str, kill_after: float | None = None, workers: int = 0) -> int:
-        """A stage in a process group of its own, to its end or to its sudden end; the exit status."""
-        order = {
-            "cwd": str(self.root),
-            "stage": stage.split()[0],
-            "argv": COMMANDS[stage].split(),
-            "env": QUICK | {"ADAPTBERT_BATCH_WORKERS": str(workers)},
-            "log": str(self.root / "log.txt"),
-        }
-        assert self.server.stdin is not None
-        self.server.stdin.write(json.dumps(order) + "\n")
-        self.server.stdin.flush()
-        group = self.answer()
-        assert group > 1, "kill would reach this process"
+    def run(self, stage: str, kill_after: float | None = None, workers: int = 0) -> int | None:
+        """A stage to its end or to its sudden end; the exit status."""
+        env = self.env | {"ADAPTBERT_BATCH_WORKERS": str(workers)}
+        process = FORKED.Process(target=run, args=(stage, self.root, env))
+        process.start()
+        assert process.pid is not None
         if kill_after is not None:
             time.sleep(kill_after)
             with suppress(ProcessLookupError):  # it has ended already
-                os.killpg(group, signal.SIGKILL)
-        return self.answer()
-
-    def answer(self) -> int:
-        assert self.server.stdout is not None
-        return int(self.server.stdout.readline())
+                os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+        return process.exitcode
 
     def outputs(self, stage: str) -> list[Path]:
         words = COMMANDS[stage].split()
@@ -101,30 +87,16 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[str]"]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.server"],
-        cwd=ROOT,
-        env=environment(tmp_path_factory.mktemp("home")) | QUICK,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        try:
-            assert server.stdout is not None
-            assert server.stdout.readline() == "ready\n"
-            yield server
-        finally:
-            server.kill()
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, server: "subprocess.Popen[str]", mlflow_tables: bytes) -> World:
+def world(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> World:
     """With three micro-batches a step; tests/training/test_resume.py has runs without accumulation, too."""
     root = tmp_path_factory.mktemp("project")
     make(root, accumulate=3)
     (root / "mlflow.db").write_bytes(mlflow_tables)
-    return World(root, server, {}, {})
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in QUICK.items():
+            patch.setenv(name, value)
+        ensure_running()
+    return World(root, environment(tmp_path_factory.mktemp("home")) | QUICK)
 
 
 QUICK_STAGES = ("domain_transfer", "finetune section")

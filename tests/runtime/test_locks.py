@@ -1,6 +1,7 @@
 """One process at a time works on a stage, and a lock never outlives its holder."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,16 +47,22 @@ def holder(how: str = "alone") -> Iterator[subprocess.Popen[str]]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_the_error_of_a_second_process_names_the_holder() -> None:
+def test_a_second_process_waits_says_so_and_then_names_the_holder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptbert.runtime.locks.SILENT_SECONDS", 0.3)
     with holder() as process:
-        message = rf"AB-159 .work/pretrain: process {process.pid} on .* works on this stage"
+        works = rf"process {process.pid} on \S+ works on this stage"
         began = time.monotonic()
-        with pytest.raises(Busy, match=message) as caught, stage_lock("pretrain", patience=0.5):
+        with pytest.raises(Busy, match=f"AB-159 .work/pretrain: {works}") as caught, stage_lock("pretrain", patience=1):
             pass
-        assert time.monotonic() - began > 0.4
+        assert time.monotonic() - began > 0.9
         assert caught.value.exit_code == 75
-        with stage_lock("finetune-section-domain", patience=0):
+        assert re.fullmatch(f"{works}: waiting 1 s for it to end\n", capsys.readouterr().out)
+        with pytest.raises(Busy), stage_lock("pretrain", patience=0.1):
             pass
+        with stage_lock("finetune-section-domain", patience=0):
+            assert capsys.readouterr().out == ""
 
 
 def test_something_else_in_its_place_is_reported_and_stays(inside: Path) -> None:
@@ -64,15 +71,6 @@ def test_something_else_in_its_place_is_reported_and_stays(inside: Path) -> None
     with pytest.raises(Blocked, match=message), stage_lock("pretrain", patience=0):
         pass
     assert (inside / ROOT).is_file()
-
-
-def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adaptbert.runtime.locks.SILENT_SECONDS", 0.3)
-    with holder() as process, pytest.raises(Busy), stage_lock("pretrain", patience=1):
-        pass
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"process {process.pid} on ")
-    assert line.endswith(" works on this stage: waiting 1 s for it to end")
 
 
 def test_a_forked_child_does_not_hold_it_for_its_dead_parent() -> None:
