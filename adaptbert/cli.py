@@ -19,9 +19,10 @@ from typing import Annotated
 
 import typer
 
+from adaptbert.commands.doctor import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
-from adaptbert.commands.project import add_task, doctor, download, import_, new
+from adaptbert.commands.project import add_task, download, import_, new
 from adaptbert.runtime.libraries import collect_seldom
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)

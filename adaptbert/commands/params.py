@@ -79,7 +79,7 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
         from adaptbert.project import dvc_files, price
 
         due = dvc_files.due().stages
-        trained = [each for each in planned if any(f"{each.step}@{key}" in due for key in each.entries)]
+        trained = [each for each in planned if not due.keys().isdisjoint(each.stages)]
         speeds = price.measured(recipe, trained, price.SECONDS)
     except signals.Interrupted as interrupted:
         print(f"{interrupted}; no price", file=sys.stderr)

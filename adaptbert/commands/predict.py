@@ -74,7 +74,7 @@ def predict(
     from adaptbert.prediction.inputs import STDIN, Input
 
     with user_errors(), _ended(output):
-        mapped = pairs(columns or [])
+        mapped = pairs(columns)
         outputs.check(output, source)
         predictor = _predictor(model, precision, linear=linear)
         rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding)
@@ -118,10 +118,10 @@ def _predictor(model: Path, precision: str | None, *, linear: bool) -> "Predicto
     return Predictor.load(model, precision)
 
 
-def pairs(columns: list[str]) -> dict[str, str]:
+def pairs(columns: list[str] | None) -> dict[str, str]:
     """`--columns`: a list of OURS=YOURS -> our name: its name in the file."""
     mapped: dict[str, str] = {}
-    for pair in columns:
+    for pair in columns or ():
         ours, _, yours = pair.partition("=")
         if not ours or not yours or mapped.setdefault(ours, yours) != yours:
             problem = f"'{ours}' twice" if ours and yours else f"'{pair}' is no pair"
@@ -173,11 +173,7 @@ class _Faults:
 
 @contextmanager
 def _progress(total: int | None) -> Iterator[Callable[[int], None]]:
-    """A function that counts rows; rows, speed and time left are on stderr, at the end the total.
-
-    Args:
-        total: number of rows; None where it is unknown.
-    """
+    """A function that counts rows; rows, speed, and time left where there is a total, are on stderr, at the end all."""
     from adaptbert.runtime.progress import StatusLine
 
     line, began, done = StatusLine(sys.stderr, total), time.monotonic(), 0

@@ -1,8 +1,8 @@
-"""`adaptbert new`, `download`, `import`, `add-task` and `doctor`: what is done once, before anything is trained."""
+"""`adaptbert new`, `download`, `import` and `add-task`: what is done once, before anything is trained."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,9 +10,6 @@ from adaptbert.commands.errors import user_errors
 from adaptbert.commands.predict import pairs
 from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
-
-if TYPE_CHECKING:
-    from adaptbert.project.preview import Said
 
 
 def download(
@@ -120,11 +117,13 @@ def new(
     as_one_of_them()
     quieten()
     from adaptbert.project.new_project import create
+    from adaptbert.project.preview import Said
+    from adaptbert.project.task_inference import consistent
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
     with user_errors():
-        labelled = _said(columns, type, format, encoding, separator, tag_scheme)
+        labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
         splits = _given(train=train, dev=dev, test=test)
         for line in create(directory, texts, splits, labelled, base=base, name=name, minutes=minutes, force=force):
             print(line, flush=True)
@@ -151,9 +150,11 @@ def add_task(
     """
     from adaptbert.config.recipe import PARAMS
     from adaptbert.project.add_task import add
+    from adaptbert.project.preview import Said
+    from adaptbert.project.task_inference import consistent
 
     with user_errors():
-        labelled = _said(columns, type, format, encoding, separator, tag_scheme)
+        labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
         steps = add(_given(train=train, dev=dev, test=test), name, labelled)
         print(next(steps))
         if not yes and not sys.stdin.isatty():
@@ -168,34 +169,3 @@ def add_task(
 
 def _given(**files: Path | None) -> dict[str, Path]:
     return {split: path for split, path in files.items() if path}
-
-
-def _said(columns: list[str] | None, *options: str | None) -> "Said":
-    from adaptbert.project.task_inference import said
-
-    names = ("type", "format", "encoding", "separator", "tag_scheme")
-    return said(pairs(columns or []), **dict(zip(names, options, strict=True)))
-
-
-def doctor() -> None:
-    """Check if this machine can run the recipe.
-
-    Checks disk space, device, precision and where MLflow writes to. The exit code is 1 if a check fails.
-    """
-    from rich.console import Console
-    from rich.table import Table
-
-    from adaptbert.project.doctor import examine
-
-    findings = list(examine())
-    table = Table("", "what", "found", "remedy")
-    for finding in findings:
-        table.add_row(*finding)
-    Console().print(table)
-    fails, warnings = (sum(each.verdict == verdict for each in findings) for verdict in ("FAIL", "warn"))
-    if fails or warnings:
-        print(f"FAIL {fails}, warn {warnings} of {len(findings)}: the last column says what to do")
-    else:
-        print(f"{len(findings)} checks passed: this machine can run the recipe")
-    if fails:
-        raise typer.Exit(1)

@@ -1,1 +1,1 @@
-"""Manages the user's project folder: presets, own data, `adaptbert check` and `adaptbert doctor`."""
+"""Manages the user's project folder: presets, own data and `adaptbert check`."""

@@ -26,11 +26,7 @@ UNNAMED = "my_task"
 
 
 def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str]:
-    """Look at files, then write the task.
-
-    Args:
-        files: split -> its file; train always.
-        name: of the task; None: by its files.
+    """Look at the files of each split, train always, then write the task.
 
     Yields:
         First what was concluded, with the block: nothing is written before the next is asked for. Then what was done.
@@ -94,11 +90,7 @@ def name_of(train: Path) -> str:
 
 
 def check_name(name: str, taken: Mapping[str, Collection[str]]) -> None:
-    """Raise BadParams where a task cannot be called so.
-
-    Args:
-        taken: kind -> the names of that kind.
-    """
+    """Raise BadParams where a task cannot be called so; kind -> the names that are taken."""
     owner = next((KINDS[kind] for kind, names in taken.items() if name in names), None)
     if owner is not None:
         place = f"{PARAMS}: {owner}.{name}"

@@ -105,13 +105,8 @@ class Due(NamedTuple):
 
     @classmethod
     def of(cls, upstream: Mapping[str, Sequence[str]], changed: Iterable[str]) -> "Due":
-        """Of these stages what has changed, and what needs one of those; not what needs the stage `plan` alone, which
-        always writes the same.
-
-        Args:
-            upstream: stage -> those that it needs.
-            changed: what `dvc status` names.
-        """
+        """Of these stages, each with those that it needs, what has changed (as `dvc status` names it), and what needs
+        one of those; not what needs the stage `plan` alone, which always writes the same."""
         due = set(changed)
         order = [*TopologicalSorter(upstream).static_order()]
         for stage in order:

@@ -26,11 +26,8 @@ Entries = Mapping[str, Mapping[str, Any]]
 
 
 def write(target: Path, content: bytes) -> None:
-    """Replace what a file says, at once or not at all.
-
-    The file behind a link is replaced, not the link. The new file has the permissions of the old one, so that what
-    only its owner could read stays so.
-    """
+    """Replace what a file says, at once or not at all. The file behind a link is replaced, not the link, and what only
+    its owner could read stays so."""
     file = Path(realpath(target))
     with atomic_write(file) as part:
         part.write_bytes(content)
@@ -60,12 +57,9 @@ def check_replaceable(file: Path) -> None:
 
 
 def write_recipe(recipe: Recipe, content: bytes) -> None:
-    """Write params.yaml, and the plan.json that belongs to it: both, or neither.
+    """Write params.yaml with this content, and the plan.json that belongs to it: both, or neither.
 
     A kill between the two files leaves an older plan.json, which the first stage refuses with the remedy.
-
-    Args:
-        recipe: what the content says.
     """
     plan = plan_file.text(plan_file.plan(recipe)).encode()
     before = recipe.file.read_bytes() if recipe.file.is_file() else None
@@ -120,7 +114,6 @@ def shown(section: str, entries: Entries, comment: str = "") -> str:
 
 
 def _block(entries: Entries, indent: str) -> list[str]:
-    """A line for each value of each entry."""
     lines: list[str] = []
     for name, values in entries.items():
         below = [f"{indent}{indent}{in_a_line(key)}: {in_a_line(value)}" for key, value in values.items()]

@@ -89,37 +89,26 @@ def values(tokens: Mapping[str, float], base: Base) -> dict[str, dict[str, Any]]
         return {PRETRAIN: {"tokens": RANDOM_TOKENS}, **{step: {} for step in FITTED}, **rates_of_narrow}
     fitted: dict[str, dict[str, Any]] = {PRETRAIN: {}, **rates(base)}
     for step, amount in tokens.items():
-        fitted[step] |= _batch(step, amount)
+        section: Any = SECTIONS[step][0]
+        usual = _defaults(step)
+        size = batch(section.usual_budget.trained["passes"] * amount, usual["global_batch_tokens"])
+        fitted[step] |= {key: size for key in BATCHES if size < usual[key]}
     return fitted
 
 
 def rates(base: Base) -> dict[str, dict[str, Any]]:
     """Section -> its learning rate, where that is not the default."""
-    fitted = {section: usual_rate(section, base) for section in FITTED}
-    return {
-        name: {"learning_rate": rate} if rate != _defaults(name)["learning_rate"] else {}
-        for name, rate in fitted.items()
-    }
+    usual = {section: usual_rate(section, base) for section in FITTED}
+    defaults = {section: _defaults(section)["learning_rate"] for section in FITTED}
+    return {name: {"learning_rate": rate} if rate != defaults[name] else {} for name, rate in usual.items()}
 
 
 def batch(tokens: float, usual: int) -> int:
-    """Tokens an optimizer step, so that so many tokens are enough steps: a power of two, or the default.
-
-    Args:
-        usual: the default, which it does not exceed.
-    """
+    """Tokens an optimizer step, so that so many are enough steps: a power of two, or the default, which is the most."""
     size = SMALLEST_BATCH
     while 2 * size <= min(usual, tokens / ENOUGH_STEPS):
         size *= 2
     return min(size, usual)
-
-
-def _batch(step: str, tokens: float) -> dict[str, int]:
-    """Of the usual passes over a text of so many tokens, where it is not the default."""
-    section: Any = SECTIONS[step][0]
-    usual, passes = _defaults(step), section.usual_budget.trained["passes"]
-    size = batch(passes * tokens, usual["global_batch_tokens"])
-    return {key: size for key in BATCHES if size < usual[key]}
 
 
 def _defaults(section: str) -> dict[str, Any]:

@@ -57,14 +57,7 @@ _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new
 
 
 def import_checkpoint(source: Path, base: str | None) -> list[str]:
-    """Bring a folder into that of a base, and say how params.yaml names it.
-
-    Args:
-        base: name of the base that it becomes; None: by that of the folder.
-
-    Returns:
-        What the user is told; raises what `bring` does.
-    """
+    """The same, under the name of the folder where none is given; and how params.yaml names it."""
     base = name_of(source.resolve().name) if base is None else base
     to = f"{FOLDERS}{base}"
     return [
@@ -80,10 +73,7 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
 
 
 def bring(source: Path, base: str) -> list[str]:
-    """Bring a folder into that of a base: all of it or nothing.
-
-    Returns:
-        What the user is told.
+    """Bring a folder into that of a base: all of it or nothing; gives what the user is told.
 
     Raises:
         BadData: it cannot be used, or there is something in the folder.
@@ -155,8 +145,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
         shutil.copyfile(config_file, part / CONFIG)
     else:
         write_json(part / CONFIG, values)
-    notes = _with_lower_casing(part)
-    notes = _with_own_rules(part) or notes
+    notes = _keep_rules(part)
     checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
     checkpoint.check_vocabulary()
     config = checkpoint.config()
@@ -189,64 +178,44 @@ def _file(folder: Path, name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _with_lower_casing(folder: Path) -> list[str]:
-    """Write into tokenizer_config.json whether capitals become small letters, where it does not say so.
+def _keep_rules(folder: Path) -> list[str]:
+    """Write into tokenizer_config.json what its files say of capital letters, or rules that are not those of BERT.
 
     transformers 5 builds the tokenizer of a BERT from the vocabulary and that file alone, and lower-cases where it is
-    silent, whatever the rules in tokenizer.json are.
-
-    Raises:
-        BadData: the tokenizer cannot be loaded, or lacks a special token.
+    silent, whatever the rules in tokenizer.json are. Gives what the user is told; a tokenizer that cannot be loaded, or
+    lacks a special token, raises BadData.
     """
     from tokenizers import Tokenizer as Backend
     from tokenizers.normalizers import BertNormalizer
 
     about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
-    tokenizer = Tokenizer.load(folder)
-    if isinstance(about.get(LOWER), bool):
-        return []
-    rules = Backend.from_file(str(folder / RULES)).normalizer if (folder / RULES).is_file() else None
-    if isinstance(rules, BertNormalizer):
-        lower, reason = rules.lowercase, "tokenizer.json says so"
-        about = {"tokenize_chinese_chars": rules.handle_chinese_chars, **about}
-        about = about if rules.strip_accents is None else {"strip_accents": rules.strip_accents, **about}
-    else:
-        capitals = len(set(string.ascii_uppercase) & set(tokenizer.tokens))
-        lower = capitals < len(string.ascii_uppercase) // 2
-        default = "BERT lower-cases by default, and " if lower else ""
-        reason = f"no file says so; {default}the vocabulary has {capitals} of the 26 capital letters"
-    write_json(folder / ABOUT, {**about, LOWER: lower})
-    does = "lower-cased" if lower else "kept as they are"
-    return [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
-
-
-def _with_own_rules(folder: Path) -> list[str]:
-    """Keep the rules of tokenizer.json where they are not those of BERT.
-
-    Returns:
-        What the user is told; the notice about lower-casing has no meaning then.
-    """
-    if not (folder / RULES).is_file():
-        return []
-    theirs, different = Tokenizer.load(folder).unlike(folder / RULES)
-    if not different:
-        return []
-    about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
-    specials = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-    write_json(folder / ABOUT, {**specials, **about, "tokenizer_class": "PreTrainedTokenizerFast"})
-    theirs.save(str(folder / RULES))
-    return [f"notice: the rules of {RULES} are kept, which are not BERT's: {', '.join(different)}"]
+    file, tokenizer, notes = folder / RULES, Tokenizer.load(folder), list[str]()
+    if not isinstance(about.get(LOWER), bool):
+        rules = Backend.from_file(str(file)).normalizer if file.is_file() else None
+        if isinstance(rules, BertNormalizer):
+            lower, reason = rules.lowercase, "tokenizer.json says so"
+            about = {"tokenize_chinese_chars": rules.handle_chinese_chars, **about}
+            about = about if rules.strip_accents is None else {"strip_accents": rules.strip_accents, **about}
+        else:
+            capitals = len(set(string.ascii_uppercase) & set(tokenizer.tokens))
+            lower = capitals < len(string.ascii_uppercase) // 2
+            default = "BERT lower-cases by default, and " if lower else ""
+            reason = f"no file says so; {default}the vocabulary has {capitals} of the 26 capital letters"
+        about = {**about, LOWER: lower}
+        write_json(folder / ABOUT, about)
+        does = "lower-cased" if lower else "kept as they are"
+        notes = [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]
+    theirs, different = Tokenizer.load(folder).unlike(file) if file.is_file() else (None, [])
+    if theirs is not None and different:
+        specials = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+        write_json(folder / ABOUT, {**specials, **about, "tokenizer_class": "PreTrainedTokenizerFast"})
+        theirs.save(str(file))
+        notes = [f"notice: the rules of {RULES} are kept, which are not BERT's: {', '.join(different)}"]
+    return notes
 
 
 def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
-    """Write model.safetensors beside config.json: a copy of such a file, or the tensors of a pickle.
-
-    Args:
-        checkpoint: the folder, which has no weights yet.
-
-    Yields:
-        What it holds, lacks and leaves out.
-    """
+    """Write model.safetensors beside config.json, a copy or the tensors of a pickle: what it holds and lacks."""
     import torch
     from safetensors.torch import save_file
 
@@ -339,9 +308,7 @@ def _unwrapped(
     stored: "dict[str, torch.Tensor]", others: list[str]
 ) -> "tuple[dict[str, torch.Tensor], list[str], str]":
     """Tensors and other names without what a wrapper has put before them (`module.`, `model.`), and that; empty: none.
-
-    It is what stands before the name of the embeddings, which may lie in an encoder called `bert`.
-    """
+    It stands before the name of the embeddings, which may lie in an encoder called `bert`."""
     name = next((name for name in stored if name.endswith(_EMBEDDINGS)), _EMBEDDINGS)
     before = name.removesuffix(_EMBEDDINGS)
     wrapper = before.removesuffix(BERT.prefix) if before != BERT.prefix else ""

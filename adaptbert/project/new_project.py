@@ -3,18 +3,20 @@
 Everything is looked at where it lies. Only what has passed is copied into data/own, recorded by DVC and written.
 """
 
+import math
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config import load
-from adaptbert.config.plan import FINETUNE, PLAN, PRETRAIN
+from adaptbert.config.plan import PLAN, PRETRAIN
 from adaptbert.config.recipe import PARAMS, SECTIONS, Recipe
 from adaptbert.config.schema.bases import (
     DOMAIN,
@@ -43,9 +45,8 @@ SMALL = Base(layers=4, hidden_size=256, heads=4, intermediate_size=1024, max_pos
 SMALLER = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_positions=512)
 """Random weights; the second where the first takes longer than the user has."""
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
-_RANDOM = "random weights, small, which know nothing before `pretrain`, and may stay below a linear model"
+_ABOUT_RANDOM = "random weights, small, which know nothing before `pretrain`, and may stay below a linear model"
 _WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
-_BY_WORD: Mapping[str, Any] = {"masking": {"unit": "word"}}
 _COMMENTS = {
     DOMAIN_TRANSFER: "    # one pass over the text of the domain",
     TASK_TRANSFER: "    # 50 passes over the text of the task",
@@ -78,9 +79,7 @@ def create(
         directory: this project, or a new folder, which becomes a clone of it.
         corpora: name -> its file, and the column of its text; None: by its name.
         splits: of the task, train always, each with its file.
-        said: of labelled files; its encoding is that of all files that are not UTF-8.
         base: a folder, or a name on the hub; None: random weights.
-        name: of the task; None: by its files.
         minutes: that the recipe may take here; None: as long as the defaults take.
         force: overwrite a params.yaml that exists nowhere else.
 
@@ -104,48 +103,48 @@ def create(
         corpus: look(task_inference.of_corpus, path, OPTIONS[corpus], column, said.encoding)
         for corpus, (path, column) in corpora.items()
     }
-    based = look(_base, base) if base else (look(_random, SMALL, has_general=GENERAL in corpora), None)
+    based = look(_base, base, has_general=GENERAL in corpora)
     labelled: Inferred = look(task_inference.of_files, splits, said)
     raise_all(wrong)
     of_base, folder = based
-    files = [*splits.values(), *(path for path, _ in corpora.values())]
+    homes = {path: path for path in (*splits.values(), *(path for path, _ in corpora.values()))}
     name = name or name_of(splits["train"])
-    weights = Base(checkpoint=str(folder or base)) if base else SMALL
     is_chinese = task_inference.is_chinese([text for each in (*texts.values(), labelled) for text in each.texts])
+    warmed: dict[str, dict[str, Any]] = {}  # step -> what warms up a head that its weights lack
 
-    def content(homes: Mapping[Path, Path], values: Values) -> str:
-        """params.yaml, by the paths of the files in it, and what differs from the defaults of the steps."""
+    def usual(weights: Base) -> Values:
+        """What is written of the steps where nobody limits the time."""
+        by_word = {} if not is_chinese else {step: {"masking": {"unit": "word"}} for step in (PRETRAIN, *TRANSFERS)}
+        return {
+            step: {**warmed.get(step, {}), **each, **by_word.get(step, {})}
+            for step, each in fitting.values(tokens, weights).items()
+            if step != DOMAIN_TRANSFER or DOMAIN in corpora
+        }
+
+    def content(weights: Base, arms: Sequence[str], values: Values) -> str:
+        """params.yaml, with what differs from the defaults of the steps; no arms are all that the data allow."""
         entries = {
             corpus: {"path": homes[corpora[corpus][0]].as_posix(), **each.values} for corpus, each in texts.items()
         }
         block = labelled.task({split: homes[path] for split, path in splits.items()})
-        above = _HEAD + of_base + editing.shown("corpora", entries, "unlabelled text")
+        above = _HEAD + (of_base or _random(weights)) + editing.shown("corpora", entries, "unlabelled text")
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
         above += f"arms: {editing.in_a_line(arms)}    # for the time; docs/how-to/arms.md has more\n" if arms else ""
         words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
         return f"{above}\n{words if is_chinese else ''}{_sections(values, weights, minutes)}"
 
-    arms: list[str] = []  # those that params.yaml names; else all that the data allow
+    def recipe(weights: Base, arms: Sequence[str], values: Values) -> Recipe:
+        return Recipe(load.document(content(weights, arms, values), PARAMS))
 
-    def recipe(values: Values, homes: Mapping[Path, Path]) -> Recipe:
-        return Recipe(load.document(content(homes, values), PARAMS))
-
-    def usual() -> Values:
-        """What is written of the steps where nobody limits the time."""
-        written: dict[str, dict[str, Any]] = fitting.values(tokens, weights)
-        if is_chinese:
-            written = {step: each if step == FINETUNE else {**each, **_BY_WORD} for step, each in written.items()}
-        return {step: each for step, each in written.items() if step != DOMAIN_TRANSFER or DOMAIN in corpora}
-
-    as_given = {path: path for path in files}
-    tokens = tokens_of(recipe({}, as_given))
-    values = usual()
-    as_usual = recipe(values, as_given)
+    weights = Base(checkpoint=str(folder or base)) if base else SMALL  # where they lie now
+    amounts = Amounts(recipe(weights, (), {}), with_outputs=False)
+    tokens = tokens_of(amounts)
+    as_usual = recipe(weights, (), usual(weights))
     check_name(name, {**as_usual.names(), "task": ()})
     rules.check(as_usual)
     seen = preflight.check(as_usual)
     raise_all(seen.errors)
-    yield f"base: {base or f'{_RANDOM}; {_PUBLIC}'}"
+    yield f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}"
     yield from _letters(folder or base)
     for corpus, each in texts.items():
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
@@ -154,42 +153,38 @@ def create(
     yield f"language: {_CHINESE if is_chinese else _OTHER}"
     called = f"task {name}{'; --name gives it a name of its own' if name == UNNAMED else ''}"
     yield printable("\n".join([called, *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
-    absolute = {path: path.absolute() for path in files}
+    absolute = {path: path.absolute() for path in homes}
     with nullcontext() if is_here else _clone(directory):
-        homes = own_data.homes(absolute.values())
+        taken = own_data.homes(absolute.values())
         if folder is not None and not importing.is_taken(folder, _home(folder)):
             yield from importing.bring(folder, _home(folder).name)
-        yield from own_data.take(homes)
-        at_home = {path: homes[there] for path, there in absolute.items()}
+        yield from own_data.take(taken)
+        homes = {path: taken[there] for path, there in absolute.items()}
         if folder is not None and importing.lacks_head(_home(folder)):
             first = (PRETRAIN,) if GENERAL in corpora else TRANSFERS
-            warmed = {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS}
-            values = {step: {**warmed, **each} if step in first else each for step, each in values.items()}
+            warmed = {step: {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS} for step in first}
         yield "the speed of this machine is measured, for some seconds ..."
-        whole, few = values, [arm for arm in (GENERAL, DOMAIN, "task") if arm in as_usual.arms][:2]
-        budgets = Budgets(lambda values: recipe(values, at_home), whole)
+        ways: list[tuple[Base, list[str]]] = [(weights, [])]  # the later ones where the time is too short for the first
+        few = [arm for arm in (GENERAL, DOMAIN, "task") if arm in as_usual.arms][:2]
+        ways += [(SMALLER, [])] if weights is SMALL else []
+        ways += [(ways[-1][0], few)] if len(few) < len(as_usual.arms) else []
+        limit = math.inf if minutes is None else minutes
+        for way in ways:
+            budgets = Budgets(partial(recipe, *way), usual(way[0]), amounts)
+            values = budgets.within(limit, fewer_labels=way is ways[-1])
+            if (takes := budgets.minutes(values)) <= limit:
+                break
         if minutes is not None:
-            values = budgets.within(minutes)
-            if weights is SMALL and budgets.minutes(values) > minutes:
-                weights = SMALLER
-                of_base, whole = _random(weights, has_general=True), usual()
-                budgets = Budgets(lambda values: recipe(values, at_home), whole)
-                values = budgets.within(minutes)
-            if len(few) < len(as_usual.arms) and budgets.minutes(values) > minutes:
-                arms = few
-                budgets = Budgets(lambda values: recipe(values, at_home), whole)
-            values = budgets.within(minutes, fewer_labels=True)
-            yield from _cut(values, weights, tokens, arms)
-        text = content(at_home, values).encode()
+            yield from _cut(values, tokens, *way)
+        text = content(*way, values).encode()
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
-        editing.write_recipe(recipe(values, at_home), text)
+        editing.write_recipe(recipe(*way, values), text)
         make_folder(AS_NEW.parent)
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
-    takes = budgets.minutes(values)
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
     yield f"{about(takes)}{'' if minutes else shorter}"
-    if minutes is not None and takes > 1.1 * minutes:
+    if takes > 1.1 * limit:
         yield f"notice: not in {minutes} minutes: shorter trainings learn nothing"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
 
@@ -209,30 +204,25 @@ def _letters(base: Path | str | None) -> Iterator[str]:
         yield f"capital letters: {'become small ones (the tokenizer lower-cases)' if lower else 'are kept'}"
 
 
-def tokens_of(recipe: Recipe) -> dict[str, float]:
-    """Step -> tokens of its text, as far as they are known."""
-    amounts, (base,), (task,) = Amounts(recipe, with_outputs=False), recipe.bases, recipe.tasks
+def tokens_of(amounts: Amounts) -> dict[str, float]:
+    """Step -> tokens of its text, as far as they are known; of a recipe with one base and one task."""
+    (base,), (task,) = amounts.recipe.bases, amounts.recipe.tasks
     of_text = {TASK_TRANSFER: amounts.task(task, base)}
-    if DOMAIN in recipe.corpora:
+    if DOMAIN in amounts.recipe.corpora:
         of_text[DOMAIN_TRANSFER] = amounts.corpus(DOMAIN, base)
     return {step: amount.tokens for step, amount in of_text.items() if amount is not None}
 
 
-def _cut(values: Values, weights: Base, of_text: Mapping[str, float], arms: Sequence[str]) -> Iterator[str]:
-    """What was lowered for the time, to be seen before it is trained.
-
-    Args:
-        of_text: step -> tokens of its text.
-        arms: those that are left; none where that are all.
-    """
+def _cut(values: Values, tokens: Mapping[str, float], weights: Base, arms: Sequence[str]) -> Iterator[str]:
+    """What was lowered for the time, to be seen before it is trained; step -> tokens of its text."""
     lowered = []
     for step, each in values.items():
         if "tokens" in each:
             passes = ""
-            if step in of_text:
+            if step in tokens:
                 section: Any = SECTIONS[step][0]
                 usual = section.usual_budget.trained["passes"]
-                passes = f" (passes over its text: about {each['tokens'] / of_text[step]:.2g}; usually {usual:g})"
+                passes = f" (passes over its text: about {each['tokens'] / tokens[step]:.2g}; usually {usual:g})"
             lowered.append(f"{step} {each['tokens']:,} tokens{passes}")
     lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]
     lowered += [f"arms {' and '.join(arms)} alone"] if arms else []
@@ -263,15 +253,18 @@ def _sections(values: Values, weights: Base, minutes: int | None) -> str:
 # ---- the base: its lines in params.yaml, and the folder that it is imported from
 
 
-def _random(weights: Base, *, has_general: bool) -> str:
-    if not has_general:
-        problem = "missing, and random weights are trained on general text first"
-        raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
+def _random(weights: Base) -> str:
     sizes = editing.in_a_line(weights.model_dump(exclude_none=True))
     return f"bases:{'':25}# what all weights begin with: random ones of this size\n  small: {sizes}\n"
 
 
-def _base(name: str) -> tuple[str, Path | None]:
+def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None]:
+    """Its line, none of random weights."""
+    if name is None:
+        if not has_general:
+            problem = "missing, and random weights are trained on general text first"
+            raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
+        return "", None
     folder, place = Path(name).resolve(), f"--base {name}"
     if folder.is_dir():
         return f"base: {_home(folder)}    # it brings its own sizes and vocabulary\n", folder

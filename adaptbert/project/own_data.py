@@ -25,11 +25,7 @@ _MOST_SHOWN = 255
 
 
 def record(files: Collection[Path]) -> None:
-    """`dvc add`: DVC keeps the bytes and writes a .dvc file for each; where it has one, nothing happens.
-
-    Raises:
-        BadData: DVC refuses.
-    """
+    """`dvc add`: DVC keeps the bytes and writes a .dvc file for each; where it has one, nothing happens."""
     dvc("add", *map(str, files))
 
 
@@ -45,10 +41,7 @@ def unrecorded(files: Iterable[Path]) -> list[Path]:
 
 def homes(files: Iterable[Path]) -> dict[Path, Path]:
     """Given file -> its path from the folder of the project: its own where DVC can record it there, else in data/own.
-
-    Raises:
-        BadData: another file has the name there.
-    """
+    Raises BadData where another file has the name there."""
     found: dict[Path, Path] = {}
     for file in files:
         named = Path(os.path.normpath(file.absolute()))
@@ -65,11 +58,7 @@ def homes(files: Iterable[Path]) -> dict[Path, Path]:
 
 
 def take(homes: Mapping[Path, Path]) -> list[str]:
-    """Copy the files that are not in the project yet, and let DVC record those in data/own.
-
-    Returns:
-        What the user is told; raises what `record` does.
-    """
+    """Copy the files that are not in the project yet, and let DVC record those in data/own: what the user is told."""
     for file, home in homes.items():
         if not home.exists():
             with atomic_write(home) as part:

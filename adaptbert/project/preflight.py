@@ -43,13 +43,8 @@ _OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, 
 
 @dataclass
 class Seen:
-    """The problems that were found.
-
-    Attributes:
-        errors: problems that stop the recipe.
-        notices: problems that may stop it, depending on the rows that were not read.
-        unopened: keys of sets that were not opened.
-    """
+    """What was found: errors stop the recipe, notices may, depending on rows that were not read; and the keys of sets
+    that were not opened."""
 
     errors: list[UserError] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -100,7 +95,6 @@ def is_small(paths: Iterable[Path]) -> bool:
 
 
 def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
-    """Look at a set, and note what is found."""
     own = _paths(source)
     if isinstance(source, Task) and source.split is not None:  # a split that is cut off lies where train does
         own = {split: path for split, path in own.items() if split not in source.split.shares()}

@@ -15,7 +15,7 @@ from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import beginning, is_utf_8
 from adaptbert.data.rows import SourceFile, first_rows
-from adaptbert.errors import BadData, shortened
+from adaptbert.errors import BadData, BadParams, nearest, shortened
 
 OPTIONAL = ("id", "group")
 """Fields that are read only if they are named."""
@@ -59,15 +59,8 @@ class Said(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """The beginning of a file, as it stands there.
-
-    Attributes:
-        path: where it lies.
-        format: of its rows.
-        encoding: the one that the user says, unless the file is UTF-8.
-        columns: as the file calls them, in its order.
-        rows: those that can be read.
-    """
+    """The beginning of a file, as it stands there: its columns in their order, and the rows that can be read. It has an
+    encoding where the user says one and it is not UTF-8."""
 
     path: Path
     format: Format
@@ -97,6 +90,19 @@ class Preview(NamedTuple):
             return self.unclear(NO_HEADER[0], f"{NO_HEADER[1]}; where it has one, {remedy}")
         header = "; where its first line is no header, put one above it" if is_table else ""
         return self.unclear(f"which {what}? There are {column_names(self.columns)}", f"{remedy}{header}")
+
+    def check_column(self, column: str, option: str) -> None:
+        """Raise BadParams where the user names a column that is not there."""
+        if column not in self.columns:
+            problem = f"{self.path} has no column '{column}'{nearest(column, self.columns)}"
+            raise BadParams(Code.UNKNOWN_KEY, option, problem, f"it has {column_names(self.columns)}")
+
+    def only(self, field: str, columns: Sequence[str], option: str) -> str:
+        """The one column that may be a field; BadData where there are several."""
+        if len(columns) > 1:
+            ways = ", or ".join(f"{option}{column}" for column in columns)
+            raise self.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {ways}")
+        return columns[0]
 
     def candidates(self, field: str) -> list[str]:
         """The columns that may be a field: the one with its own name alone, else those with other names of it."""
@@ -131,12 +137,7 @@ class Preview(NamedTuple):
         return [" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values]
 
     def first_row(self, fields: Mapping[str, str], optional: Sequence[str] = ()) -> Iterator[str]:
-        """Lines for the user.
-
-        Args:
-            fields: field -> its column.
-            optional: fields that `--columns` can name as well.
-        """
+        """Lines for the user: field -> its column, and columns that are not read, of which `--columns` names some."""
         yield "the first row:"
         for field, name in fields.items():
             column = f" (column {name})" if name != field else ""
@@ -152,22 +153,15 @@ class Preview(NamedTuple):
 
 
 def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
-    """The first rows of a file.
-
-    Args:
-        head: how many; None: all.
-
-    Raises:
-        BadData: no known format, or no row can be read.
-    """
+    """The first rows of a file, or all; raises BadData for no known format, and where no row can be read."""
     if not path.is_file():
         problem, remedy = ("a folder", "name its files") if path.is_dir() else ("no such file", "write where it is")
         raise BadData(Code.FILE, path, problem, remedy)
     columns: list[str] = []
-    layout = Layout("single_sentence")
     file = SourceFile(
-        path, str(path), layout, {}, columns.extend, encoding=said.encoding, stem=path.stem, of_command=True
-    )
+        path, str(path), Layout("single_sentence"), {}, columns.extend, encoding=said.encoding, stem=path.stem,
+        of_command=True,
+    )  # fmt: skip
     if said.encoding and (format_of(path) == "parquet" or is_utf_8(file)):
         file = replace(file, encoding=None)
     kind = said.format or _format(file, path)
@@ -182,15 +176,15 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         file = replace(file, columns={name: name for name in parquet_columns(path)})
     every = FORMATS[kind].read(file)
     read = list(every if head is None else first_rows(every, head))
-    undecoded = [row.problem.reason for row in read if row.problem and row.problem.code == Code.ENCODING]
+    problems = [row.problem for row in read if row.problem]
+    undecoded = [problem.reason for problem in problems if problem.code == Code.ENCODING]
     if len(undecoded) > _MOST_UNDECODED * len(read):
         raise BadData(Code.ENCODING, path, undecoded[0], file.name_encoding())
     rows = [row.values for row in read if row.problem is None]
     if not rows:
-        problem_of_row = next((row.problem for row in read if row.problem), None)
-        reason = f"no row can be read as {kind}" + (f": {problem_of_row.reason}" if problem_of_row else "")
-        code = problem_of_row.code if problem_of_row else Code.NOTHING_LEFT
-        raise BadData(code, path, reason, "mend the file, or rename it after its format; of labels: --format FORMAT")
+        code, reason = (problems[0].code, f": {problems[0].reason}") if problems else (Code.NOTHING_LEFT, "")
+        remedy = "mend the file, or rename it after its format; of labels: --format FORMAT"
+        raise BadData(code, path, f"no row can be read as {kind}{reason}", remedy)
     names = columns or list(dict.fromkeys(name for row in rows[:50] for name in row))
     return Preview(path, kind, file.encoding, names, rows)
 

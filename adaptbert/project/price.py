@@ -83,14 +83,7 @@ class Speeds(NamedTuple):
 
 
 def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Speeds:
-    """Of these trainings one of each kind and base.
-
-    Args:
-        seconds: of all measurements together, about.
-
-    Raises:
-        BadData: the config of a base with weights cannot be read.
-    """
+    """Of these trainings one of each kind and base; all measurements take about so many seconds."""
     keep_freed_memory()
     torch.set_num_threads(int(threads().partition(",")[0]))
     samples = {(each.base, each.step == FINETUNE): each for each in planned}
@@ -137,7 +130,6 @@ def _config(recipe: Recipe, base: str) -> Any:
 
 
 def _micro_batch(training: Training) -> int:
-    """Tokens, about."""
     values = training.values
     return int(values.micro_batch_size * _length(training) if training.step == FINETUNE else values.micro_batch_tokens)
 
@@ -181,11 +173,7 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
 
 def _tokens_per_second(step: Callable[[int], int], most: int, seconds: float) -> float:
     """The median of the steps in so many seconds of work, three at least, after three that warm up: the first one of a
-    size costs several times as much as those after it.
-
-    Args:
-        most: tokens of a micro-batch.
-    """
+    size costs several times as much as those after it. A micro-batch has so many tokens at most."""
 
     def timed(about: int) -> tuple[float, float]:
         began = _clock()
@@ -231,21 +219,21 @@ class Price(NamedTuple):
 
 
 def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) -> list[Price]:
-    """In the order of training; none where everything is up to date.
-
-    Args:
-        due: names of stages, as DVC has them.
-    """
+    """In the order of training, of the stages that are due; none where everything is up to date."""
     priced = []
     for each in planned:
-        if count := sum(f"{each.step}@{key}" in due for key in each.entries):
-            runs, full_runs = _runs(each) if each.step == FINETUNE else (1, 1.0)
+        if count := sum(stage in due for stage in each.stages):
+            is_labelled, amount = each.step == FINETUNE, each.amount
+            runs, full_runs = _runs(each) if is_labelled else (1, 1.0)
             tokens = count * full_runs * (each.tokens or 0)
+            read = tokens
+            if is_labelled and amount is not None:  # dev after each epoch, and test once
+                evaluated = math.ceil(each.values.epochs) * amount.dev + amount.test
+                read += count * runs * evaluated / BACKWARD
+            minutes = read / speeds.tokens[each.base, is_labelled] / 60
             name = f"{each.text}, {each.entry.arm}" if each.entry.has_own_values else each.text
-            read = tokens + count * runs * _evaluated(each) / BACKWARD
-            minutes = read / speeds.tokens[each.base, each.step == FINETUNE] / 60
-            figures = count * runs, tokens, _tflop(each, tokens, speeds), minutes
-            priced.append(Price(each.step, name, each.base, *figures))
+            tflop = _tflop(each, tokens, speeds)
+            priced.append(Price(each.step, name, each.base, count * runs, tokens, tflop, minutes))
     return priced
 
 
@@ -265,14 +253,8 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
 
 def about(total: float) -> str:
     """For the user."""
-    shown = (
-        "less than a minute"
-        if total < 1
-        else f"about {total:,.0f} minutes"
-        if total < 90
-        else f"about {total / 60:.1f} hours"
-    )
-    return f"{shown} by `make recipe`, where nothing else runs"
+    shown = f"about {total:,.0f} minutes" if total < 90 else f"about {total / 60:.1f} hours"
+    return f"{'less than a minute' if total < 1 else shown} by `make recipe`, where nothing else runs"
 
 
 def table(priced: Sequence[Price]) -> Table:
@@ -295,14 +277,6 @@ def _tflop(training: Training, tokens: float, speeds: Speeds) -> float:
     return training_flop(speeds.configs[training.base], round(tokens), values.block_size, read, decoded) / 1e12
 
 
-def _evaluated(training: Training) -> float:
-    """Tokens of the dev split after each epoch, and of the test split once."""
-    if training.step != FINETUNE or training.amount is None:
-        return 0.0
-    values: Finetune = training.values
-    return math.ceil(values.epochs) * training.amount.dev + training.amount.test
-
-
 def _runs(training: Training) -> tuple[int, float]:
     """Trainings of a cell, and to how many on all its labels they amount.
 
@@ -320,17 +294,11 @@ def _runs(training: Training) -> tuple[int, float]:
 
 
 class Budgets:
-    """Of one recipe, all of which is due.
+    """Of one recipe with values, all of which is due; `values` are those that nobody limits."""
 
-    Args:
-        recipe: of the values.
-        values: as they would be written.
-    """
-
-    def __init__(self, recipe: Callable[[Values], Recipe], values: Values) -> None:
-        self._recipe, self._values, first = recipe, values, recipe(values)
-        self._bases = first.bases
-        self._amounts, self._plan = Amounts(first, with_outputs=False), plan_file.expand(first)
+    def __init__(self, recipe: Callable[[Values], Recipe], values: Values, amounts: Amounts) -> None:
+        self._recipe, self._values, self._amounts, first = recipe, values, amounts, recipe(values)
+        self._bases, self._plan = first.bases, plan_file.expand(first)
         self._due = plan_file.stages_of(self._plan)
         self._planned = self._trainings(values)
         self._speeds = measured(first, self._planned, FEWER_SECONDS)
@@ -343,10 +311,8 @@ class Budgets:
     def within(self, minutes: float, *, fewer_labels: bool = False) -> Values:
         """The values with which it takes so long at most; if none are, those with which it takes least.
 
-        No step before fine-tuning gets more tokens than a limit, which falls to where they are steps enough.
-
-        Args:
-            fewer_labels: scale them as well, where that is still too long.
+        No step before fine-tuning gets more tokens than a limit, which falls to where they are steps enough; after it
+        labels.
         """
         values = self._values
         for cut in [*((share, 1.0) for share in SHARES), *((0.0, share) for share in SHARES if fewer_labels)]:

@@ -36,11 +36,7 @@ OF_TASKS = ("labels", "label_counts", "seeds")
 
 
 def check(recipe: Recipe) -> None:
-    """Raise all errors: values that are wrong by themselves first, then those that contradict others.
-
-    Raises:
-        BadParams: as many as there are.
-    """
+    """Raise all errors: values that are wrong by themselves first, then those that contradict others."""
     for rules in (BY_THEMSELVES, BETWEEN):
         broken = [error for rule in rules for error in rule(recipe)]
         raise_all(list({str(error): error for error in broken}.values()))  # entries share values, and so errors
@@ -78,20 +74,14 @@ def _something_to_compare(recipe: Recipe) -> Iterator[UserError]:
 
 def _sections(recipe: Recipe) -> Iterator[UserError]:
     """DVC stops at a section that a stage compares and that is not there; an empty one is enough."""
-    arms = [recipe.arms[cell["arm"]].trained_on for cell in recipe.cells()]
-    needed = {
-        "pretrain": True,
-        **{step: any(step in trained_on.steps for trained_on in arms) for step in TRANSFERS},
-        "finetune": True,
-        "compare": True,
-    }
-    for section in (name for name, is_needed in needed.items() if is_needed and name not in recipe.written):
+    steps = {step for cell in recipe.cells() for step in recipe.arms[cell["arm"]].trained_on.steps}
+    needed = [PRETRAIN, *(step for step in TRANSFERS if step in steps), FINETUNE, "compare"]
+    for section in (name for name in needed if name not in recipe.written):
         remedy = f"add `{section}: {{}}`, or values that differ from the defaults"
         yield BadParams(Code.UNKNOWN_KEY, recipe.at(section), "is missing", remedy)
 
 
 def _general_text(recipe: Recipe) -> Iterator[UserError]:
-    """Without a corpus `general` nothing is pre-trained on it and nothing replayed."""
     if recipe.has_general_text:
         return
     add, none = f"add text as `corpora.{GENERAL}`", f"there is no corpus '{GENERAL}'"
@@ -290,12 +280,9 @@ BETWEEN: Rules = (
 
 
 def notices(recipe: Recipe) -> list[str]:
-    """Warnings before training: arms that no step compares with another, tasks with too few seeds for an interval,
-    questions that will get no verdict, training that nothing uses, pairs that a base tells apart less well.
-
-    Args:
-        recipe: one that `check` lets pass.
-    """
+    """Warnings before training of a recipe that `check` lets pass: arms that no step compares with another, tasks with
+    too few seeds for an interval, questions that will get no verdict, training that nothing uses, pairs that a base
+    tells apart less well."""
     of_weights = [*_unused(recipe), *_rates(recipe), *_pairs_in_one_segment(recipe)]
     return [*of_weights, *_few_seeds(recipe), *_alone(recipe), *_without_a_verdict(recipe)]
 

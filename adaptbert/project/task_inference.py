@@ -47,32 +47,25 @@ _MOST_LABELS = 6
 """That are shown."""
 
 
-def said(columns: Mapping[str, str], **options: str | None) -> Said:
-    """The options of the command; raises BadParams for an encoding that is not known, and for two types."""
-    encoding = options["encoding"]
-    if encoding is not None and (reason := encoding_problem(encoding)):
+def consistent(said: Said) -> Said:
+    """The same, with the type that other options say; raises BadParams for two types, and for an unknown encoding."""
+    if said.encoding is not None and (reason := encoding_problem(said.encoding)):
         raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, OTHER_ENCODING)
-    types: dict[str, str | None] = {
-        "--type": options["type"],
-        "--tag-scheme": options["tag_scheme"] and "token-classification",
-        "--separator": options["separator"] and "multi-label",
-        **{f"--columns {field}": name for name, field in _FOUND.items() if field in columns},
+    options: dict[str, TaskName | None] = {
+        "--type": said.type,
+        "--tag-scheme": "token-classification" if said.tag_scheme else None,
+        "--separator": "multi-label" if said.separator else None,
+        **{f"--columns {field}": name for name, field in _FOUND.items() if field in said.columns},
     }
-    types_of_options = {option: name for option, name in types.items() if name}
-    if len(set(types_of_options.values())) > 1:
-        problem = f"are for {' and '.join(types_of_options.values())}"
-        raise BadParams(Code.CONTRADICTION, " and ".join(types_of_options), problem, "leave one of them out")
-    return Said(columns, **cast(Any, {**options, "type": next(iter(types_of_options.values()), None)}))
+    types = {option: name for option, name in options.items() if name}
+    if len(set(types.values())) > 1:
+        problem = f"are for {' and '.join(types.values())}"
+        raise BadParams(Code.CONTRADICTION, " and ".join(types), problem, "leave one of them out")
+    return said._replace(type=next(iter(types.values()), None))
 
 
 class Inferred(NamedTuple):
-    """What the files hold.
-
-    Attributes:
-        values: the keys of the entry of params.yaml, but for the paths.
-        shown: lines for the user.
-        texts: some of the first.
-    """
+    """What the files hold: keys of the entry of params.yaml, without the paths; lines for the user; some texts."""
 
     values: dict[str, Any]
     shown: list[str]
@@ -81,21 +74,12 @@ class Inferred(NamedTuple):
     def task(self, files: Mapping[str, Path]) -> dict[str, Any]:
         """The entry of `tasks`: a split that is cut off names the file of train."""
         paths = {split: files.get(split, files["train"]).as_posix() for split in SPLITS}
-        shares = _shares(files)
+        shares = {split: share for split, share in SHARES.items() if split not in files}
         return {**self.values, **paths, **({"split": shares} if shares else {})}
 
 
-def _shares(files: Mapping[str, Path]) -> dict[str, float]:
-    """Of the splits that have no file."""
-    return {split: share for split, share in SHARES.items() if split not in files}
-
-
 def of_corpus(path: Path, option: str, column: str | None, encoding: str | None) -> Inferred:
-    """Look at a file of unlabelled text.
-
-    Args:
-        option: of the command that names it; `<option>-column` names its column.
-        column: of the text; None: by its name.
+    """Look at a file of unlabelled text, which an option of the command names; `<option>-column` names its column.
 
     Raises:
         BadData: the file cannot be read or has labels, or it is not clear which column is the text.
@@ -105,9 +89,7 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
     file = preview(path, Said(format=format_of(path) if column else None, encoding=encoding), FIRST_ROWS)
     if column is None:
         column = _text_alone(file, option)
-    elif column not in file.columns:
-        problem = f"{path} has no column '{column}'{nearest(column, file.columns)}"
-        raise BadParams(Code.UNKNOWN_KEY, f"{option}-column", problem, f"it has {column_names(file.columns)}")
+    file.check_column(column, f"{option}-column")
     values = {"encoding": file.encoding} if file.encoding else {}
     columns = {"columns": {"text": column}} if column != "text" else {}
     return Inferred({**values, **columns}, [file.shown, *file.first_row({"text": column})], file.texts([column]))
@@ -121,13 +103,11 @@ def _text_alone(file: Preview, option: str) -> str:
         raise file.unclear(f"{FORMATS[file.format].title} is a format of labelled sets", f"give text to {option}")
     if not columns:
         raise file.which("column is the text", f"name it: {choose} COLUMN")
-    if len(columns) > 1:
-        ways = ", or ".join(f"{choose} {column}" for column in columns)
-        raise file.unclear(f"{' and '.join(columns)} may each be the text", f"choose: {ways}")
+    column = file.only("text", columns, f"{choose} ")
     if any(all(field == "text" or file.candidates(field) for field in fields) for fields in ROWS):
         problem = f"its columns may be those of a labelled set: {column_names(file.columns)}"
-        raise file.unclear(problem, f"give it to --train; if it is meant as mere text, say so: {choose} {columns[0]}")
-    return columns[0]
+        raise file.unclear(problem, f"give it to --train; if it is meant as mere text, say so: {choose} {column}")
+    return column
 
 
 def is_chinese(texts: Sequence[str]) -> bool:
@@ -138,10 +118,7 @@ def is_chinese(texts: Sequence[str]) -> bool:
 
 
 def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
-    """Look at the files of a task.
-
-    Args:
-        files: split -> its file; train always. The others are cut off its rows.
+    """Look at the files of a task: split -> its file, train always. The others are cut off its rows.
 
     Raises:
         BadData: a file cannot be read, or it is not clear what it holds; the message names the option that says it.
@@ -157,9 +134,8 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
             problem = f"{other.encoding or 'UTF-8'}, while {train.path} is {train.encoding or 'UTF-8'}"
             raise other.unclear(problem, "write all files in one encoding: iconv -f FROM -t utf-8 FILE > OTHER")
     if train.format == "txt":
-        raise train.unclear(
-            "text without labels, one document a line", "give rows with labels, or name their format: --format"
-        )
+        remedy = "give rows with labels, or name their format: --format"
+        raise train.unclear("text without labels, one document a line", remedy)
     fields = assigned(train, said)
     if "answers" in fields:  # one question without an answer decides
         every = [preview(path, said, head=None) for path in files.values()]
@@ -167,23 +143,17 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
     keys, labels = _labels(train, fields, said)
     named = {(_FOUND.get(keys["type"], field) if field == "label" else field): name for field, name in fields.items()}
     mapped = {field: name for field, name in named.items() if field != name or field in OPTIONAL}
-    if not all(each.is_named for each in previews.values()):
-        keys["format"] = train.format
+    keys |= {} if all(each.is_named for each in previews.values()) else {"format": train.format}
     keys |= {"encoding": train.encoding} if train.encoding else {}
     keys |= {"columns": mapped} if mapped else {}
-    of_labels = labels if "answers" in fields else f"labels of {len(train.rows):,} rows: {labels}"
     of, by = ("groups", "name, each whole") if "group" in mapped else ("rows", "text")
-    splits = {
-        **{split: each.shown for split, each in previews.items()},
-        **{
-            split: f"{share:.0%} of the {of} of train, chosen by a hash of their {by}"
-            for split, share in _shares(files).items()
-        },
+    cut = {
+        split: f"{share:.0%} of the {of} of train, chosen by a hash of their {by}" for split, share in SHARES.items()
     }
-    of_splits = [f"{split}: {splits[split]}" for split in SPLITS]
+    shown = [f"{split}: {previews[split].shown if split in previews else cut[split]}" for split in SPLITS]
+    of_labels = labels if "answers" in fields else f"labels of {len(train.rows):,} rows: {labels}"
     inputs = [name for field, name in fields.items() if field in INPUTS]
-    shown = [*of_splits, *train.first_row(named, OPTIONAL), of_labels]
-    return Inferred(keys, shown, train.texts(inputs))
+    return Inferred(keys, [*shown, *train.first_row(named, OPTIONAL), of_labels], train.texts(inputs))
 
 
 # --- which column is which field
@@ -201,9 +171,7 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         if field not in known:
             problem = f"'{field}' is no field{nearest(field, known)}"
             raise BadParams(Code.UNKNOWN_KEY, "--columns", problem, f"fields are {', '.join(known)}")
-        if column not in file.columns:
-            problem = f"{file.path} has no column '{column}'{nearest(column, file.columns)}"
-            raise BadParams(Code.UNKNOWN_KEY, f"--columns {field}", problem, f"it has {column_names(file.columns)}")
+        file.check_column(column, f"--columns {field}")
     fixed = {("label" if field in _FOUND.values() else field): column for field, column in said.columns.items()}
     possible = [
         fields
@@ -225,11 +193,7 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         ways = [" ".join(f"--columns {field}={column}" for field, column in each.items()) for each in inputs]
         problem = f"its columns may be those of several tasks: {column_names(file.columns)}"
         raise file.unclear(problem, f"choose: {', or '.join(ways)}")
-    for field, columns in fits[0].items():
-        if len(columns) > 1:
-            ways = [f"--columns {field}={column}" for column in columns]
-            raise file.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {', or '.join(ways)}")
-    by_field = {field: column for field, (column,) in fits[0].items()}
+    by_field = {field: file.only(field, columns, f"--columns {field}=") for field, columns in fits[0].items()}
     for field, column in by_field.items():
         if field in LISTS and any(isinstance(row.get(column), str) for row in file.rows):
             raise file.unclear(f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
@@ -278,11 +242,7 @@ Labels = tuple[dict[str, Any], str]
 
 
 def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
-    """Of the rows, by the column of what is found in them.
-
-    Raises:
-        BadData: two types would do, or the values are of none.
-    """
+    """Of the rows, by the column of what is found in them; BadData where two types would do, or none."""
     column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
     cells = [row.get(column) for row in file.rows]
     values = [cell for cell in cells if cell not in (None, "") and cell == cell]  # NaN is no value

@@ -28,6 +28,7 @@ from adaptbert.core.files import read_json
 from adaptbert.data import scripts
 from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS, format_of
+from adaptbert.data.layout import as_text
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import UserError
 from adaptbert.project import fitting
@@ -78,24 +79,24 @@ class Amounts:
     """
 
     def __init__(self, recipe: Recipe, *, with_outputs: bool = True) -> None:
-        self._recipe, self._with_outputs = recipe, with_outputs
+        self.recipe, self._with_outputs = recipe, with_outputs
         self._seen: dict[tuple[str, str], Amount | None] = {}
 
     def corpus(self, name: str, base: str) -> Amount | None:
         """None where it cannot be read, which `adaptbert check` reports."""
-        source = self._recipe.corpora[name]
+        source = self.recipe.corpora[name]
         if counted := self._output(source.path, TOKENIZED / base / "corpora" / name / "corpus.json", read_json):
             return Amount(counted["texts"], counted["tokens"], True)
         return self._read(source, source.path, "")
 
     def task(self, name: str, base: str) -> Amount | None:
         """The same of the rows that a task is trained on."""
-        task = self._recipe.tasks[name]
+        task = self.recipe.tasks[name]
         if (amount := self._read(task, task.train, "train")) is None:
             return None
         shares = task.split.shares() if task.split is not None else {}
         dev, test = (
-            shares[split] * amount.tokens if split in shares else self._tokens(task, path, split)
+            shares[split] * amount.tokens if split in shares else (self._read(task, path, split) or Amount(0, 0)).tokens
             for split, path in (("dev", task.dev), ("test", task.test))
         )
         share = 1 - sum(shares.values())
@@ -109,13 +110,14 @@ class Amounts:
                 amount = amount._replace(tokens=counted["tokens"], is_exact=True)
         return amount
 
-    def _tokens(self, task: Task, place: str, split: str) -> float:
-        read = self._read(task, place, split)
-        return read.tokens if read is not None else 0.0
-
     def _read(self, source: Source, place: str, split: str) -> Amount | None:
+        """By the rows of a file, or of all files of a folder."""
         if (key := (source.key, split)) not in self._seen:
-            self._seen[key] = _estimated(source, Path(place), split)
+            self._seen[key] = None
+            with suppress(UserError, OSError), without_warnings():
+                is_whole = is_small([Path(place)])
+                files = Files(Path(place), source, split, None if is_whole else ROWS)
+                self._seen[key] = _of_rows(source, files, is_whole=is_whole)
         return self._seen[key]
 
     def _output(self, source: str, output: Path, read: Callable[[Path], Any]) -> Any:
@@ -124,14 +126,6 @@ class Amounts:
             if self._with_outputs and output.stat().st_mtime >= Path(source).stat().st_mtime:
                 return read(output)
         return None
-
-
-def _estimated(source: Source, path: Path, split: str) -> Amount | None:
-    """By the rows of a file, or of all files of a folder."""
-    with suppress(UserError, OSError), without_warnings():
-        is_whole = is_small([path])
-        return _of_rows(source, Files(path, source, split, None if is_whole else ROWS), is_whole=is_whole)
-    return None
 
 
 def _of_rows(source: Source, files: Files, *, is_whole: bool) -> Amount | None:
@@ -145,7 +139,7 @@ def _of_rows(source: Source, files: Files, *, is_whole: bool) -> Amount | None:
         for row in of_file:
             last = row.line
             if row.problem is None:
-                text = " ".join(_text(row.values[field]) for field in inputs)
+                text = " ".join(as_text(row.values[field]) for field in inputs)
                 read, length, every = read + 1, length + len(_TOKEN.findall(text)) + 2, every + 1
                 if isinstance(source, Task):
                     labels.update(set(source.spec.output.labels(row.values[column])))
@@ -154,10 +148,6 @@ def _of_rows(source: Source, files: Files, *, is_whole: bool) -> Amount | None:
     if not rows:
         return None
     return Amount(rows, tokens, False, len({*labels} | known), tuple(count / every for count in labels.values()))
-
-
-def _text(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _lines(path: Path) -> int:
@@ -202,11 +192,16 @@ class Training(NamedTuple):
         return next(iter(self.entries.values()))
 
     @property
+    def stages(self) -> list[str]:
+        """As DVC names them."""
+        return [f"{self.step}@{key}" for key in self.entries]
+
+    @property
     def is_exact(self) -> bool:
         """Whether its length depends on no estimate."""
-        return (self.step != FINETUNE and budget(self.values)[1] != "passes") or bool(
-            self.amount and self.amount.is_exact
-        )
+        if self.step != FINETUNE and budget(self.values)[1] != "passes":
+            return True
+        return self.amount is not None and self.amount.is_exact
 
     def __str__(self) -> str:
         if self.step == FINETUNE:
@@ -249,12 +244,7 @@ def trainings(recipe: Recipe, plan: Plan, amounts: Amounts) -> list[Training]:
 
 
 def _of_step(values: MlmStep, amount: Amount | None, *, is_mixed: bool) -> tuple[float | None, int | None]:
-    """Tokens and optimizer steps of masked-language modelling; `MlmStep` says what a budget is.
-
-    Args:
-        amount: of the text of which a pass is counted.
-        is_mixed: whether general text is replayed in it.
-    """
+    """Tokens and optimizer steps of masked-language modelling, by the text of which a pass is counted."""
     size, unit = budget(values)
     if unit == "passes" and amount is None:
         return None, None

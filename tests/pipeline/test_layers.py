@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "report": "comparison statistics tasks.metrics mlm data config core",
     "prediction": "comparison tasks data model text config runtime core",
     "project": "prediction report comparison statistics tasks mlm training model text data config runtime core",
-    "commands": "project prediction data config runtime core",
+    "commands": "project prediction model data config runtime core",
 }
 """Package -> what it may import besides itself and `adaptbert.errors`. The files directly in adaptbert/ (the command
 line) and stages/ may import everything."""

@@ -62,15 +62,6 @@ def test_plan_tells_that_other_arms_change_intervals(project: Path, arms: str | 
     assert (run("plan").stdout.count(pooled) == 2) == said
 
 
-def test_check_reports_the_plan_last(project: Path) -> None:
-    """`adaptbert plan` refuses the file as long as it has other errors."""
-    bad = DEMO.replace("replicates: 2", "replicates: 3").replace("heads: 4", "heads: 3")
-    (project / "params.yaml").write_text(bad, encoding="utf-8")
-    for command in ("check", "plan"):
-        done = run(command)
-        assert (done.exit_code, "heads 3" in done.stderr, "AB-210" in done.stderr) == (78, True, False)
-
-
 def test_check_prints_the_notices(project: Path) -> None:
     shutil.copy(project / "presets/smoke.yaml", project / "params.yaml")
     run("plan")
@@ -95,30 +86,3 @@ def test_each_base_may_have_a_dictionary_of_its_own(project: Path) -> None:
         "error: AB-050 params.yaml: overrides.third.tokenize.words.dictionary: none.txt: no such file",
         "AB-044 bad.txt:1: 2 parts, of which the second is a frequency if there is one",
     ]
-
-
-@pytest.mark.parametrize("command", ["check", "plan"])
-@pytest.mark.parametrize("with_params", [False, True])
-def test_a_folder_that_is_no_project(
-    command: str, with_params: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One message, whatever lies there, and nothing is written."""
-    monkeypatch.chdir(tmp_path)
-    if with_params:
-        Path("params.yaml").write_text(DEMO, encoding="utf-8")
-    before = [*tmp_path.iterdir()]
-    done = run(command)
-    problem = f"error: AB-114 {tmp_path}: no folder .dvc: not the folder of a project\n"
-    assert (done.exit_code, done.stdout, [*tmp_path.iterdir()]) == (78, "", before)
-    assert done.stderr == f"{problem}  change to the clone (cd), and run again\n"
-
-
-@pytest.mark.parametrize("command", [["check"], ["plan"], ["new", ".", "--train", "x.csv"]], ids=lambda words: words[0])
-def test_a_path_that_dvc_cannot_work_in(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "a {b}"
-    (folder / ".dvc/tmp").mkdir(parents=True)
-    monkeypatch.chdir(folder)
-    done = run(*command)
-    problem = f"error: AB-198 {folder}: the path has a brace, and DVC cannot work there\n"
-    assert done.exit_code == 78
-    assert done.stderr.startswith(f"{problem}  move the project, or rename its folder\n")

@@ -1,5 +1,9 @@
-"""What all commands have in common."""
+"""What all commands have in common: help, folders in which none can work, files that the user may not read or write;
+and what `adaptbert doctor` says of a machine."""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,7 +15,12 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from adaptbert.cli import app
+from adaptbert.commands import doctor
+from adaptbert.commands.doctor import Finding
+from tests.project.conftest import rows
+from tests.support.commands import run
 from tests.support.imports import ROOT
+from tests.support.processors import ON_CPU, SLOW, processor
 
 COMMANDS = sorted(get_command(app).commands)  # type: ignore[attr-defined]
 
@@ -36,3 +45,99 @@ def test_what_pyproject_ships_is_there() -> None:
     shipped = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
     for pattern in shipped["adaptbert"]:
         assert list((ROOT / "adaptbert").glob(pattern)), pattern
+
+
+NO_PROJECT = "AB-114 {}: no folder .dvc: not the folder of a project\n  change to the clone (cd), and run again\n"
+BRACES = "AB-198 {}: the path has a brace, and DVC cannot work there\n  move the project, or rename its folder\n"
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "new . --train x.csv", "import ."])
+@pytest.mark.parametrize(("name", "message"), [("plain", NO_PROJECT), ("a {b}", BRACES)])
+def test_a_folder_that_can_be_no_project(
+    command: str, name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message at first, whatever lies there, and nothing is written."""
+    folder = tmp_path / name
+    folder.mkdir()
+    if message == BRACES:
+        (folder / ".dvc").mkdir()
+    monkeypatch.chdir(folder)
+    before = [*folder.iterdir()]
+    done = run(*command.split())
+    assert (done.exit_code, done.stdout, [*folder.iterdir()]) == (78, "", before)
+    assert done.stderr.startswith(f"error: {message.format(folder)}")
+
+
+# ---- what the user may not read or write
+
+PARAMS, PLAN = Path("params.yaml"), Path("plan.json")
+AS_A_USER = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+    if os.geteuid() == 0
+    else []
+)
+"""Root may read and write everything: without these two capabilities it may not."""
+
+
+@pytest.mark.skipif(bool(AS_A_USER) and shutil.which("setpriv") is None, reason="root without setpriv")
+@pytest.mark.parametrize(
+    ("command", "shut", "mode", "what"),
+    [
+        ("add-task --train data/all.jsonl --yes", ".", 0o555, "write into this folder"),
+        ("check", ".", 0o555, "write into this folder"),
+        ("check", "plan.json", 0, "read it"),
+    ],
+)
+def test_what_the_user_may_not_do(command: str, shut: str, mode: int, what: str, project: Path) -> None:
+    """One message, and no traceback."""
+    Path("data/all.jsonl").write_text(rows(100))
+    shutil.copy(ROOT / "dvc.lock", project)
+    before = PARAMS.read_bytes(), PLAN.read_bytes()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    arguments = [*AS_A_USER, sys.executable, "-m", "adaptbert.cli", *command.split()]
+    Path(shut).chmod(mode)
+    try:
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=120)
+    finally:
+        Path(shut).chmod(0o755)
+    remedy = "give yourself the permission (chmod), or ask the owner of it; then run again\n"
+    place = project if shut == "." else shut
+    message = f"error: AB-184 {place}: you have no permission to {what}\n  {remedy}"
+    assert (done.returncode, done.stderr) == (74, message)
+    assert (PARAMS.read_bytes(), PLAN.read_bytes()) == before
+
+
+# ---- the machine
+
+
+@pytest.mark.parametrize(
+    ("finding", "verdict", "remedy"),
+    [
+        (doctor.room(10 * 2**30), "ok", ""),
+        (doctor.room(2 * 2**30), "warn", "dvc cache dir"),
+        (doctor.room(2**20), "FAIL", "free some"),
+        (doctor.record("sqlite:////srv/mlflow.db"), "ok", ""),
+        (doctor.record("https://user:secret@example.org"), "ok", ""),
+        (doctor.record("./mlruns"), "FAIL", "unset MLFLOW_TRACKING_URI"),
+        (doctor.record("file:///srv/mlruns"), "FAIL", "unset MLFLOW_TRACKING_URI"),
+    ],
+)
+def test_findings(finding: Finding, verdict: str, remedy: str) -> None:
+    assert (finding[0], remedy in finding[3]) == (verdict, True), finding
+    assert "secret" not in finding[2]
+
+
+def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "./mlruns")
+    done = run("doctor")
+    assert done.exit_code == 1
+    assert done.output.count("│ FAIL │") == 2, "no repository, a store that MLflow refuses"
+    assert re.fullmatch(r"FAIL 2, warn \d of 5: the last column says what to do", done.output.splitlines()[-1])
+    assert not list(tmp_path.iterdir())
+
+
+@ON_CPU
+def test_doctor_says_what_precision_auto_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    processor(monkeypatch, SLOW)
+    assert [*doctor.device()][-1][2].startswith("auto takes 32-true: float32 3.3 times as fast as bf16 here")

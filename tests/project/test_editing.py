@@ -1,5 +1,6 @@
 """An entry is added where it belongs, and all other lines stay; files are written where they lie."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -86,20 +87,18 @@ def test_a_text_that_would_say_something_else_is_refused(text: str, tmp_path: Pa
         added(tmp_path, text, "a")
 
 
-@pytest.mark.parametrize("command", ["plan", "add-task --train data/rooms.jsonl --yes"])
-def test_links_and_permissions_stay(command: str, project: Path) -> None:
+def test_links_and_permissions_stay(project: Path) -> None:
     Path("data/rooms.jsonl").write_text(rows(100))
-    before, real = PARAMS.read_bytes(), {}
-    for path in (PARAMS, PLAN):
-        real[path] = project.parent / f"real-{path.name}"
-        path.rename(real[path])
-        path.symlink_to(real[path])
-        real[path].chmod(0o600)
+    before, real = PARAMS.read_bytes(), {path: project.parent / f"real-{path.name}" for path in (PARAMS, PLAN)}
+    for path, file in real.items():
+        path.rename(file)
+        path.symlink_to(file)
+        file.chmod(0o600)
     PLAN.write_text("")
-    done = run(*command.split())
+    done = run("add-task", "--train", "data/rooms.jsonl", "--yes")
     assert done.exit_code == 0, done.output
     assert PLAN.read_text().startswith('{"plan": ')
-    assert (PARAMS.read_bytes() == before) == (command == "plan")
+    assert PARAMS.read_bytes() != before
     assert {path: path.readlink() for path in real} == real
     assert {file.stat().st_mode & 0o777 for file in real.values()} == {0o600}
 
@@ -117,3 +116,21 @@ def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path, monkey
         editing.write_recipe(recipe(), b"new")
     assert PARAMS.is_symlink()
     assert (real.read_text() if real.exists() else None) == ("old" if is_there else None)
+
+
+def test_only_what_exists_elsewhere_is_overwritten(project: Path) -> None:
+    """A preset, what git has, what `adaptbert new` wrote last; or nothing."""
+    editing.check_replaceable(PARAMS)
+    PARAMS.write_text(f"{PARAMS.read_text()}# mine\n")
+    with pytest.raises(BadParams, match=r"holds changes that are neither committed nor a preset\n  commit it"):
+        editing.check_replaceable(PARAMS)
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
+        subprocess.run(["git", *command], check=True)
+    editing.check_replaceable(PARAMS)
+    PARAMS.write_text("as new wrote it")
+    editing.AS_NEW.parent.mkdir()
+    editing.AS_NEW.write_text("as new wrote it")
+    editing.check_replaceable(PARAMS)
+    PARAMS.unlink()
+    editing.check_replaceable(PARAMS)

@@ -10,6 +10,7 @@ from adaptbert.config.schema.bases import Base
 from adaptbert.project import fitting
 from adaptbert.project.new_project import tokens_of
 from adaptbert.project.rules import notices
+from adaptbert.project.workload import Amounts
 from tests.support.checked_files import words
 
 SMALL = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_positions=512)
@@ -71,7 +72,7 @@ def recipe(documents: int, weights: str = "models/init/w128") -> Recipe:
 )
 def test_batches_follow_the_text(documents: int, batch: dict[str, int]) -> None:
     base = of_width(128)
-    written = fitting.values(tokens_of(recipe(documents)), base)
+    written = fitting.values(tokens_of(Amounts(recipe(documents))), base)
     assert written["domain_transfer"] == {"learning_rate": 3e-4, **batch}
     assert written["task_transfer"]["global_batch_tokens"] == 1024, "fifty passes over twenty rows"
 

@@ -329,11 +329,6 @@ def test_names_and_options(arguments: list[str], code: int, words: str) -> None:
     assert Path(BIN).is_file()
 
 
-def test_not_in_a_project() -> None:
-    Path(".dvc").rmdir()
-    assert ": no folder .dvc: not the folder of a project\n  change to the clone" in refused(code=78)
-
-
 # ---- the tokenizer: lower-casing as its source says
 
 

@@ -173,18 +173,23 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     assert "language: little or no Chinese in it; tokens are masked one by one\n" in done.output
     assert "\ncapital letters: become small ones (the tokenizer lower-cases)\n" in done.output
     is_ready()
-    assert new(files, f"{CONLL} --base /tiny-bert --force").exit_code == 0, "the same one"
+    same = new(files, f"{CONLL} --base /tiny-bert")
+    assert "\nparams.yaml and plan.json are written over those of the last `adaptbert new`\n" in same.output
     (files / "tiny-bert/vocab.txt").touch()
-    assert new(files, f"{CONLL} --base /tiny-bert --force").exit_code == 65, "changed since"
+    assert new(files, f"{CONLL} --base /tiny-bert").exit_code == 65, "changed since"
     (files / "tiny-bert/model.safetensors").rename(files / "weights")
     (files / "tiny-bert/model.safetensors").touch()
-    again = new(files, f"{CONLL} --base /tiny-bert --force")
+    again = new(files, f"{CONLL} --base /tiny-bert")
     remedy = "is there already, and is not replaced\n  take it, in `new` by --base models/init/tiny_bert; or"
     assert (again.exit_code, remedy in again.output) == (65, True), again.output
+    PARAMS.write_text(edited := f"{PARAMS.read_text()}# mine\n")
+    edit = new(files, f"{CONLL} --base models/init/tiny_bert")
+    assert (edit.exit_code, PARAMS.read_text()) == (78, edited)
+    assert "holds changes that are neither committed nor a preset\n  commit it" in edit.output
     assert new(files, f"{CONLL} --base models/init/tiny_bert --force").exit_code == 0
     (files / "weights").rename(files / "tiny-bert/model.safetensors")
     in_cache("tiny", files / "tiny-bert")
-    assert new(files, f"{CONLL} --base acme/tiny --force").exit_code == 0
+    assert new(files, f"{CONLL} --base acme/tiny").exit_code == 0
     assert PARAMS.read_text().splitlines()[2].startswith("base: acme/tiny    # of its branch main, which may move; ")
 
 
@@ -302,7 +307,7 @@ def test_minutes(
     assert "steps" not in run("plan").output.partition("plan.json")[2]
 
 
-def test_where_a_project_may_be(files: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_project_may_be(files: Path, project: Path) -> None:
     shutil.rmtree(".git")
     refused = {
         str(files): f"AB-197 {files}: is there already, and not empty\n  name a new folder; in a project that is there",
@@ -312,23 +317,3 @@ def test_where_a_project_may_be(files: Path, project: Path, monkeypatch: pytest.
     for directory, message in refused.items():
         done = new(files, CSV, directory)
         assert (done.exit_code, message in done.output) == (65, True), done.output
-    monkeypatch.chdir(files)
-    done = new(files, CSV)
-    assert (done.exit_code, "no folder .dvc: not the folder of a project" in done.output) == (78, True)
-
-
-def test_params_that_exist_nowhere_else_are_kept(files: Path, project: Path) -> None:
-    edited = PARAMS.read_text().replace("seed: 1 ", "seed: 7 ")
-    PARAMS.write_text(edited)
-    done = new(files, CSV)
-    assert (done.exit_code, PARAMS.read_text()) == (78, edited)
-    assert "holds changes that are neither committed nor a preset\n  commit it" in done.output
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for command in (["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
-        subprocess.run(["git", *command], check=True)
-    assert new(files, CSV).exit_code == 0
-    again = new(files, f"{CSV} --name other")
-    assert "\nparams.yaml and plan.json are written over those of the last `adaptbert new`\n" in again.output
-    PARAMS.write_text(PARAMS.read_text() + "# mine\n")
-    assert new(files, CSV).exit_code == 78
-    assert new(files, f"{CSV} --force").exit_code == 0

@@ -4,11 +4,10 @@ import fcntl
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from adaptbert.errors import BadData, UserError, closest, nearest
+from adaptbert.errors import BadData, closest, nearest
 from adaptbert.project import own_data
 from adaptbert.runtime.locks import Busy
 from tests.support.rules import recipe
@@ -19,12 +18,6 @@ OWN = own_data.OWN
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def at(key: str, **changes: Any) -> list[UserError]:
-    """The errors of one key."""
-    errors = own_data.check(recipe(**changes))
-    return [error for _, error in errors if ".".join(error.place.keys) == key]
 
 
 # --- what is missing
@@ -50,49 +43,42 @@ def test_the_name_that_is_offered_is_a_slip_of_the_keyboard_away(
     assert nearest(name, known) == ("" if expected is None else f" (did you mean '{expected}'?)")
 
 
-@pytest.mark.parametrize(
-    ("name", "beside", "meant"),
-    [
-        ("mood_train.csv", "mood.train.csv", True),
-        ("posts.jsonl", "posts.jsonl.gz", True),
-        ("test.csv", "train.csv", False),
-        ("test.csv", "text.md.bak", False),
-        ("set.dev.csv", "set.train.csv", False),
-        ("set.dev.csv", "set.test.csv", False),  # another key names it
-    ],
-)
-def test_a_file_that_is_offered_is_like_it(name: str, beside: str, meant: bool) -> None:
-    Path(beside).touch()
-    (error,) = at("corpora.general.path", **{"corpora.general.path": name, "tasks.section.test": "set.test.csv"})
-    assert error.problem == f"{name}: no such file{f' (did you mean {beside!r}?)' if meant else ''}"
-    assert error.remedy == "put it there, or write where it is"
+PATH, BASE, PUT = "corpora.general.path", "bases.small", "put it there, or write where it is"
+SMALL, IMPORT = "models/init/small", "put a checkpoint there: `adaptbert import FOLDER --base small`"
 
 
 @pytest.mark.parametrize(
-    ("key", "name", "problem", "remedy"),
+    ("key", "name", "there", "problem", "remedy"),
     [
-        ("corpora.general.path", "~/posts", "~ is not expanded", "write the path out"),
-        ("corpora.general.path", "x" * 300, "cannot be read: File name too long", "check the path and its permissions"),
-        ("corpora.general.path", "https://a:b@c.org/d.csv", "an address, not a file", "download it, and write whe"),
-        ("corpora.general.path", "tracked/a/b.txt", "no such file", "get it from the remote: dvc pull tracked; or fr"),
-        ("tasks.section.dev", "data/demo/x.jsonl", "no such file", "make it: python -m examples.docstrings demo"),
+        (PATH, "a_train.csv", "a.train.csv", "a_train.csv: no such file (did you mean 'a.train.csv'?)", PUT),
+        (PATH, "a.jsonl", "a.jsonl.gz", "a.jsonl: no such file (did you mean 'a.jsonl.gz'?)", PUT),
+        (PATH, "test.csv", "train.csv", "test.csv: no such file", PUT),
+        (PATH, "test.csv", "text.md.bak", "test.csv: no such file", PUT),
+        (PATH, "set.dev.csv", "set.train.csv", "set.dev.csv: no such file", PUT),
+        (PATH, "set.dev.csv", "set.test.csv", "set.dev.csv: no such file", PUT),  # another key names it
+        (PATH, "~/posts", None, "~/posts: ~ is not expanded", "write the path out"),
+        (PATH, "x" * 300, None, "(300 characters): cannot be read: File name too long", "check the path and its perm"),
+        (PATH, "https://a:b@c.org/d.csv", None, "csv: an address, not a file", "download it, and write where it is"),
+        (PATH, "set/a/b", "set.dvc", "set/a/b: no such file", "get it from the remote: dvc pull set; or from this clo"),
+        ("tasks.section.dev", "data/demo/x.jsonl", None, "no such file", "make it: python -m examples.docstrings demo"),
+        (BASE, SMALL, None, f"{SMALL}/config.json: no such file", IMPORT),
+        (
+            BASE,
+            SMALL,
+            f"{SMALL}.dvc",
+            f"{SMALL}/config.json: no such file",
+            f"get it from the remote: dvc pull {SMALL};",
+        ),
     ],
 )
-def test_the_remedy_of_a_path(key: str, name: str, problem: str, remedy: str) -> None:
-    Path("tracked.dvc").touch()
-    (error,) = at(key, **{key: name})
+def test_what_is_said_of_a_missing_path(key: str, name: str, there: str | None, problem: str, remedy: str) -> None:
+    if there is not None:
+        Path(there).parent.mkdir(parents=True, exist_ok=True)
+        Path(there).touch()
+    errors = [error for _, error in own_data.check(recipe(**{"tasks.section.test": "set.test.csv", key: name}))]
+    (error,) = (error for error in errors if ".".join(error.place.keys) == key)
     assert error.problem.endswith(problem)
     assert error.remedy.startswith(remedy)
-
-
-def test_a_checkpoint_is_looked_for() -> None:
-    (config,) = at("bases.small", **{"bases.small": "models/init/small"})
-    assert config.problem == "models/init/small/config.json: no such file"
-    assert config.remedy == "put a checkpoint there: `adaptbert import FOLDER --base small`"
-    Path("models/init").mkdir(parents=True)
-    Path("models/init/small.dvc").touch()
-    (config,) = at("bases.small", **{"bases.small": "models/init/small"})
-    assert config.remedy.startswith("get it from the remote: dvc pull models/init/small; or from this")
 
 
 def test_a_path_of_several_splits_is_reported_once() -> None:

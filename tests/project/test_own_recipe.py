@@ -1,5 +1,5 @@
 """The file that the README shows as all that a user writes: planned and checked as it stands, and the whole recipe
-runs with it, from a small base in models/init."""
+runs with it, from a small base in models/init. And the presets: whole, valid and short, the demo as it is committed."""
 
 import csv
 import json
@@ -11,9 +11,13 @@ import pytest
 from ruamel.yaml import YAML
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.config import load, plan_file
 from adaptbert.config.plan import read
+from adaptbert.config.recipe import Recipe
+from adaptbert.project import editing, own_data, rules
 from tests.support import tiny, tiny_tasks
 from tests.support.commands import run
+from tests.support.imports import ROOT
 from tests.support.markdown import blocks
 from tests.support.project import Project, clone, write_params
 
@@ -109,3 +113,38 @@ def test_its_recipe_without_general_text(tmp_path: Path, corpora: list[str]) -> 
     assert all([*each.after] for _, each in comparison.trained() if each.name != "scratch")
     assert comparison.began_from == {"bert": "models/init/bert"}
     assert "<html" in (project.root / "reports/index.html").read_text(encoding="utf-8")
+
+
+# ---- presets
+
+NAMES = sorted(path.stem for path in (ROOT / "presets").glob("*.yaml"))
+MOST_LINES = {"params": 45, **dict.fromkeys(NAMES, 40)}
+
+
+def recipe(name: str) -> Recipe:
+    return Recipe(load.read(ROOT / f"presets/{name}.yaml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_valid_and_its_files_are_those_of_the_user_or_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the user lie in data/own, which git ignores; a script makes those of the demonstration."""
+    monkeypatch.chdir(ROOT)
+    rules.check(recipe(name))
+    lacking = [str(error) for _, error in own_data.check(recipe(name))]
+    assert [line for line in lacking if "data/own/" not in line and "python -m examples.docstrings" not in line] == []
+
+
+@pytest.mark.parametrize("name", MOST_LINES)
+def test_a_person_writes_few_lines(name: str) -> None:
+    path = ROOT / ("params.yaml" if name == "params" else f"presets/{name}.yaml")
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES[name]
+
+
+def test_the_committed_files_are_those_of_the_demonstration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    plan_file.check(Recipe(load.read(ROOT / "params.yaml")), plan_file.stages())
+    if (shown := editing.committed(Path("params.yaml"))) is None:
+        pytest.skip("not a git repository")
+    assert shown == Path(ROOT / "presets/demo.yaml").read_bytes(), (
+        "cp params.yaml presets/demo.yaml (or the other way round)"
+    )

@@ -177,97 +177,86 @@ def test_each_base_is_held_against_its_own_values() -> None:
 
 # --- notices
 
+OTHERWISE, TWO_BASES = {"overrides.scratch.finetune.epochs": 1}, {"bases.other": SMALL}
+HIGH = {"pretrain": {"learning_rate": 1e-3}, "domain_transfer": {}, "task_transfer.learning_rate": 2e-4}
+PUBLIC = {"bases.small": "hfl/rbt3", "bases.public": "hfl/rbt3", "overrides.mention.finetune.learning_rate": 4e-4}
+FEW = "of fewer than 3 no interval and no verdict can be given; write seeds: 3"
+ALONE = "on section, no question compares this arm with another"
+NO_VERDICT = "no task has the arms for recipe or domain_transfer or task_transfer or domain_text, so there will be no"
+NOTICES: list[tuple[dict[str, Any], str, list[str]]] = [
+    # seeds, in one line
+    (
+        {f"overrides.{task}.finetune.seeds": 2 for task in ("section", "mention")},
+        "", [f"finetune: seeds: section has 2, mention has 2: {FEW}"],
+    ),
+    (
+        {"overrides.section.finetune.seeds": 3, "overrides.mention.finetune.seeds": 1},
+        "", [f"finetune: seeds: mention has 1: {FEW}"],
+    ),
+    # arms that no question compares, once for all bases
+    (
+        {"arms": {"domain": {"domain_transfer": "domain", "tasks": ["section"]}}} | TWO_BASES,
+        "arms.", [f"arms.domain: {ALONE}; to measure domain_transfer, add the arm general: {{}}"],
+    ),
+    # fine-tuned otherwise: not beside an arm of the same steps, whose variant it is, nor where bases are compared
+    (
+        OTHERWISE,
+        "overrides.scratch",
+        [
+            f"overrides.scratch.finetune: on {task}, no step compares an arm that is fine-tuned otherwise; write these "
+            f"values into finetune or overrides.{task}, for all arms"
+            for task in ("section", "mention")
+        ],
+    ),
+    (OTHERWISE, "add the arm scratch", []),
+    (OTHERWISE | TWO_BASES, "overrides.scratch", []),
+    (arms(probe={}) | {"overrides.probe.finetune.epochs": 1}, "", []),
+    # general pre-training that no arm begins with
+    ({"arms": ["scratch"], "pretrain": {}}, "which this trains", []),
+    (
+        {"arms": ["scratch"]},
+        "which this trains", ["pretrain.tokens: no arm begins with general pre-training of small, which this trains; "],
+    ),
+    ({"arms": ["scratch", "general"]}, "which this trains", []),
+    # rates of random weights, of every step that is trained, where they stand; pretrain has no budget at first
+    (
+        HIGH | PUBLIC | {"pretrain.tokens": 0},
+        "rate",
+        [
+            f"{place}: {rate} is for random weights, and {base} would forget what it has learned; usual: {usual}"
+            for place, rate, usual in (
+                ("task_transfer.learning_rate", "0.0002", "0.0001"),
+                ("overrides.mention.finetune.learning_rate", "0.0004", "3e-05"),
+            )
+            for base in ("small", "public")
+        ],
+    ),
+    (HIGH | {"pretrain.tokens": 9}, "rate", []),
+    # no verdict
+    ({}, "", []),
+    ({"arms": ["general", "task"]}, "", []),
+    ({"arms": ["scratch", "scratch_task"], "pretrain": {}}, "", []),
+    ({"compare.replicates": 1}, "", ["compare.replicates: with 1 there is no verdict on a step"]),
+    (
+        {"arms": ["scratch", "general"]},
+        "", [f"compare.order: {NO_VERDICT} verdict; questions that the arms answer: pretrain"],
+    ),
+    (
+        arms(news=BOTH) | {"compare.order": ["recipe", "domain_transfer/domain"]},
+        "", ["compare.order: no task has the arms for domain_transfer/domain, so there will be no verdict on that; "
+             "questions that the arms answer: recipe, domain_transfer, domain_transfer/news, "],
+    ),
+    ({"compare.order": ["pretrain"]}, "", ["compare.order: pretrain cannot have a verdict here, because general"]),
+    ({"arms": ["scratch", "domain"]}, "", ["compare.order: recipe cannot have a verdict here, because general"]),
+]  # fmt: skip
 
-@pytest.mark.parametrize(("counts", "few"), [((2, 2), "section has 2, mention has 2"), ((3, 1), "mention has 1")])
-def test_too_few_seeds_are_reported_in_one_line(counts: tuple[int, int], few: str) -> None:
-    seeds = dict(zip(("section", "mention"), counts, strict=True))
-    assert notices(**{f"overrides.{task}.finetune.seeds": count for task, count in seeds.items()}) == [
-        f"params.yaml: finetune: seeds: {few}: of fewer than 3 no interval and no verdict can be given; write seeds: 3"
-    ]
 
-
-def test_arms_that_no_question_compares_are_a_notice() -> None:
-    """Once for all bases."""
-    alone: dict[str, Any] = {"arms": {"domain": {"domain_transfer": "domain", "tasks": ["section"]}}}
-    twice = {"bases.other": SMALL}
-    assert errors(**alone, **twice) == []
-    assert notices(**alone, **twice)[:-1] == [
-        "params.yaml: arms.domain: on section, no question compares this arm with another; to measure domain_transfer, "
-        "add the arm general: {}"
-    ]
-
-
-def test_an_arm_that_is_fine_tuned_otherwise_is_a_notice() -> None:
-    """Not beside an arm of the same steps, whose variant it is, and not where it is compared between bases."""
-    otherwise = {"overrides.scratch.finetune.epochs": 1}
-    assert errors(**otherwise) == []
-    assert [line for line in notices(**otherwise) if "overrides.scratch" in line] == [
-        f"params.yaml: overrides.scratch.finetune: on {task}, no step compares an arm that is fine-tuned otherwise; "
-        f"write these values into finetune or overrides.{task}, for all arms"
-        for task in ("section", "mention")
-    ]
-    assert not [line for line in notices(**otherwise) if "add the arm scratch" in line], "it is there"
-    assert notices(**arms(probe={}), **{"overrides.probe.finetune.epochs": 1}) == []
-    assert [line for line in notices(**otherwise, **{"bases.other": SMALL}) if "overrides.scratch" in line] == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"arms": ["scratch"], "pretrain": {}}, []),
-        (
-            {"arms": ["scratch"]},
-            ["params.yaml: pretrain.tokens: no arm begins with general pre-training of small, which this trains"],
-        ),
-        ({"arms": ["scratch", "general"]}, []),
-    ],
-)
-def test_general_pre_training_that_no_arm_begins_with_wants_no_values(changes: dict[str, Any], said: list[str]) -> None:
+@pytest.mark.parametrize(("changes", "about", "expected"), NOTICES, ids=lambda each: str(each)[:60])
+def test_notices(changes: dict[str, Any], about: str, expected: list[str]) -> None:
     assert errors(**changes) == []
-    tokens = 0 if "pretrain" in changes else DEMO["pretrain"]["tokens"]
-    assert recipe(**changes).values("pretrain", {"base": "small"}).tokens == tokens
-    assert [line.partition("; ")[0] for line in notices(**changes) if "which this trains" in line] == said
+    said = [line.removeprefix("params.yaml: ") for line in notices(**changes) if about in line]
+    assert [line[: len(start)] for line, start in zip(said, expected, strict=True)] == expected
 
 
-def test_learning_rates_of_random_weights_on_a_base_with_weights_are_a_notice() -> None:
-    """Of every step that is trained, where they stand; general pre-training has no budget here."""
-    high = {"pretrain": {"learning_rate": 1e-3}, "domain_transfer": {}, "task_transfer.learning_rate": 2e-4}
-    own = {"bases.public": "hfl/rbt3", "overrides.mention.finetune.learning_rate": 4e-4}
-    public = {"pretrain.tokens": 0, "bases.small": "hfl/rbt3"}
-    assert [line.removeprefix("params.yaml: ") for line in notices(**own, **high, **public) if "rate" in line] == [
-        f"{place}: {rate} is for random weights, and {base} would forget what it has learned; usual: {usual}"
-        for place, rate, usual in (
-            ("task_transfer.learning_rate", "0.0002", "0.0001"),
-            ("overrides.mention.finetune.learning_rate", "0.0004", "3e-05"),
-        )
-        for base in ("small", "public")
-    ]
-    assert not [line for line in notices(**high, **{"pretrain.tokens": 9}) if "rate" in line], "random weights"
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"compare.replicates": 1}, "compare.replicates: with 1 there is no verdict on a step"),
-        (
-            {"arms": ["scratch", "general"]},
-            "compare.order: no task has the arms for recipe or domain_transfer or task_transfer or domain_text, so "
-            "there will be no verdict; questions that the arms answer: pretrain",
-        ),
-        (
-            arms(news=BOTH) | {"compare.order": ["recipe", "domain_transfer/domain"]},
-            "compare.order: no task has the arms for domain_transfer/domain, so there will be no verdict on that; "
-            "questions that the arms answer: recipe, domain_transfer, domain_transfer/news, ",
-        ),
-        ({"compare.order": ["pretrain"]}, "compare.order: pretrain cannot have a verdict here, because general"),
-        ({"arms": ["scratch", "domain"]}, "compare.order: recipe cannot have a verdict here, because general"),
-    ],
-)
-def test_a_question_without_a_verdict_is_a_notice(changes: dict[str, Any], expected: str) -> None:
-    (notice,) = notices(**changes)
-    assert notice.startswith(f"params.yaml: {expected}")
-
-
-def test_questions_with_a_verdict_are_none() -> None:
-    assert notices() == notices(arms=["general", "task"]) == []
-    assert notices(arms=["scratch", "scratch_task"], pretrain={}) == []
+def test_pre_training_that_no_arm_begins_with_has_no_budget() -> None:
+    assert recipe(arms=["scratch"], pretrain={}).values("pretrain", {"base": "small"}).tokens == 0

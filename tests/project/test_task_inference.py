@@ -22,11 +22,7 @@ NOT_SEEN = ("range", "id", "group")
 
 def seen(path: Path, content: str, encoding: str = "utf-8", **options: Any) -> Inferred:
     path.write_bytes(content.encode(encoding))
-    said = task_inference.said(
-        options.pop("columns", {}),
-        **{"type": None, "format": None, "encoding": None, "separator": None, "tag_scheme": None, **options},
-    )
-    return task_inference.of_files({"train": path}, said)
+    return task_inference.of_files({"train": path}, task_inference.consistent(Said(**options)))
 
 
 def lines(*rows: dict[str, Any]) -> str:
@@ -180,116 +176,66 @@ def test_what_is_shown(tmp_path: Path) -> None:
 ONE, INTS = {"type": "text-classification"}, labelled([1, 2, 3] * 9)
 CONTEXT = {"context": "Ada wrote.", "question": "Who?"}
 PAIR_LABELS, UNIQUE = {"type": "text-pair-classification"}, labelled([*map(chr, range(65, 125))])
-CHOOSE = "choose: --type"
+EITHER = "choose: --type text-classification, or --type regression"
+COLUMNS = "name them: --columns text=COLUMN --columns label=COLUMN; of a pair of texts: --columns text_a=COLUMN"
+FIVE = lines({"one": "a b", "two": "a c", "y": 1, "z": 1})
 UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
-    (INTS, {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
-    (labelled([1.0, 2.0, 3.0] * 9), {}, "classes, or numbers?", f"{CHOOSE} text-classification, or --type regression"),
-    (PARTED, {}, "or one label?", f"{CHOOSE} multi-label --separator ';', or --type text-classification"),
+    (INTS, {}, "classes, or numbers?", EITHER),
+    (labelled([1.0, 2.0, 3.0] * 9), {}, "classes, or numbers?", EITHER),
+    (PARTED, {}, "or one label?", "choose: --type multi-label --separator ';', or --type text-classification"),
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
-    *(
-        (labelled([cell] * 20), {}, "has lists or mappings written as text", 'write them as JSON, e.g. ["a", "b"]; or')
-        for cell in (
-            "['a' 'b']",
-            '{"a": 1}',
-            "array(['a', 'b'], dtype=object)",
-            "{a,b}",
-            "frozenset({'a'})",
-            "[0 1 0]",
-            '[{"name": "a"}]',
-            '[["a"]]',
-        )
-    ),
-    *(
-        (labelled([cell, "a"] * 9), {"type": "multi-label"}, "has lists or mappings written as text", "write them as")
-        for cell in ("[a]", "{a}", "['a' 'b']")
-    ),
-    *(
-        (labelled(cells * 9), said, "has a 0 or 1 for each label", "write the names of the labels that a row has")
-        for cells, said in (
-            ([[0, 1, 0]], {}),
-            ([[0.0, 1.0], [1.0, 0.0]], {}),
-            ([[True, False, True], []], {}),
-            (["[0, 1, 0]"], {}),
-            (["0; 1; 0"], {"separator": ";"}),
-        )
-    ),
-    *(
-        (
-            lines({"tokens": "['Ada', 'x']", "tags": tags}),
-            said,
-            f"{found}: text where a list is expected",
-            "use jsonl or p",
-        )
-        for tags, said, found in (
-            ("['B-X' 'O']", {}, "column 'tokens'"),
-            ("B-X O", {"columns": {"tags": "tags"}}, "column 'tokens'"),
-        )
-    ),
-    (
-        lines({**CONTEXT, "answers": "{'text': ['x']}"}),
-        {},
-        "'answers': text where a list is expected",
-        "use jsonl or p",
-    ),
     (labelled(range(60)), PAIR_LABELS, "which columns are text_a and text_b and label?", "name them: --columns text_a"),
     (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN; if it is, say --type text-classification"),
-    (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", f"{CHOOSE} regression"),
+    (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", "choose: --type regression"),
     (labelled([[[0, 3, "P"]]] * 9), {}, "as an export of doccano does", "write its block by hand, as in docs/"),
     (tagged("PER", "O", "O"), {}, "such as PER beside O: spans, or tags?", "choose: --tag-scheme io, or --tag-"),
-    *(
-        (tagged(*tags), {}, f"such as {shown}: spans, or tags?", "choose: --tag-scheme bio, or --tag-scheme none")
-        for *tags, shown in (
-            ("B", "O", "I", "I, perhaps for I-SPAN"),
-            ("B_X", "O", "I_X", "I_X, perhaps for I-X"),
-            ("B-X", "I-X", "0", "0, perhaps for O"),
-            ("B-X", "I-X", "-", "-, perhaps for O"),
-        )
-    ),
-    *(
-        (tagged("PER", "PER", none), {}, f"such as {none}, perhaps for O", "choose: --tag-scheme io, or --tag-scheme n")
-        for none in ("-", "OTHER")
-    ),
-    *(
-        (
-            tagged("(X*", "*)", none),
-            {},
-            f"such as (X* beside {none}",
-            "choose: another column, --columns tags=COLUMN, o",
-        )
-        for none in "O*"
-    ),
     (tagged("B-X|B-Y", "I-X", "O"), {}, "X|B-Y, and most rows are of no scheme", "choose: --tag-scheme bio if only b"),
     (tagged(1, 0, 0), {}, "holds numbers in place of tags", "write the names of the tags, such as B-PER, into the f"),
-    (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", "name them: --columns text=COLUMN --colum"),
-    (
-        lines({"one": "a b", "two": "a c", "y": 1, "z": 1}),
-        PAIRS_NAMED,
-        "y and z may each be the label",
-        "choose: --columns label=y, or --columns label=z",
-    ),
+    (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", COLUMNS),
+    (FIVE, PAIRS_NAMED, "y and z may each be the label", "choose: --columns label=y, or --columns label=z"),
     (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
     (TWO, {}, "content and body may each be the text", "choose: --columns text=content, or --columns text=body"),
-    *(
-        (
-            QUESTIONS.replace("What is it", asked),
-            {},
-            "question and sentence are both texts: one of them, or a pair?",
-            "choose: --columns text=sentence, or --columns text_a=question --columns text_b=sentence",
-        )
-        for asked in ("What is it", "这是什么河流")
-    ),
-    *(  # also short, or the same in many rows
-        (
-            lines(*({name: second, "text": f"{WORDS[n % 5]} {n}", "label": n % 2} for n in range(9))),
-            {},
-            f"{name} and text are both texts: one of them, or a pair?",
-            f"choose: --columns text=text, or --columns text_a={name} --columns text_b=text",
-        )
-        for name, second in (("question", "who?"), ("问题", "谁"), ("Aspect", "food"), ("asked", "is it good here"))
-    ),
     (BOTH, {}, "may be those of several tasks", "choose: --columns text_a=text_a --columns text_b=text_b, or --col"),
     ("a b\n", {"format": "txt"}, "text without labels, one document a line", "give rows with labels, or name their"),
 ]
+for cell in ("['a' 'b']", '{"a": 1}', "array(['a', 'b'], dtype=object)", "{a,b}", "frozenset({'a'})", "[0 1 0]"):
+    UNCLEAR.append((labelled([cell] * 20), {}, "has lists or mappings written as text", "write them as JSON, e.g. ["))
+for cell in ('[{"name": "a"}]', '[["a"]]'):
+    UNCLEAR.append((labelled([cell] * 20), {}, "has lists or mappings written as text", "write them as JSON, e.g. ["))
+for cell in ("[a]", "{a}", "['a' 'b']"):
+    parted = labelled([cell, "a"] * 9)
+    UNCLEAR.append((parted, {"type": "multi-label"}, "has lists or mappings written as text", "write them as JSON, e."))
+for cells in ([[0, 1, 0]], [[0.0, 1.0], [1.0, 0.0]], [[True, False, True], []], ["[0, 1, 0]"], ["0; 1; 0"]):
+    parting = {"separator": ";"} if cells == ["0; 1; 0"] else {}
+    UNCLEAR.append(
+        (labelled(cells * 9), parting, "has a 0 or 1 for each label", "write the names of the labels that a")
+    )
+for row, column, named in (
+    ({"tokens": "['Ada', 'x']", "tags": "['B-X' 'O']"}, "tokens", {}),
+    ({"tokens": "['Ada', 'x']", "tags": "B-X O"}, "tokens", {"columns": {"tags": "tags"}}),
+    ({**CONTEXT, "answers": "{'text': ['x']}"}, "answers", {}),
+):
+    UNCLEAR.append((lines(row), named, f"column '{column}': text where a list is expected", "use jsonl or parquet, of"))
+for tags, shown in (
+    (("B", "O", "I"), "I, perhaps for I-SPAN"),
+    (("B_X", "O", "I_X"), "I_X, perhaps for I-X"),
+    (("B-X", "I-X", "0"), "0, perhaps for O"),
+    (("B-X", "I-X", "-"), "-, perhaps for O"),
+    (("PER", "PER", "-"), "-, perhaps for O"),
+    (("PER", "PER", "OTHER"), "OTHER, perhaps for O"),
+    (("(X*", "*)", "O"), "(X* beside O"),
+    (("(X*", "*)", "*"), "(X* beside *"),
+):
+    way = {"P": "--tag-scheme io", "(": "another column, --columns tags=COLUMN"}.get(tags[0][0], "--tag-scheme bio")
+    UNCLEAR.append((tagged(*tags), {}, f"such as {shown}", f"choose: {way}, or --tag-scheme none"))
+for asked in ("What is it", "这是什么河流"):
+    ways = "choose: --columns text=sentence, or --columns text_a=question --columns text_b=sentence"
+    pair = "question and sentence are both texts: one of them, or a pair?"
+    UNCLEAR.append((QUESTIONS.replace("What is it", asked), {}, pair, ways))
+for name, second in (("question", "who?"), ("问题", "谁"), ("Aspect", "food"), ("asked", "is it good here")):
+    content = lines(*({name: second, "text": f"{WORDS[n % 5]} {n}", "label": n % 2} for n in range(9)))
+    ways = f"choose: --columns text=text, or --columns text_a={name} --columns text_b=text"
+    UNCLEAR.append((content, {}, f"{name} and text are both texts: one of them, or a pair?", ways))
 
 
 @pytest.mark.parametrize(("content", "said", "problem", "remedy"), UNCLEAR)

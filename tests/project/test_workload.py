@@ -23,27 +23,19 @@ def of_mood() -> list[str]:
     return [line for line in notices(recipes.read()) if " mood: " in line]
 
 
-SHORT = (
-    "params.yaml: overrides.mood.finetune.epochs: mood: 38 steps for 12 classes: models this short often predict one "
-    "class; raise epochs to 19, or raise labels"
-)
-
-
-def test_both_commands_tell(own: Path) -> None:
-    write(None, {"epochs": 3, "labels": 400}, mood=mood(train=labelled("train.jsonl", 900)))
-    for command in ("plan", "check"):
-        assert f"notice: {SHORT}\n" in run(command).stdout
+FEW = "for 12 classes: models this short often predict one class"
 
 
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (400, {"epochs": 3}, "38 steps for 12 classes: models this short often predict one class; raise epochs to 19"),
+        (400, {"epochs": 3}, f"38 steps {FEW}; raise epochs to 19"),
+        (900, {"epochs": 3, "labels": 400}, f"38 steps {FEW}; raise epochs to 19, or raise labels"),
         (400, {"epochs": 20}, None),
         (400, {"epochs": 12, "learning_rate": 1e-3}, None),  # 150 steps at 2.5 times the usual rate of random weights
         (400, {"epochs": 10, "learning_rate": 4e-3}, "125 steps for 12 classes at 10 times the usual learning rate: "),
         (400, {"epochs": 8, "learning_rate": 2e-4}, "100 steps for 12 classes at 0.5 times the usual learning rat"),
-        (400, {"epochs": 10, "labels": 100}, "31 steps for 12 classes: models this short often predict one class"),
+        (400, {"epochs": 10, "labels": 100}, f"31 steps {FEW}"),
         (400, {"epochs": 3, "labels": 9_000}, "38 steps for 12 classes"),
         (400, {"epochs": 1.5, "global_batch_size": 16, "micro_batch_size": 16}, "38 steps for 12 classes"),
         (30_000, {"epochs": 1}, None),
