@@ -52,12 +52,15 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     new = added(block)
     content = editing.added("tasks", {name: block}, new.written, PARAMS, _BY_HAND)
     cells = sum(cell.task == name for cell in plan_file.expand(new).finetune.values())
+    taken = {path.as_posix() for path in homes.values()}  # rarely meant: its arms are compared once more
+    shared = {other: sorted({task.train, task.dev, task.test} & taken) for other, task in recipe.tasks.items()}
     shown = [
         f"task {name}",
         *inferred.shown,
         f"\nfor {PARAMS}:\n",
         editing.shown("tasks", {name: block}),
-        *(f"notice: {notice}" for notice in [*_shared(recipe, homes.values()), *first_rows.notices]),
+        *(f"notice: {', '.join(both)}: already data of the task {other}" for other, both in shared.items() if both),
+        *(f"notice: {notice}" for notice in first_rows.notices),
         *([] if cells else [f"no arm is for this task: add {name} to `tasks` of an arm"]),
     ]
     yield printable("\n".join(shown))
@@ -67,14 +70,6 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
         raise BadParams(Code.NOT_EDITABLE, PARAMS, problem, "run the command again")
     editing.write_recipe(new, content)
     yield f"task {name} is in {PARAMS}, and its fine-tunings ({cells}) in plan.json"
-
-
-def _shared(recipe: Recipe, files: Collection[Path]) -> Iterator[str]:
-    """Files that are another task's as well: rarely meant, for its arms are compared once more."""
-    for name, task in recipe.tasks.items():
-        both = sorted({task.train, task.dev, task.test} & {path.as_posix() for path in files})
-        if both:
-            yield f"{', '.join(both)}: already data of the task {name}"
 
 
 def name_of(train: Path) -> str:

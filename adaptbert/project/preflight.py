@@ -21,7 +21,6 @@ from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.collect import RawWriter, collect_task
 from adaptbert.data.files import MOST_FILES, Files
-from adaptbert.data.layout import CORPUS
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
 from adaptbert.errors import Place, UserError, failures_of
@@ -114,18 +113,15 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
 
 def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | None) -> list[UserError]:
     """The errors of reading, of all files of each split; else rows lie in `raw`, as the stages leave them."""
-    if not isinstance(source, Task):
-        with RawWriter(raw, CORPUS) as writer:
-            rows = Files(own["text"], source, head=head or sys.maxsize).rows()
-            return failures_of(writer.write, rows, "text", own["text"])
-    if not (errors := failures_of(collect_task, source, _paths(source), raw, head)):
+    is_task, errors = isinstance(source, Task), list[UserError]()
+    if is_task and not (errors := failures_of(collect_task, source, _paths(source), raw, head)):
         return []
-    each_alone: list[UserError] = []
-    with TemporaryDirectory() as folder, RawWriter(Path(folder), layout_of(source)) as writer:
-        for split, path in own.items():
-            files = Files(path, source, split, head or sys.maxsize)
-            each_alone += failures_of(writer.write, files.rows(), split, path)
-    return each_alone or errors
+    of_files: list[UserError] = []
+    with RawWriter(raw, layout_of(source)) as writer:
+        for name, path in own.items():
+            files = Files(path, source, name if is_task else "", head or sys.maxsize)
+            of_files += failures_of(writer.write, files.rows(), name, path)
+    return of_files or errors
 
 
 def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: Seen) -> list[UserError]:

@@ -17,8 +17,6 @@ from adaptbert.data.read_text import beginning, is_utf_8
 from adaptbert.data.rows import SourceFile, first_rows
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 
-OPTIONAL = ("id", "group")
-"""Fields that are read only if they are named."""
 LISTS = ("tokens", "tags", "answers")
 _NAMES = {
     "tokens": "tokens words chars",

@@ -22,6 +22,7 @@ import torch
 from rich import box
 from rich.table import Table
 
+from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config import plan_file
 from adaptbert.config.plan import FINETUNE, PRETRAIN
 from adaptbert.config.recipe import Recipe
@@ -89,11 +90,13 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
     samples = {(each.base, each.step == FINETUNE): each for each in planned}
     configs = {base: _config(recipe, base) for base in recipe.bases}
     jobs = 1 if fastest_device().type == "cuda" else JOBS
+    tokens = dict[tuple[str, bool], float]()
     with _neighbours(jobs - 1):
-        tokens = {
-            kind: _tokens_per_second(_step(configs[each.base], each), _micro_batch(each), seconds / len(samples))
-            for kind, each in samples.items()
-        }
+        for (base, is_labelled), each in samples.items():
+            values = each.values
+            most = values.micro_batch_size * _length(each) if is_labelled else values.micro_batch_tokens
+            speed = _tokens_per_second(_step(configs[base], each), most, seconds / len(samples))
+            tokens[base, is_labelled] = speed
     return Speeds(configs, tokens, START, jobs)
 
 
@@ -127,11 +130,6 @@ def _config(recipe: Recipe, base: str) -> Any:
     assert file is not None
     check_architecture(read_object(file), file)
     return AutoConfig.from_pretrained(file.parent)
-
-
-def _micro_batch(training: Training) -> int:
-    values = training.values
-    return int(values.micro_batch_size * _length(training) if training.step == FINETUNE else values.micro_batch_tokens)
 
 
 def _length(training: Training) -> int:
@@ -329,8 +327,11 @@ class Budgets:
         scaled = {step: dict(values) for step, values in self._values.items()}
         limit = tokens * max(map(_budget, self._planned))
         for each in self._planned:
-            if each.step == FINETUNE:
-                scaled[FINETUNE] |= self._labels(each, labels)
+            if each.step == FINETUNE and labels < 1 and each.amount is not None:
+                every = each.amount.rows
+                least = steps_to_learn(each.amount.classes) * each.values.global_batch_size / each.values.epochs
+                rows = _rounded_up(max(min(least, every), labels * every))
+                scaled[FINETUNE] |= {"labels": rows} if rows < every else {}
             elif _budget(each) and (each.step, each.text) != (DOMAIN_TRANSFER, GENERAL):  # it gets what the domain gets
                 batch = max(fitting.SMALLEST_BATCH, each.values.block_size)
                 least = fitting.ENOUGH_STEPS * batch
@@ -341,13 +342,6 @@ class Budgets:
                 keys = [key for key in fitting.BATCHES if size < getattr(each.values, key)]
                 scaled[each.step] |= {"tokens": rounded, **dict.fromkeys(keys, size)}
         return scaled
-
-    def _labels(self, training: Training, share: float) -> dict[str, int]:
-        if share == 1 or training.amount is None:
-            return {}
-        least = workload.needed(training) * training.values.global_batch_size / training.values.epochs
-        rows = _rounded_up(max(min(least, training.amount.rows), share * training.amount.rows))
-        return {"labels": rows} if rows < training.amount.rows else {}
 
 
 def _budget(training: Training) -> float:

@@ -15,12 +15,22 @@ from typing import Any, NamedTuple, cast
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
-from adaptbert.data.fields import AS_TEXT, JSON_LIST, VECTOR, column_names, is_sentence, is_vector, listed, written
+from adaptbert.data.fields import (
+    AS_TEXT,
+    JSON_LIST,
+    OPTIONAL,
+    VECTOR,
+    column_names,
+    is_sentence,
+    is_vector,
+    listed,
+    written,
+)
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.errors import BadData, BadParams, nearest
-from adaptbert.project.preview import BY_HAND, FIRST_ROWS, LISTS, OPTIONAL, Preview, Said, preview
+from adaptbert.project.preview import BY_HAND, FIRST_ROWS, LISTS, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
     spec.written["type"]: spec.output.column for spec in SPECS.values() if spec.output.column in ("labels", "value")

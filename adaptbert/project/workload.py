@@ -282,7 +282,7 @@ def notices(recipe: Recipe, planned: Sequence[Training] | None = None) -> list[s
     for task in recipe.tasks:
         cells = [each for each in known if (each.step, each.text) == (FINETUNE, task)]
         if cells:
-            shortest = min(cells, key=lambda each: _usual_steps(recipe, each))
+            shortest = min(cells, key=lambda each: _usual_steps(recipe, each)[0])
             lines += [*_few_labels(recipe, shortest), *_short_fine_tuning(recipe, shortest)]
     return lines
 
@@ -316,8 +316,10 @@ def _few_labels(recipe: Recipe, training: Training) -> Iterator[str]:
 
 def _short_fine_tuning(recipe: Recipe, training: Training) -> Iterator[str]:
     values, amount, steps = training.values, training.amount, training.steps or 0
-    enough, few, times = needed(training), _usual_steps(recipe, training), _times(recipe, training)
-    if few >= enough or amount is None:
+    if amount is None:
+        return
+    enough, few, times = steps_to_learn(amount.classes), *_usual_steps(recipe, training)
+    if few >= enough:
         return
     of_classes, short = "", "have hardly begun to learn"
     if amount.classes:
@@ -330,20 +332,10 @@ def _short_fine_tuning(recipe: Recipe, training: Training) -> Iterator[str]:
     )
 
 
-def needed(training: Training) -> int:
-    """Optimizer steps of a fine-tuning at the usual rate, below which a warning is given."""
-    return steps_to_learn(training.amount.classes if training.amount else 0)
-
-
-def _usual_steps(recipe: Recipe, training: Training) -> float:
-    """To how many steps at the usual rate those of a fine-tuning amount."""
-    return (training.steps or 0) * min(MOST_TIMES, _times(recipe, training))
-
-
-def _times(recipe: Recipe, training: Training) -> float:
-    """Its learning rate as a share of the usual one of its base."""
-    usual = fitting.usual_rate(FINETUNE, recipe.bases[training.base])
-    return float(training.values.learning_rate) / usual
+def _usual_steps(recipe: Recipe, training: Training) -> tuple[float, float]:
+    """To how many steps at the usual rate of its base those of a fine-tuning amount; and its share of that rate."""
+    times = float(training.values.learning_rate) / fitting.usual_rate(FINETUNE, recipe.bases[training.base])
+    return (training.steps or 0) * min(MOST_TIMES, times), times
 
 
 def other_arms(planned: Plan) -> Iterator[str]:

@@ -68,11 +68,6 @@ def runs() -> int:
 COMMITTED, ANEW = "that of git's last commit is back", "it is written anew"
 
 
-def check() -> None:
-    """A look finds nothing to repair."""
-    assert dvc_files.mend() == []
-
-
 def mended(done: str) -> None:
     """A look puts the file right once, and keeps what was there."""
     damaged = Path("dvc.lock").read_bytes()
@@ -134,7 +129,7 @@ def test_both_sides_of_a_merge_are_left_to_the_user(project: Path) -> None:
     """What DVC says of them is clear, and a repair would lose one side."""
     text = Path("dvc.lock").read_text().replace("    cmd:", "<<<<<<< HEAD\n    cmd:", 1)
     Path("dvc.lock").write_text(text)
-    check()
+    assert dvc_files.mend() == []
     assert Path("dvc.lock").read_text() == text
     assert dvc("status").returncode != 0
 
@@ -144,7 +139,7 @@ def test_where_another_dvc_is_at_work_nothing_is_touched(project: Path) -> None:
     Path("dvc.lock").write_text("schema")
     with Path(".dvc/tmp/lock").open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        check()
+        assert dvc_files.mend() == []
     mended(ANEW)
 
 
@@ -167,11 +162,11 @@ def test_marks_of_a_number_that_another_process_has_now(project: Path) -> None:
     mark = {"pid": os.getpid(), "cmd": "dvc repro"}
     marks = {"write": {str(project / "out/one"): mark}, "read": {str(project / "in.txt"): [mark]}}
     Path(".dvc/tmp/rwlock").write_text(json.dumps(marks))
-    check()
+    assert dvc_files.mend() == []
     assert json.loads(Path(".dvc/tmp/rwlock").read_text()) == marks, "this process has lived longer: it may be DVC"
     long_ago = time.time() - 10**6
     os.utime(".dvc/tmp/rwlock", (long_ago, long_ago))
-    check()
+    assert dvc_files.mend() == []
     assert not Path(".dvc/tmp/rwlock").exists()
     Path("in.txt").write_text("another text")
     assert dvc("repro").returncode == 0
@@ -179,7 +174,7 @@ def test_marks_of_a_number_that_another_process_has_now(project: Path) -> None:
 
 def test_where_dvc_never_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    check()
+    assert dvc_files.mend() == []
     assert list(tmp_path.iterdir()) == []
 
 

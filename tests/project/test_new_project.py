@@ -43,12 +43,6 @@ def tokens(begin: int, count: int) -> str:
     return "".join(f"gene{number} B-GENE\nwas O\nfound O\n\n" for number in range(begin, begin + count))
 
 
-def pairs(begin: int, count: int) -> str:
-    numbers = range(begin, begin + count)
-    each = ({"sentence1": f"Room {n}.", "sentence2": f"{WORDS[n % 5]} {n}", "label": n % 2} for n in numbers)
-    return "".join(json.dumps(row) + "\n" for row in each)
-
-
 @pytest.fixture
 def files(project: Path) -> Path:
     """A folder beside the project: the files that a user may come with."""
@@ -63,7 +57,6 @@ def files(project: Path) -> Path:
     (folder / "wiki.jsonl").write_text(as_lines("text", texts(WORDS[::-1], 200)[100:]))
     for split, begin, count in (("train", 0, 60), ("dev", 100, 20), ("test", 200, 20)):
         (folder / f"genes.{split}.txt").write_text(tokens(begin, count))
-        (folder / f"pairs-{split}.jsonl").write_text(pairs(begin, count))
     return folder
 
 
@@ -81,7 +74,6 @@ def new(files: Path, words: str, directory: str = ".") -> Result:
 CSV = "--text posts.jsonl --general news.txt --train mood.csv"
 TEXTS = "--text articles.txt --general wiki.jsonl"
 CONLL = f"--train genes.train.txt --dev genes.dev.txt --test genes.test.txt {TEXTS}"
-PAIRS = f"--train pairs-train.jsonl --dev pairs-dev.jsonl --test pairs-test.jsonl {TEXTS}"
 OF_CSV = """\
 # Written by `adaptbert new`. What is left out has a default: docs/parameters.md.
 
@@ -209,21 +201,21 @@ def test_a_base_without_a_head(text: str, first: set[str], files: Path, project:
     is_ready()
 
 
-def test_pairs_in_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clone of this project, with everything that a recipe needs; this one stays as it is."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git repository")
     monkeypatch.chdir(ROOT)
     before = PARAMS.read_bytes()
-    target = files.parent / "my pairs"
-    done = new(files, PAIRS, str(target))
+    target = files.parent / "my project"
+    done = new(files, CSV, str(target))
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-1] == f"now run: cd '{target}' && make recipe"
     assert PARAMS.read_bytes() == before
-    assert not Path("data/own/pairs-dev.jsonl").exists()
+    assert not Path("data/own/mood.csv").exists()
     monkeypatch.chdir(target)
     assert Path("dvc.yaml").is_file()
-    assert params.read(PARAMS)["tasks"]["pairs"]["columns"] == {"text_a": "sentence1", "text_b": "sentence2"}
+    assert PARAMS.read_text() == OF_CSV
     remote = subprocess.run(["git", "remote", "get-url", "origin"], capture_output=True, text=True, check=True).stdout
     assert remote.strip() == str(ROOT)
     is_ready()

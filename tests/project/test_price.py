@@ -62,7 +62,7 @@ def planned(recipe: Recipe) -> list[Training]:
 
 
 def stages(every: Sequence[Training]) -> set[str]:
-    return {f"{each.step}@{key}" for each in every for key in each.entries}
+    return {stage for each in every for stage in each.stages}
 
 
 def of_speed(recipe: Recipe, masked: float, labelled: float, start: float = 0.0, jobs: int = 1) -> Speeds:
@@ -184,14 +184,23 @@ def test_the_speed_is_that_of_a_free_machine(
 
 
 def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is collected."""
+    """Before anything is collected. It is measured with the threads of a stage, where the user names none: with those
+    of a command that runs alone, prices were up to eight times too high."""
     (tmp_path / "stages").symlink_to(ROOT / "stages")
     write_params(tmp_path, document())
     write_graph(GRAPH)
-    monkeypatch.setattr(price, "SECONDS", 0.2)
+    seen = list[str]()
+
+    def fake(recipe: Recipe, *_: object) -> Speeds:
+        seen.append(os.environ["OMP_NUM_THREADS"])
+        return of_speed(recipe, 1000, 500, jobs=2)
+
+    monkeypatch.setattr(price, "measured", fake)
+    monkeypatch.setattr(side_by_side, "cores", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", "")
     monkeypatch.setenv("COLUMNS", "40")
     done = run("plan", "--price")
-    assert done.exit_code == 0, done.output
+    assert (done.exit_code, seen) == (0, ["4"]), done.output
     lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
     (header,) = [place for place, line in enumerate(lines) if "trainings" in line]
     assert lines[header] == ["step", "text or task", "base", "trainings", "tokens", "TFLOP", "minutes"]
@@ -199,34 +208,14 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch
     rows = [line for line in lines[header + 2 :] if len(line) == 7]
     assert len(rows) == 7
     assert int(everything[1]) == sum(int(row[3]) for row in rows)
-    assert re.search(
-        r"^with the texts and the start of \d+ stages, \d side by side: .* by `make recipe`, where nothing else runs$",
-        done.output,
-        re.MULTILINE,
+    together = (
+        r"^with the texts and the start of \d+ stages, 2 side by side: .* by `make recipe`, where nothing else runs$"
     )
+    assert re.search(together, done.output, re.MULTILINE)
     assert done.output.index("is measured, for some 20 seconds") < done.output.index("trainings")
-
-
-def test_it_is_measured_with_the_threads_of_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the user names none; with those of a command that runs alone, prices were up to eight times too high."""
-    write_params(tmp_path, document())
-    write_graph(GRAPH)
-    (tmp_path / "stages").symlink_to(ROOT / "stages")
-    seen = list[str]()
-
-    def fake(*_: object) -> Speeds:
-        seen.append(os.environ["OMP_NUM_THREADS"])
-        return of_speed(Recipe(document()), 1, 1)
-
-    monkeypatch.setattr(price, "measured", fake)
-    monkeypatch.setattr(side_by_side, "cores", lambda: 8)
-    monkeypatch.setenv("OMP_NUM_THREADS", "")
-    assert run("plan", "--price").exit_code == 0
-    assert seen == ["4"]
 
 
 def test_a_base_that_is_not_there(tmp_path: Path) -> None:
     recipe = Recipe(document(bases={"small": "models/init/small"}))
     with pytest.raises(Exception, match="AB-128 models/init/small: no such folder"):
         measured(recipe, planned(recipe), 0.2)
-    assert prices([], set(), of_speed(Recipe(document()), 1, 1)) == []

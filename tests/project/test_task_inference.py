@@ -79,12 +79,9 @@ PAIR, PAIRS_NAMED = {"type": "text-pair-classification"}, {"columns": {"text_a":
 @pytest.mark.parametrize(
     ("content", "said", "values"),
     [
-        (labelled(["good", "bad"] * 10), {}, CLASS),
-        (labelled([0, 1] * 10), {}, CLASS),
         (labelled([0.0, 1.0, float("nan")] * 9), {}, CLASS),
         (labelled(["0.0", "1.0"] * 9), {}, CLASS),
         (labelled([1.0, 2.0, 3.0] * 9), {"type": "text-classification"}, CLASS),
-        (labelled([1, 2, 3] * 9), {"type": "text-classification"}, CLASS),
         (labelled([1, 2, 3] * 9, "score"), {"type": "regression"}, {**NUMBER, **SCORE}),
         (labelled([0.5, 1.5] * 10, "score"), {}, {**NUMBER, **SCORE}),
         (labelled(["0.5", "1"] * 10, "score"), {}, {**NUMBER, **SCORE}),
