@@ -42,12 +42,7 @@ _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
 def dvc(command: str, *arguments: str) -> str:
-    """What a command of DVC prints.
-
-    Raises:
-        Busy: another DVC is at work here.
-        BadData: it ends otherwise; in its own words.
-    """
+    """What a command of DVC prints. Raises Busy where another DVC is at work here, else BadData, in its own words."""
     done = subprocess.run([sys.executable, "-m", "dvc", command, *arguments], capture_output=True, text=True)
     if "Unable to acquire lock" in done.stderr:
         raise _busy(command)
@@ -57,13 +52,8 @@ def dvc(command: str, *arguments: str) -> str:
 
 
 def check_folder() -> None:
-    """Refuse a folder that is not that of a project, that DVC cannot work in, or in which nothing can be written.
-
-    Raises:
-        BadParams: DVC has no repository here, or would read its path as a template.
-        FullDisk: it is read-only, or full.
-        PermissionError: it belongs to somebody else.
-    """
+    """Raise BadParams for a folder that is not that of a project, or that DVC cannot work in, and what it is for one in
+    which nothing can be written: FullDisk for one that is full or read-only, PermissionError for somebody else's."""
     check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
@@ -130,12 +120,7 @@ def _that_run(stages: Iterable[str]) -> list[str]:
 
 
 def due() -> Due:
-    """Of this project, as its data, dvc.yaml and plan.json are now.
-
-    Raises:
-        Busy: another DVC is at work here.
-        BadData: DVC cannot tell; in its own words.
-    """
+    """Of this project, as its data, dvc.yaml and plan.json are now; raises what `dvc` does."""
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo
@@ -152,7 +137,7 @@ def due() -> Due:
 
 
 def mend() -> list[str]:
-    """Repair the files that a killed DVC left in this project; returns a line for each repair.
+    """Repair the files that a killed DVC left in this project; a line for each repair.
 
     It holds DVC's own lock: where another DVC is at work, whose files may be half written, nothing is touched.
     """

@@ -75,14 +75,11 @@ def write_recipe(recipe: Recipe, content: bytes) -> None:
 
 
 def added(section: str, entries: Entries, document: Mapping[str, Any], file: Path, remedy: str) -> bytes:
-    """The content of the file with further entries at the end of a section.
-
-    Args:
-        document: what the file should say then.
-        remedy: what the user can do where the file cannot be changed so.
+    """The content of the file with further entries at the end of a section, which says what the document does then.
 
     Raises:
-        BadParams: the file would say something else, as with a section in one line, or an anchor for several places.
+        BadParams: it would say something else, as with a section in one line, or an anchor for several places; with the
+            remedy.
     """
     before = file.read_bytes().decode()
     end = "\r\n" if "\r\n" in before else "\n"

@@ -102,11 +102,13 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     raw.mkdir(parents=True)
     unreadable = _unreadable(source, own, raw, head)
     problems = unreadable or _invalid(recipe, source, raw, head, seen)
-    errors = problems if head is None else [error for error in unreadable if error.code in _OF_FILES]
-    seen.errors += errors
+    if head is None:
+        seen.errors += problems
+        return
+    seen.errors += [error for error in unreadable if error.code in _OF_FILES]
     is_known = isinstance(source, Task) and source.labels is not None
     silent = _OF_FILES | _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})
-    for error in problems if head is not None else ():
+    for error in problems:
         if error.code not in silent:
             seen.notices.append(f"{source.key}: {error.place}: {error.problem}; of the first {ROWS} rows of a file")
 

@@ -72,11 +72,7 @@ class Amount(NamedTuple):
 
 
 class Amounts:
-    """Of a recipe; each file is looked at once.
-
-    Args:
-        with_outputs: whether outputs of stages may be those of this recipe.
-    """
+    """Of a recipe; each file is looked at once, and outputs of stages where they can be those of this recipe."""
 
     def __init__(self, recipe: Recipe, *, with_outputs: bool = True) -> None:
         self.recipe, self._with_outputs = recipe, with_outputs
@@ -173,8 +169,7 @@ class Training(NamedTuple):
         entries: key in the plan -> entry.
         values: of its section.
         amount: of its text or task; None where that cannot be read.
-        tokens: of one training, of a cell of one seed on all its labels; None where nothing is known of the text.
-        steps: optimizer steps of the same.
+        tokens, steps: of one training, or of a cell of one seed on all its labels; None where the text is not known.
     """
 
     step: str

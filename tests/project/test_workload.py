@@ -12,7 +12,6 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.project.workload import notices
 from tests.support.checked_files import lines, mood, words, write, write_document
 from tests.support.commands import run
-from tests.support.reading import parquet
 
 
 def labelled(name: str, rows: int, classes: int = 12, seed: int = 0) -> str:
@@ -27,27 +26,34 @@ FEW = "for 12 classes: models this short often predict one class"
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "said"),
+    ("rows", "classes", "options", "said"),
     [
-        (400, {"epochs": 3}, f"38 steps {FEW}; raise epochs to 19"),
-        (900, {"epochs": 3, "labels": 400}, f"38 steps {FEW}; raise epochs to 19, or raise labels"),
-        (400, {"epochs": 20}, None),
-        (400, {"epochs": 12, "learning_rate": 1e-3}, None),  # 150 steps at 2.5 times the usual rate of random weights
-        (400, {"epochs": 10, "learning_rate": 4e-3}, "125 steps for 12 classes at 10 times the usual learning rate: "),
-        (400, {"epochs": 8, "learning_rate": 2e-4}, "100 steps for 12 classes at 0.5 times the usual learning rat"),
-        (400, {"epochs": 10, "labels": 100}, f"31 steps {FEW}"),
-        (400, {"epochs": 3, "labels": 9_000}, "38 steps for 12 classes"),
-        (400, {"epochs": 1.5, "global_batch_size": 16, "micro_batch_size": 16}, "38 steps for 12 classes"),
-        (30_000, {"epochs": 1}, None),
-        (30_000, {"epochs": 1, "labels": 320}, "10 steps for 12 classes"),
-        (900, {"epochs": 4, "labels": 800}, "100 steps for 12 classes"),
+        (400, 12, {"epochs": 3}, f"38 steps {FEW}; raise epochs to 19"),
+        (900, 12, {"epochs": 3, "labels": 400}, f"38 steps {FEW}; raise epochs to 19, or raise labels"),
+        (400, 12, {"epochs": 20}, None),
+        (400, 12, {"epochs": 12, "learning_rate": 1e-3}, None),  # 150 at 2.5 times the usual rate of random weights
+        (
+            400,
+            12,
+            {"epochs": 10, "learning_rate": 4e-3},
+            "125 steps for 12 classes at 10 times the usual learning rat",
+        ),
+        (400, 12, {"epochs": 8, "learning_rate": 2e-4}, "100 steps for 12 classes at 0.5 times the usual learning rat"),
+        (400, 12, {"epochs": 10, "labels": 100}, f"31 steps {FEW}"),
+        (400, 12, {"epochs": 3, "labels": 9_000}, "38 steps for 12 classes"),
+        (400, 12, {"epochs": 1.5, "global_batch_size": 16, "micro_batch_size": 16}, "38 steps for 12 classes"),
+        (30_000, 12, {"epochs": 1}, None),
+        (30_000, 12, {"epochs": 1, "labels": 320}, "10 steps for 12 classes"),
+        (900, 12, {"epochs": 4, "labels": 800}, "100 steps for 12 classes"),
+        (240, 2, {"epochs": 14}, None),
+        (240, 2, {"epochs": 12}, "90 steps for 2 classes: "),
     ],
 )
 def test_steps_follow_from_rows_labels_epochs_and_batches(
-    own: Path, rows: int, options: dict[str, Any], said: str | None
+    own: Path, rows: int, classes: int, options: dict[str, Any], said: str | None
 ) -> None:
     """Of a large file the first rows tell the classes, and nothing how many rows there are."""
-    write(None, {"labels": 0} | options, mood=mood(train=labelled("train.jsonl", rows)))
+    write(None, {"labels": 0} | options, mood=mood(train=labelled("train.jsonl", rows, classes)))
     assert [line.partition("epochs: mood: ")[2][: len(said or "")] for line in of_mood()] == [said] * (said is not None)
 
 
@@ -61,32 +67,26 @@ def test_labels_that_show_few_of_the_classes(own: Path, labels: int, shown: int 
         assert [said in line for line in of_mood()] == [True] * (shown is not None)
         folder = Path("data/validated/tasks/mood")
         folder.mkdir(parents=True, exist_ok=True)
-        names = [f"c{n % 120}" for n in range(1_200)]
-        parquet(folder / "train.parquet", label=names)
-        TaskDescription(type="text-classification", labels=sorted({*names}), rows={"train": 1_200}).write(folder)
+        labels_of_all = sorted(f"c{n}" for n in range(120))
+        TaskDescription(type="text-classification", labels=labels_of_all, rows={"train": 1_200}).write(folder)
 
 
-def test_few_classes_need_few_steps_but_not_none(own: Path) -> None:
-    write(None, {"labels": 0, "epochs": 14}, mood=mood(train=labelled("train.jsonl", 240, classes=2)))
-    assert of_mood() == []
-    write(None, {"labels": 0, "epochs": 12}, mood=mood(train=labelled("train.jsonl", 240, classes=2)))
-    assert "mood: 90 steps for 2 classes: " in of_mood()[0]
+def planned(**changes: Any) -> list[str]:
+    """What `plan` says of domain transfer from a public base; only these arms are trained."""
+    document = params.read(Path("params.yaml")) | {"base": "models/init/public", "pretrain": {}}
+    document |= {"domain_transfer": {"replay_fraction": 0.0}, **changes}
+    del document["bases"]
+    write_document(document)
+    said = run("plan").stdout.splitlines()
+    return [" ".join(line.split()) for line in said if "domain_transfer" in line]
 
 
 def test_steps_of_masked_language_modelling_are_told(own: Path) -> None:
     """Exact where the length follows from no text, else about; the remedy names a batch only where one is smaller."""
     write({"posts": lines("posts.jsonl", *({"text": words(n, 60)} for n in range(2000)))})
-    document = params.read(Path("params.yaml")) | {
-        "base": "models/init/public",
-        "arms": {"general": {}, "posts": {"domain_transfer": "posts"}, "long": {"domain_transfer": "general"}},
-        "domain_transfer": {"replay_fraction": 0.0},
-        "overrides": {"general": {"domain_transfer": {"tokens": 40_960, "global_batch_tokens": 1024, **MICRO}}},
-    }
-    write_document(
-        {key: value for key, value in document.items() if key not in ("bases", "pretrain")} | {"pretrain": {}}
-    )
-    said = [line for line in run("plan").stdout.splitlines() if "domain_transfer" in line]
-    assert [" ".join(line.split()) for line in said] == [
+    small = {"tokens": 40_960, "global_batch_tokens": 1024, "micro_batch_tokens": 1024}
+    arms = {"general": {}, "posts": {"domain_transfer": "posts"}, "long": {"domain_transfer": "general"}}
+    assert planned(arms=arms, overrides={"general": {"domain_transfer": small}}) == [
         "domain_transfer posts public 1 x about 130,000 tokens, 4 steps, about 1.1 passes",
         "domain_transfer general public 1 x 40,960 tokens, 40 steps, about 34 passes",
         "notice: params.yaml: domain_transfer.passes: posts: 4 steps of 32,768 tokens: too few to learn much from; "
@@ -96,21 +96,14 @@ def test_steps_of_masked_language_modelling_are_told(own: Path) -> None:
     ]
 
 
-MICRO = {"micro_batch_tokens": 1024}
-
-
 @pytest.mark.parametrize(("is_old", "said"), [(False, "1 x 851,968 tokens, 26 steps"), (True, "1 x about ")])
 def test_what_the_stages_counted_is_exact_as_long_as_the_file_is_the_same(own: Path, is_old: bool, said: str) -> None:
     write({"posts": lines("posts.jsonl", *({"text": words(n)} for n in range(50)))})
-    document = params.read(Path("params.yaml")) | {"base": "models/init/public", "pretrain": {}}
-    document |= {"arms": {"posts": {"domain_transfer": "posts"}}, "domain_transfer": {"replay_fraction": 0.0}}
-    del document["bases"]
-    write_document(document)
     counted = Path("data/tokenized/public/corpora/posts/corpus.json")
     counted.parent.mkdir(parents=True)
     counted.write_text('{"texts": 5134, "tokens": 862224}')
     os.utime("data/own/posts.jsonl", (counted.stat().st_mtime + (10 if is_old else -10),) * 2)
-    assert said in " ".join(run("plan").stdout.split())
+    assert said in planned(arms={"posts": {"domain_transfer": "posts"}})[0]
 
 
 def test_what_has_no_classes_and_what_is_cut(own: Path) -> None:
