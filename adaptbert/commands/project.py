@@ -24,12 +24,12 @@ def download(
     are printed.
     """
     from adaptbert.data.download import download as fetch
-    from adaptbert.project import own_data
+    from adaptbert.project import dvc_files, own_data
 
     with user_errors():
         lines = fetch(name, revision, config, out)
         if out.is_relative_to(own_data.OWN):
-            own_data.record([out])
+            dvc_files.record([out])
         print(*lines, sep="\n")
 
 

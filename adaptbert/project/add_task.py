@@ -15,7 +15,6 @@ from adaptbert.project import editing, own_data, preflight, rules, task_inferenc
 from adaptbert.project.preview import Said
 from adaptbert.runtime.stage import checked
 
-_BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
 _OF_SPLITS = re.compile(
     "train(ing)?|训练集?|dev(el|elopment)?|val(id|idation)?|eval|验证集?|开发集|test(ing)?|测试集?", re.IGNORECASE
 )
@@ -50,7 +49,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     raise_all(first_rows.errors)
     block = inferred.task({split: homes[path] for split, path in files.items()})
     new = added(block)
-    content = editing.added("tasks", {name: block}, new.written, PARAMS, _BY_HAND)
+    content = editing.added("tasks", {name: block}, new.written)
     cells = sum(cell.task == name for cell in plan_file.expand(new).finetune.values())
     taken = {path.as_posix() for path in homes.values()}  # rarely meant: its arms are compared once more
     shared = {other: sorted({task.train, task.dev, task.test} & taken) for other, task in recipe.tasks.items()}

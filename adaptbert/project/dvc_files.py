@@ -41,14 +41,19 @@ STATE, CACHE, RECORD = Path(".dvc/tmp"), Path(".dvc/cache"), ".dvc"
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
-def dvc(command: str, *arguments: str) -> str:
-    """What a command of DVC prints. Raises Busy where another DVC is at work here, else BadData, in its own words."""
-    done = subprocess.run([sys.executable, "-m", "dvc", command, *arguments], capture_output=True, text=True)
+def record(files: Iterable[Path]) -> None:
+    """`dvc add`: DVC keeps the bytes and writes a .dvc file for each; where it has one, nothing happens.
+
+    Raises:
+        Busy: another DVC is at work here.
+        BadData: it refuses; in its own words.
+    """
+    command = [sys.executable, "-m", "dvc", "add", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True)
     if "Unable to acquire lock" in done.stderr:
-        raise _busy(command)
+        raise _busy("add")
     if done.returncode:
-        raise _refused(command, done.stderr)
-    return done.stdout
+        raise _refused("add", done.stderr)
 
 
 def check_folder() -> None:
@@ -120,7 +125,7 @@ def _that_run(stages: Iterable[str]) -> list[str]:
 
 
 def due() -> Due:
-    """Of this project, as its data, dvc.yaml and plan.json are now; raises what `dvc` does."""
+    """Of this project, as its data, dvc.yaml and plan.json are now; raises what `record` does."""
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo

@@ -12,7 +12,7 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config import load, plan_file
 from adaptbert.config.plan import PLAN
-from adaptbert.config.recipe import Recipe
+from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadParams
 from adaptbert.runtime.locks import ROOT
@@ -20,6 +20,7 @@ from adaptbert.runtime.locks import ROOT
 PRESETS = Path("presets")
 AS_NEW = ROOT / "new.yaml"
 """A copy of the params.yaml that `adaptbert new` wrote last, by which it knows that nobody changed it."""
+_BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"
 _COMMENTS = 31
 """The column at which comments behind values begin."""
 Entries = Mapping[str, Mapping[str, Any]]
@@ -74,14 +75,13 @@ def write_recipe(recipe: Recipe, content: bytes) -> None:
         raise
 
 
-def added(section: str, entries: Entries, document: Mapping[str, Any], file: Path, remedy: str) -> bytes:
-    """The content of the file with further entries at the end of a section, which says what the document does then.
+def added(section: str, entries: Entries, document: Mapping[str, Any]) -> bytes:
+    """The content of params.yaml with further entries at the end of a section, which says what the document does then.
 
     Raises:
-        BadParams: it would say something else, as with a section in one line, or an anchor for several places; with the
-            remedy.
+        BadParams: it would say something else, as with a section in one line, or an anchor for several places.
     """
-    before = file.read_bytes().decode()
+    before = PARAMS.read_bytes().decode()
     end = "\r\n" if "\r\n" in before else "\n"
     lines, last, indent = before.split(end), -1, ""
     for number, line in enumerate(lines):
@@ -94,12 +94,12 @@ def added(section: str, entries: Entries, document: Mapping[str, Any], file: Pat
     lines[last + 1 : last + 1] = _block(entries, indent) if last >= 0 else []
     text = end.join(lines)
     try:
-        means = load.document(text.removeprefix("\ufeff"), file)
+        means = load.document(text.removeprefix("\ufeff"), PARAMS)
     except BadParams:
         means = None
     if means != document:
         problem = f"{section} are written in a way that this command cannot change (in one line, or with anchors)"
-        raise BadParams(Code.NOT_EDITABLE, file, problem, remedy)
+        raise BadParams(Code.NOT_EDITABLE, PARAMS, problem, _BY_HAND)
     return text.encode()
 
 

@@ -17,16 +17,11 @@ from adaptbert.config.schema.bases import FOLDERS
 from adaptbert.config.schema.sources import maker
 from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadData, Place, UserError, closest, shortened
-from adaptbert.project.dvc_files import dvc
+from adaptbert.project.dvc_files import record
 
 OWN = Path("data/own")
 _MOST_SHOWN = 255
 """Characters of a path."""
-
-
-def record(files: Collection[Path]) -> None:
-    """`dvc add`: DVC keeps the bytes and writes a .dvc file for each; where it has one, nothing happens."""
-    dvc("add", *map(str, files))
 
 
 def record_of(path: Path) -> Path | None:

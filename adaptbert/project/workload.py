@@ -111,9 +111,8 @@ class Amounts:
         if (key := (source.key, split)) not in self._seen:
             self._seen[key] = None
             with suppress(UserError, OSError), without_warnings():
-                is_whole = is_small([Path(place)])
-                files = Files(Path(place), source, split, None if is_whole else ROWS)
-                self._seen[key] = _of_rows(source, files, is_whole=is_whole)
+                path = Path(place)
+                self._seen[key] = _of_rows(Files(path, source, split, None if is_small([path]) else ROWS))
         return self._seen[key]
 
     def _output(self, source: str, output: Path, read: Callable[[Path], Any]) -> Any:
@@ -124,10 +123,8 @@ class Amounts:
         return None
 
 
-def _of_rows(source: Source, files: Files, *, is_whole: bool) -> Amount | None:
-    inputs, column, known = ["text"], "", set[str]()
-    if isinstance(source, Task):
-        inputs, column, known = [*source.spec.rows.inputs], source.spec.output.column, {*(source.labels or ())}
+def _of_rows(files: Files) -> Amount | None:
+    source, layout, is_whole = files.config, files.layout, files.head is None
     rows = tokens = 0.0
     labels, every = Counter[str](), 0
     for name, of_file in groupby(files.rows(), lambda row: row.file):
@@ -135,14 +132,15 @@ def _of_rows(source: Source, files: Files, *, is_whole: bool) -> Amount | None:
         for row in of_file:
             last = row.line
             if row.problem is None:
-                text = " ".join(as_text(row.values[field]) for field in inputs)
+                text = " ".join(as_text(row.values[field]) for field in layout.inputs)
                 read, length, every = read + 1, length + len(_TOKEN.findall(text)) + 2, every + 1
-                if isinstance(source, Task):
-                    labels.update(set(source.spec.output.labels(row.values[column])))
+                for field in layout.outputs:
+                    labels.update({*layout.output.labels(row.values[field])})
         times = 1 if is_whole else max(1.0, _lines(files.path / name if files.path.is_dir() else files.path) / last)
         rows, tokens = rows + times * read, tokens + times * length
     if not rows:
         return None
+    known = {*source.labels} if isinstance(source, Task) and source.labels else set()
     return Amount(rows, tokens, False, len({*labels} | known), tuple(count / every for count in labels.values()))
 
 

@@ -36,13 +36,17 @@ g:
   h: 'x'"""
 
 
-def added(folder: Path, text: str, section: str = "tasks") -> str:
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def added(text: str, section: str = "tasks") -> str:
     """The text with an entry, which says no more than that."""
-    file = folder / "params.yaml"
-    file.write_bytes(text.encode())
-    document = load.document(text.removeprefix("\ufeff"), file)
+    PARAMS.write_bytes(text.encode())
+    document = load.document(text.removeprefix("\ufeff"), PARAMS)
     document[section] = document[section] | {"mine": VALUES}
-    return editing.added(section, {"mine": VALUES}, document, file, "by hand").decode()
+    return editing.added(section, {"mine": VALUES}, document).decode()
 
 
 @pytest.mark.parametrize(
@@ -55,10 +59,10 @@ def added(folder: Path, text: str, section: str = "tasks") -> str:
 )
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_nothing_but_the_entry_is_new(text: str, section: str, above: str, mark: str, end: str, tmp_path: Path) -> None:
+def test_nothing_but_the_entry_is_new(text: str, section: str, above: str, mark: str, end: str) -> None:
     """A byte-order mark, ends of lines and comments stay, also where the file has no last line break."""
     before = f"{mark}{text}".split("\n")
-    after = added(tmp_path, end.join(before), section).split(end)
+    after = added(end.join(before), section).split(end)
     indent = "    " if section == "a" else "  "
     entry = [
         f"{indent}mine:",
@@ -82,9 +86,9 @@ def test_any_text_is_written_so_that_it_is_read_again(value: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a: {b: 1}\n", "x: &x {b: 1}\na: *x\n"])
-def test_a_text_that_would_say_something_else_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_text_that_would_say_something_else_is_refused(text: str) -> None:
     with pytest.raises(BadParams, match=r"AB-217 .*: a are written in a way that this command cannot change"):
-        added(tmp_path, text, "a")
+        added(text, "a")
 
 
 def test_links_and_permissions_stay(project: Path) -> None:
@@ -104,9 +108,8 @@ def test_links_and_permissions_stay(project: Path) -> None:
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path) -> None:
     """A folder in the place of plan.json."""
-    monkeypatch.chdir(tmp_path)
     PLAN.mkdir()
     real = tmp_path / "real"
     PARAMS.symlink_to(real)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.errors import BadData, closest, nearest
-from adaptbert.project import own_data
+from adaptbert.project import dvc_files, own_data
 from adaptbert.runtime.locks import Busy
 from tests.support.rules import recipe
 
@@ -134,7 +134,7 @@ def test_what_dvc_records(project: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         file.write_text(file.name)
     linked.symlink_to(files[-1].absolute())
     assert own_data.unrecorded([linked, *files, linked]) == [linked, *files[:3]]
-    own_data.record([OWN / "set", files[0], files[2], linked])
+    dvc_files.record([OWN / "set", files[0], files[2], linked])
     assert own_data.unrecorded([linked, *files]) == []
     subprocess.run(["git", "add", "data/own"], check=True)
     listed = subprocess.run(["git", "ls-files", "data/own"], capture_output=True, text=True, check=True).stdout
@@ -153,7 +153,7 @@ def test_what_dvc_refuses(project: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with Path(".dvc/tmp/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Busy, match=r"^AB-159 dvc add: another DVC process is at work here\n  wait for it"):
-            own_data.record([OWN / "a.csv"])
+            dvc_files.record([OWN / "a.csv"])
     shutil.rmtree(".dvc")
     with pytest.raises(BadData, match=r"^AB-198 dvc add: ERROR: you are not inside of a DVC repository"):
-        own_data.record([OWN / "a.csv"])
+        dvc_files.record([OWN / "a.csv"])

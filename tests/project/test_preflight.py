@@ -125,7 +125,7 @@ except SystemExit as ended:
     assert (summary.startswith("params.yaml: "), status) == (True, "0"), done.stdout
 
 
-@pytest.mark.parametrize(("labels", "is_reported"), [(20, False), (21, True)])
+@pytest.mark.parametrize(("labels", "is_reported"), [(0, False), (20, False), (21, True)])
 def test_more_labels_than_there_are_rows_and_class_weights_of_others(own: Path, labels: int, is_reported: bool) -> None:
     write(None, {"labels": labels, "class_weights": {"a": 1.0, "c": 2.0}}, mood=mood())
     done = run("check")
