@@ -57,7 +57,7 @@ _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new
 
 
 def import_checkpoint(source: Path, base: str | None) -> list[str]:
-    """The same, under the name of the folder where none is given; and how params.yaml names it."""
+    """`bring`, under the name of the folder where no base is named; and how params.yaml names it."""
     base = name_of(source.resolve().name) if base is None else base
     to = f"{FOLDERS}{base}"
     return [
@@ -123,22 +123,23 @@ def name_of(folder: str) -> str:
 def _brought(folder: Path, part: Path) -> Iterator[str]:
     """Write the files of a checkpoint, and check them as every stage does; what the user is told of them."""
     there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
+    files = {path.name: path for path in folder.iterdir() if path.is_file()}
     hint = f"there are {', '.join(there[:8]) or 'no files'}"
-    config_file = _file(folder, CONFIG) or _file(folder, OLD_CONFIG)
+    config_file = files.get(CONFIG) or files.get(OLD_CONFIG)
     if config_file is None:
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no config.json: not a Hugging Face folder", hint)
     values = {"model_type": BERT.name, **read_object(config_file)}  # in archives of 2019 no kind of model is named
     check_architecture(values, config_file)
-    tokenizer = [path for file in TOKENIZER if (path := _file(folder, file))]
-    if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
+    tokenizer = [files[name] for name in TOKENIZER if name in files]
+    if not {RULES, "vocab.txt"} & files.keys():
         raise BadData(Code.NOT_A_CHECKPOINT, folder, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
-    file = _file(folder, WEIGHTS) or _file(folder, PICKLED)
+    file = files.get(WEIGHTS) or files.get(PICKLED)
     if file is None:
         parts = [each for each in there if _PART.search(each)]
         known = "neither model.safetensors nor pytorch_model.bin (those of TensorFlow or Flax are not read)"
         problem = f"weights in several parts ({parts[0]}) are not read" if parts else f"no weights of torch: {known}"
         raise damaged(folder, problem, IN_ONE if parts else hint)
-    card = _file(folder, CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
+    card = files.get(CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
     for path in filter(None, (*tokenizer, card)):
         shutil.copyfile(path, part / path.name)
     if values == read_object(config_file):
@@ -171,11 +172,6 @@ def _speaking_of(part: Path, source: Path) -> Iterator[None]:
         yield
     except UserError as error:
         raise_all([renamed(each) for each in error.failures])
-
-
-def _file(folder: Path, name: str) -> Path | None:
-    path = folder / name
-    return path if path.is_file() else None
 
 
 def _keep_rules(folder: Path) -> list[str]:

@@ -31,9 +31,6 @@ from adaptbert.report.language import listed
 from adaptbert.report.terms import BASELINES, DIFFERENCES
 from adaptbert.statistics.intervals import FEWEST_SEEDS
 
-OF_TASKS = ("labels", "label_counts", "seeds")
-"""Values of fine-tuning that all arms and bases of a task share."""
-
 
 def check(recipe: Recipe) -> None:
     """Raise all errors: values that are wrong by themselves first, then those that contradict others."""
@@ -220,7 +217,7 @@ def _fine_tuned_alike(recipe: Recipe) -> Iterator[UserError]:
     """Arms and bases are compared on the same labels, paired by seed: only a task has other ones."""
     for name, sections in recipe.overrides().items():
         kind = "arms" if name in recipe.arms else "bases" if name in recipe.bases else None
-        for key in [key for key in OF_TASKS if kind and key in sections.get("finetune", {})]:
+        for key in [key for key in ("labels", "label_counts", "seeds") if kind and key in sections.get("finetune", {})]:
             problem = f"{kind} of a task are compared on the same {key}"
             place = recipe.at("overrides", name, "finetune", key)
             yield BadParams(Code.CONTRADICTION, place, problem, "write it into finetune, or under the name of a task")
