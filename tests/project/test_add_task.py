@@ -19,7 +19,7 @@ from adaptbert.project.add_task import add as add_task
 from adaptbert.project.preview import Said
 from tests.project.conftest import rows
 
-PARAMS, OWN = Path("params.yaml"), Path("data/own")
+PARAMS = Path("params.yaml")
 
 
 @pytest.fixture

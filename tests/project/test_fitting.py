@@ -8,12 +8,10 @@ import pytest
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import Base
 from adaptbert.project import fitting
-from adaptbert.project.new_project import tokens_of
+from adaptbert.project.new_project import SMALLER, tokens_of
 from adaptbert.project.rules import notices
 from adaptbert.project.workload import Amounts
 from tests.support.checked_files import words
-
-SMALL = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_positions=512)
 
 
 def of_width(width: int) -> Base:
@@ -78,7 +76,7 @@ def test_batches_follow_the_text(documents: int, batch: dict[str, int]) -> None:
 
 
 def test_random_weights_have_defaults_of_their_own() -> None:
-    narrow, wide = (fitting.values({}, SMALL.model_copy(update={"hidden_size": width})) for width in (128, 256))
+    narrow, wide = (fitting.values({}, SMALLER.model_copy(update={"hidden_size": width})) for width in (128, 256))
     assert narrow == wide | {"finetune": {"learning_rate": 1e-3}}
     assert wide == {
         "pretrain": {"tokens": 6_000_000}, "domain_transfer": {}, "task_transfer": {}, "finetune": {},
