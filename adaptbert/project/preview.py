@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.data.fields import NO_HEADER, column_names, is_sentence, word_count, written
+from adaptbert.data.fields import AS_TEXT, NO_HEADER, column_names, is_sentence, word_count, written
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
@@ -94,6 +94,12 @@ class Preview(NamedTuple):
         if column not in self.columns:
             problem = f"{self.path} has no column '{column}'{nearest(column, self.columns)}"
             raise BadParams(Code.UNKNOWN_KEY, option, problem, f"it has {column_names(self.columns)}")
+
+    def check_lists(self, columns: Mapping[str, str]) -> None:
+        """Raise BadData where lists are text; field -> column."""
+        for field, column in columns.items():
+            if field in LISTS and any(isinstance(row.get(column), str) for row in self.rows):
+                raise self.unclear(f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
 
     def only(self, field: str, columns: Sequence[str], option: str) -> str:
         """The one column that may be a field; BadData where there are several."""

@@ -15,34 +15,22 @@ from typing import Any, NamedTuple, cast
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
-from adaptbert.data.fields import (
-    AS_TEXT,
-    JSON_LIST,
-    OPTIONAL,
-    VECTOR,
-    column_names,
-    is_sentence,
-    is_vector,
-    listed,
-    written,
-)
+from adaptbert.data.fields import JSON_LIST, OPTIONAL, VECTOR, column_names, is_sentence, is_vector, listed, written
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.tag_spellings import respelled, scheme_of
 from adaptbert.errors import BadData, BadParams, nearest
-from adaptbert.project.preview import BY_HAND, FIRST_ROWS, LISTS, Preview, Said, preview
+from adaptbert.project.preview import BY_HAND, FIRST_ROWS, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
     spec.written["type"]: spec.output.column for spec in SPECS.values() if spec.output.column in ("labels", "value")
 }
-_TYPES: Sequence[tuple[tuple[str, ...], TaskName]] = [
-    ((*spec.rows.inputs, "label" if name in _FOUND else spec.output.column), name)
-    for spec in reversed([*SPECS.values()])
-    for name in [spec.written["type"]]
-]
-ROWS = {fields: {name for own, name in _TYPES if own == fields} for fields, _ in _TYPES}
+ROWS: dict[tuple[str, ...], set[TaskName]] = {}
 """The fields that a row may have -> the types of its task. The last field is what is found; `label` stands for `labels`
 and `value` as well. Those with more fields first."""
+for _spec in reversed([*SPECS.values()]):
+    _name: TaskName = _spec.written["type"]
+    ROWS.setdefault((*_spec.rows.inputs, "label" if _name in _FOUND else _spec.output.column), set()).add(_name)
 INPUTS = {field for *inputs, _ in ROWS for field in inputs}
 """The fields of text."""
 _IDEOGRAPH, _KANA = re.compile(f"[{scripts.CHINESE}]"), re.compile(f"[{scripts.KANA}]")
@@ -204,9 +192,7 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         problem = f"its columns may be those of several tasks: {column_names(file.columns)}"
         raise file.unclear(problem, f"choose: {', or '.join(ways)}")
     by_field = {field: file.only(field, columns, f"--columns {field}=") for field, columns in fits[0].items()}
-    for field, column in by_field.items():
-        if field in LISTS and any(isinstance(row.get(column), str) for row in file.rows):
-            raise file.unclear(f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
+    file.check_lists(by_field)
     if "text" in by_field and "text" not in fixed and said.type != "text-classification":
         _check_one_text(file, by_field)
     return by_field
