@@ -76,18 +76,12 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
 
 
 @pytest.fixture(scope="session")
-def repeated_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     """Three replicates and four seeds; a domain text that helps beyond doubt, a task step after it brings nothing."""
-    from tests.support.simulated import LIFTED, simulate
+    from tests.support.simulated import LIFTED, compared, simulate
 
-    return simulate(
-        tmp_path_factory.mktemp("repeated"),
-        seeds=range(1, 5),
-        replicates=3,
-        accuracy=LIFTED,
-        replicate_spread=0.004,
-        dice_seed=1,
-    )
+    root, seeds = tmp_path_factory.mktemp("repeated"), range(1, 5)
+    return compared(simulate(root, seeds=seeds, replicates=3, accuracy=LIFTED, replicate_spread=0.004, dice_seed=1))
 
 
 @pytest.fixture(scope="session")
@@ -104,11 +98,3 @@ def several(several_recipe: "Simulated") -> "Comparison":
     from tests.support.simulated import compared
 
     return compared(several_recipe)
-
-
-@pytest.fixture(scope="session")
-def repeated(repeated_recipe: "Simulated") -> "Comparison":
-    """Of `repeated_recipe`; the tests only look."""
-    from tests.support.simulated import compared
-
-    return compared(repeated_recipe)

@@ -21,9 +21,8 @@ from flows import devices, log, process, recipe
 from flows.devices import taken
 from flows.process import DVC, CommandFailed, MayPass, StageFailed, environment, heard, output
 from flows.recipe import Graph
-from tests.support.project import ROOT, wait_until
+from tests.support.project import ROOT, wait_until, write_graph
 from tests.support.project import environment as clean
-from tests.support.small_graph import write_graph
 
 STOPPED = "stopped by SIGINT; the same command goes on from here"
 BUSY = "another DVC process is at work here; run again when it is done"

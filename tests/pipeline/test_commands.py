@@ -10,8 +10,7 @@ from adaptbert.config import load as params
 from adaptbert.config.plan import PLAN, read
 from adaptbert.core.files import read_json
 from tests.support.messages import messages_in
-from tests.support.project import ROOT, Project, environment, write_params
-from tests.support.small_graph import write_graph
+from tests.support.project import ROOT, Project, environment, write_graph, write_params
 
 ORDERS = ("$(touch {})", "x;touch {}", "`touch {}`", "x\ntouch {}\n", "x' ; touch {} '")
 """What a shell would obey; `{}` is a file that must not appear."""

@@ -22,8 +22,7 @@ from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import TRANSFERS
-from tests.support.project import ROOT, Project, environment, write_params
-from tests.support.small_graph import write_graph
+from tests.support.project import ROOT, Project, environment, write_graph, write_params
 
 STAND_IN = """
 import hashlib, json, os, re, shutil

@@ -13,7 +13,7 @@ import pytest
 from adaptbert.errors import BadData
 from adaptbert.project import dvc_files
 from adaptbert.runtime.locks import Busy
-from tests.support.small_graph import dvc, write_graph
+from tests.support.project import dvc, write_graph
 
 GRAPH = """
 stages:

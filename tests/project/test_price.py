@@ -22,8 +22,7 @@ from tests.support import demonstration
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.known import known
-from tests.support.project import write_params
-from tests.support.small_graph import write_graph
+from tests.support.project import write_graph, write_params
 
 ARMS = ("general", "general_long", "domain", "domain_task")
 SECTIONS = ("pretrain", "domain_transfer", "task_transfer", "finetune")

@@ -13,7 +13,7 @@ from adaptbert.project.add_task import name_of
 from adaptbert.project.preview import Said, preview
 from adaptbert.project.task_inference import Inferred, is_chinese, of_corpus
 from tests.project.conftest import WORDS
-from tests.support.format_examples import Example, examples
+from tests.support.markdown import Example, examples
 
 SUFFIXES = {"squad": "json", "doccano": "jsonl", "label_studio": "json"}
 NOT_SEEN = ("range", "id", "group")

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.config import load, plan_file
-from adaptbert.config.recipe import Recipe
+from adaptbert.config import load
 from tests.support.commands import run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
+from tests.support.project import write_params
 
 
 def lines(name: str, *rows: Any) -> str:
@@ -55,9 +55,7 @@ def write(corpora: Mapping[str, str] | None = None, options: Mapping[str, Any] |
 
 
 def write_document(document: Mapping[str, Any]) -> None:
-    """A params.yaml, and the plan.json that belongs to it."""
-    Path("params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    plan_file.write(plan_file.plan(Recipe(document)))
+    write_params(Path(), document)
 
 
 def check_errors() -> list[str]:

@@ -1,4 +1,4 @@
-"""A throw-away project with a Prefect server and a worker of its own, for tests that run the real thing.
+"""A throw-away project with DVC, a Prefect server and a worker of its own, for tests that run the real thing.
 
 Everything that is started is ended, whatever happens in between.
 """
@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+from urllib.parse import urlsplit
 
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
 from adaptbert.runtime.libraries import QUIET
 from tests.support import demonstration
-
-ROOT = Path(__file__).parents[2]
+from tests.support.imports import ROOT as ROOT
 
 
 @dataclass
@@ -46,9 +46,21 @@ class Project:
         )
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
-        """`python -m ...` in the background; see `log`."""
+        """`python -m ...` in the background, in a process group of its own; see `log_file`.
+
+        With SIGINT as in a terminal: Prefect turns the first SIGTERM into a SIGINT, which a child of a script would
+        ignore.
+        """
         with self.log_file(*command).open("ab") as log:
-            return start([sys.executable, "-m", *command], self.root, self.env, log)
+            return subprocess.Popen(
+                [sys.executable, "-m", *command],
+                cwd=self.root,
+                env=self.env,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=restore_interrupt,
+            )
 
     def log_file(self, *command: str) -> Path:
         """What a background command prints, by its first two words."""
@@ -69,10 +81,16 @@ class Project:
     @contextmanager
     def server(self) -> Iterator[subprocess.Popen[bytes]]:
         url = self.env["PREFECT_API_URL"]
-        port = url.rpartition(":")[2].partition("/")[0]
-        process = self.start("prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
+        process = self.start("prefect", "server", "start", "--host", "127.0.0.1", "--port", str(urlsplit(url).port))
+
+        def healthy() -> bool:
+            assert process.poll() is None, "the server ended"
+            with suppress(OSError), urllib.request.urlopen(f"{url}/health", timeout=2):
+                return True
+            return False
+
         with stopped_at_the_end(process):
-            wait_until_healthy(url, process)
+            wait_until(healthy, 120)
             yield process
 
     def deploy(self) -> None:
@@ -110,9 +128,22 @@ def clone(target: Path, home: Path) -> Project:
     return project
 
 
+def write_graph(graph: str) -> None:
+    """The current folder becomes a project with this dvc.yaml, without git."""
+    Path(".dvc").mkdir()
+    Path(".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
+    Path("dvc.yaml").write_text(graph)
+
+
+def dvc(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Real DVC in the current folder, not checked."""
+    command = [sys.executable, "-m", "dvc", *arguments]
+    return subprocess.run(command, env=environment(Path.cwd()), capture_output=True, text=True, timeout=120)
+
+
 def write_params(root: Path, document: Mapping[str, Any]) -> None:
     """params.yaml, and the plan.json that belongs to it."""
-    (root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    (root / "params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
     plan_file.write(plan_file.plan(Recipe(document)), root / "plan.json")
 
 
@@ -131,20 +162,6 @@ def environment(home: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         **{f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }
-
-
-def start(command: list[str], folder: Path, env: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """In a process group of its own, with SIGINT as in a terminal: Prefect turns the first SIGTERM into a SIGINT,
-    which a child of a script would ignore."""
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=env,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=restore_interrupt,
-    )
 
 
 def restore_interrupt() -> None:
@@ -167,18 +184,7 @@ def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def wait_until_healthy(url: str, server: subprocess.Popen[bytes]) -> None:
-    def healthy() -> bool:
-        assert server.poll() is None, "the server ended"
-        with suppress(OSError), urllib.request.urlopen(f"{url}/health", timeout=2):
-            return True
-        return False
-
-    wait_until(healthy, 120)
+        return int(probe.getsockname()[1])
 
 
 def alive(pid: int) -> bool:

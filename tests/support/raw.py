@@ -20,14 +20,11 @@ STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
 def table(layout: Layout, rows: Sequence[tuple[Any, ...]], file: str) -> pa.Table:
     """Rows without id, file and line, or with an id in front; ids are counted up where they are missing."""
     schema = pa.schema([*layout.arrow(), ("file", pa.string()), ("line", pa.int64())])
-    names = schema.names
-    full = [
-        (*(row if len(row) == len(names) - 2 else (f"{file}-{number}", *row)), file, number)
-        for number, row in enumerate(rows, 1)
-    ]
-    columns = [[row[place] for row in full] for place in range(len(names))]
-    arrays = [pa.array(cells, kind) for cells, kind in zip(columns, schema.types, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    full = []
+    for number, row in enumerate(rows, 1):
+        cells = row if len(row) == len(schema) - 2 else (f"{file}-{number}", *row)
+        full.append(dict(zip(schema.names, (*cells, file, number), strict=True)))
+    return pa.Table.from_pylist(full, schema=schema)
 
 
 def unreadable(folder: Path, count: int, split: str | None = None) -> None:

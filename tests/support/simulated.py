@@ -24,7 +24,6 @@ from adaptbert.config.plan import Entry, Plan
 from adaptbert.config.plan_file import expand
 from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.comparison import ORDER, Compare
-from adaptbert.config.schema.task_types import spec_of
 from adaptbert.core.files import read_json, write_json
 from adaptbert.mlm.records import StepMetrics
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
@@ -42,6 +41,8 @@ ACCURACY = {"scratch": 0.52, "general": 0.54, "general_long": 0.58, "domain": 0.
 """True chance that a test row is right."""
 LIFTED = ACCURACY | {"general_long": 0.60, "domain": 0.72, "domain_task": 0.72}
 """A domain text that helps beyond doubt, a task step after it that brings nothing."""
+SEED_SPREAD = 0.008
+"""Standard deviation of that chance over the seeds of an arm."""
 BITS = {  # after each checkpoint: general, domain, task text
     "scratch": (4.30, 4.45, 4.40),
     "pretrain": (3.05, 3.30, 3.28),
@@ -52,30 +53,19 @@ BITS = {  # after each checkpoint: general, domain, task text
     "task_transfer/mention": (3.10, 3.25, 3.14),
     "task_transfer/mention-domain": (3.17, 2.47, 2.45),
 }
-MASKING = {
-    "unit": "token",
-    "probability": 0.15,
-    "documents": 20_000,
-    "rate": 0.1497,
-    "rate_p05": 0.06,
-    "rate_p50": 0.148,
-    "rate_p95": 0.262,
-    "unit_tokens": 1.0,
-    "specials": 0,
+REPLICATES_APART = 0.02
+"""Bits per character that each further replicate of a checkpoint is worse by."""
+TOKENS = {"pretrain": 800_000, "domain_transfer": 2_000_000, "task_transfer": 250_000}
+MASKING = {"unit": "token", "probability": 0.15, "documents": 20_000, "rate": 0.1497, "specials": 0} | {
     "documents_without": 0.0112,
     "documents_without_expected": 0.0109,
     "documents_whole": 0.0,
     "documents_whole_expected": 0.0001,
-    "rate_continuation": 0.151,
-    "rate_latin": 0.1493,
-    "rate_punctuation": 0.1502,
 }
-"""The masking audit of every checkpoint."""
-REPLICATES_APART = 0.02
-"""Bits per character that each further replicate of a checkpoint is worse by."""
-TOKENS = {"pretrain": 800_000, "domain_transfer": 2_000_000, "task_transfer": 250_000}
+"""Of the masking audit of every checkpoint what the comparison looks at."""
 LABELS = ["Lead", "Notes", "Parameters", "Raises", "Returns"]
 TYPES = ["CODE", "PARAM", "REF"]
+SPLITS = {"train": 300, "dev": 60, "test": 300}
 
 
 # ---- rows, and answers to them
@@ -90,7 +80,7 @@ def sentence(row_id: str, dice: random.Random) -> dict[str, Any]:
 
 def tagged(row_id: str, dice: random.Random) -> dict[str, Any]:
     """A row of a sequence-labelling task."""
-    tokens, tags = [], []
+    tokens, tags = list[str](), list[str]()
     while len(tokens) < 10:
         if dice.random() < 0.25:
             kind = dice.choice(TYPES)
@@ -103,36 +93,31 @@ def tagged(row_id: str, dice: random.Random) -> dict[str, Any]:
     return {"id": row_id, "tokens": tokens, "tags": tags}
 
 
-def predict(gold: Any, hardness: Sequence[float], chance: float, dice: random.Random) -> Any:
-    """The right answer where the row (tag by tag) is easy enough for this chance, else another label."""
-    if isinstance(gold, str):
-        wrong = LABELS[(LABELS.index(gold) + dice.choice([1, 1, 2, 4])) % len(LABELS)]
-        return gold if hardness[0] < chance + dice.gauss(0, 0.05) else wrong
-    predicted: list[str] = []
-    for tag, hard in zip(gold, hardness, strict=True):
-        if tag.startswith("B-"):
-            kind = tag[2:] if hard < chance + dice.gauss(0, 0.05) else dice.choice([*TYPES, "O"])
-            predicted.append("O" if kind == "O" else f"B-{kind}")
-        elif tag.startswith("I-"):
-            predicted.append("O" if predicted[-1] == "O" else f"I-{predicted[-1][2:]}")
-        else:
-            predicted.append("O")
-    return predicted
-
-
 @cache
 def difficulty(row_id: str, place: int) -> float:
     """How hard a row is, the same for all arms and seeds: this is what makes arms comparable."""
     return random.Random(f"{row_id} {place}").random()
 
 
-KINDS = {
-    "section": ("single_sentence", "class", LABELS, sentence),
-    "mention": ("sequence_labelling", "spans", TYPES, tagged),
-}
-"""Task -> shape, target, labels, and what draws a row."""
-SEED_SPREAD = 0.008
-"""Standard deviation of that chance over the seeds of an arm."""
+def predict(row: Mapping[str, Any], chance: float, dice: random.Random) -> Any:
+    """The right answer where the row (tag by tag) is easy enough for this chance, else another label."""
+
+    def is_right(place: int) -> bool:
+        return difficulty(row["id"], place) < chance + dice.gauss(0, 0.05)
+
+    if "label" in row:
+        wrong = LABELS[(LABELS.index(row["label"]) + dice.choice([1, 1, 2, 4])) % len(LABELS)]
+        return row["label"] if is_right(0) else wrong
+    predicted: list[str] = []
+    for place, tag in enumerate(row["tags"]):
+        if tag.startswith("B-"):
+            kind = tag[2:] if is_right(place) else dice.choice([*TYPES, "O"])
+            predicted.append("O" if kind == "O" else f"B-{kind}")
+        elif tag == "O" or predicted[-1] == "O":
+            predicted.append("O")
+        else:
+            predicted.append(f"I-{predicted[-1][2:]}")
+    return predicted
 
 
 # ---- recipes
@@ -154,11 +139,13 @@ class Simulated:
             predictions=self.root / "predictions",
         )
 
+    def cells(self, task: str, arm: str) -> dict[str, Entry]:
+        """Of all bases and replicates."""
+        return {key: entry for key, entry in self.plan.finetune.items() if (entry.task, entry.arm) == (task, arm)}
+
     def metrics(self, arm: str, task: str = "section") -> Path:
         """Of the first replicate of an arm."""
-        entries = self.plan.finetune.items()
-        key = next(key for key, entry in entries if (entry.task, entry.arm) == (task, arm))
-        return self.root / f"metrics/finetune/{key}.json"
+        return self.root / f"metrics/finetune/{next(iter(self.cells(task, arm)))}.json"
 
 
 @contextmanager
@@ -187,10 +174,7 @@ def compared(
 
 
 def planned(
-    tasks: Sequence[str] = ("section", "mention"),
-    arms: Mapping[str, Any] = ARMS,
-    bases: Sequence[str] = ("small",),
-    replicates: int = 1,
+    tasks: Sequence[str], arms: Mapping[str, Any], bases: Sequence[str] = ("small",), replicates: int = 1
 ) -> Plan:
     """What params.yaml stands for with these names."""
     sizes = {"layers": 2, "hidden_size": 64, "heads": 2, "intermediate_size": 128, "max_positions": 64}
@@ -226,96 +210,92 @@ def simulate(
         dice_seed: of everything random here.
     """
     dice = random.Random(dice_seed)
-    plan = planned(tasks, ARMS, bases, replicates)
-    made = Simulated(root, plan)
-    validation: dict[str, Any] = {"corpora": {}, "tasks": {}}
-    for corpus, count in (("domain", 52_918), ("general", 41_230)):
-        write_json(root / f"data/raw/corpora/{corpus}/manifest.json", {"source": "simulated", "demonstration": True})
-        validation["corpora"][corpus] = {
-            "rows_in": count,
-            "kept": count - 812,
-            "rejected": {"duplicate": 800, "leak": 12},
-        }
-    for checkpoint, below in plan.parents().items():
+    made = Simulated(root, planned(tasks, ARMS, bases, replicates))
+    simulated = {"source": "simulated", "demonstration": True}
+    for checkpoint, below in made.plan.parents().items():
         if below is not None:
-            write_checkpoint(root, checkpoint, below, plan, dice)
+            _write_step(root, checkpoint, below, tasks, dice)
     for task in tasks:
-        shape, target, names, make_row = KINDS[task]
-        write_json(root / f"data/raw/tasks/{task}/manifest.json", {"source": "simulated", "demonstration": True})
-        splits = {"train": 300, "dev": 60, "test": 300}
-        rows = {split: [make_row(f"{split}-{n}", dice) for n in range(count)] for split, count in splits.items()}
+        make_row, named, labels = {
+            "section": (sentence, "text-classification", LABELS),
+            "mention": (tagged, "token-classification", TYPES),
+        }[task]
         folder = root / "data/validated/tasks" / task
         folder.mkdir(parents=True)
+        rows = {split: [make_row(f"{split}-{n}", dice) for n in range(count)] for split, count in SPLITS.items()}
         for split, content in rows.items():
             pq.write_table(pa.Table.from_pylist(content), folder / f"{split}.parquet")
-        write_json(folder / "task.json", {"type": spec_of(shape, target).name, "labels": names, "rows": splits})
+        write_json(folder / "task.json", {"type": named, "labels": labels, "rows": SPLITS})
+        write_json(root / f"data/raw/tasks/{task}/manifest.json", simulated)
         for arm, chance in accuracy.items():
-            for key, entry in plan.finetune.items():
-                if (entry.task, entry.arm) == (task, arm):
-                    of_replicate = chance + (
-                        dice.gauss(0, replicate_spread) if replicate_spread and entry.replicate else 0.0
-                    )
-                    chances = {seed: dice.gauss(of_replicate, SEED_SPREAD) for seed in seeds}
-                    _write_arm(root, key, entry, rows["test"], chances, dice)
-        validation["tasks"][task] = {
-            split: {"rows_in": n + 2, "kept": n, "rejected": {"empty": 2}, "warnings": {}}
-            for split, n in splits.items()
-        }
+            for key, entry in made.cells(task, arm).items():
+                spread = replicate_spread if entry.replicate else 0.0
+                of_replicate = chance + (dice.gauss(0, spread) if spread else 0.0)
+                chances = {seed: dice.gauss(of_replicate, SEED_SPREAD) for seed in seeds}
+                _write_cell(root, key, entry, named, rows["test"], chances, dice)
+    corpora = {"domain": 52_918, "general": 41_230}
+    for corpus in corpora:
+        write_json(root / f"data/raw/corpora/{corpus}/manifest.json", simulated)
+    validation = {
+        "corpora": {
+            corpus: {"rows_in": count, "kept": count - 812, "rejected": {"duplicate": 800, "leak": 12}}
+            for corpus, count in corpora.items()
+        },
+        "tasks": {
+            task: {
+                split: {"rows_in": count + 2, "kept": count, "rejected": {"empty": 2}, "warnings": {}}
+                for split, count in SPLITS.items()
+            }
+            for task in tasks
+        },
+    }
     write_json(root / "metrics/validate.json", validation)
     return made
 
 
-def rearmed(made: Simulated, arms: Mapping[str, tuple[str, Mapping[str, Any]]], task: str = "section") -> Simulated:
-    """The same recipe with other arms in a task; the results of each are those of an arm of `ARMS`.
+def rearmed(made: Simulated, arms: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Simulated:
+    """The same recipe of the task `section` with other arms; the results of each are those of an arm of `ARMS`.
 
     Args:
         arms: name -> the arm whose results it takes, what it is trained on. A checkpoint that is new takes the metrics
             of domain transfer.
     """
-    plan = planned([task], {name: config for name, (_, config) in arms.items()})
-    for key in plan.domain_transfer:
-        path = made.root / f"metrics/domain_transfer/{key}.json"
-        if not path.exists():
-            shutil.copy(made.root / "metrics/domain_transfer/domain-small-1.json", path)
-    for key, entry in plan.finetune.items():
-        like = arms[entry.arm][0]
-        source = next(name for name, there in made.plan.finetune.items() if (there.task, there.arm) == (task, like))
+    other = Simulated(made.root, planned(["section"], {name: config for name, (_, config) in arms.items()}))
+    metrics = made.root / "metrics/domain_transfer"
+    for key in other.plan.domain_transfer:
+        if not (metrics / f"{key}.json").exists():
+            shutil.copy(metrics / "domain-small-1.json", metrics / f"{key}.json")
+    for key, entry in other.plan.finetune.items():
+        (source,) = made.cells("section", arms[entry.arm][0])
         if source != key:
             for pattern in ("metrics/finetune/{}.json", "predictions/{}.parquet"):
                 shutil.copy(made.root / pattern.format(source), made.root / pattern.format(key))
-    return Simulated(made.root, plan)
+    return other
 
 
-def _write_arm(
+def _write_cell(
     root: Path,
     key: str,
     entry: Entry,
+    named: str,
     test: Sequence[dict[str, Any]],
     chances: Mapping[int, float],
     dice: random.Random,
 ) -> None:
-    shape, target, *_ = KINDS[entry.task]
-    single = target == "class"
-    metric, column = ("f1_macro", "label") if single else ("f1_span", "tags")
+    """Metrics and predictions of all seeds."""
+    is_class = "label" in test[0]
     records, seeds = [], []
-    gold = [row[column] for row in test]
-    hardness = [[difficulty(row["id"], place) for place in range(1 if single else len(row["tags"]))] for row in test]
+    gold = [row["label" if is_class else "tags"] for row in test]
     for seed, chance in chances.items():
-        predicted = [predict(value, hard, chance, dice) for value, hard in zip(gold, hardness, strict=True)]
-        scores = classification_metrics(gold, predicted) if single else span_metrics(gold, predicted)
+        predicted = [predict(row, chance, dice) for row in test]
+        scores = classification_metrics(gold, predicted) if is_class else span_metrics(gold, predicted)
         on_dev = dict.fromkeys(scores, chance + dice.gauss(0, 0.002))
         own = {"seed": seed, "dev": on_dev, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
         seeds.append({**own, "curve": []})
-        records += [
-            {
-                "seed": seed,
-                "id": row["id"],
-                "gold": right if single else json.dumps(right),
-                "predicted": answer if single else json.dumps(answer),
-                "confidence": dice.uniform(0.3, 1),
-            }
-            for row, right, answer in zip(test, gold, predicted, strict=True)
-        ]
+        for row, right, answer in zip(test, gold, predicted, strict=True):
+            texts = (right, answer) if is_class else (json.dumps(right), json.dumps(answer))
+            of_row = {"seed": seed, "id": row["id"], "gold": texts[0], "predicted": texts[1]}
+            records.append({**of_row, "confidence": dice.uniform(0.3, 1)})
     path = root / f"predictions/{key}.parquet"
     path.parent.mkdir(exist_ok=True)
     pq.write_table(pa.Table.from_pylist(records), path)
@@ -324,8 +304,8 @@ def _write_arm(
             "task": entry.task,
             "arm": entry.arm,
             "from": entry.checkpoint,
-            "type": spec_of(shape, target).name,
-            "metric": metric,
+            "type": named,
+            "metric": "f1_macro" if is_class else "f1_span",
             "labels": 250,
             "examples": 250,
             "epochs": 8,
@@ -340,36 +320,25 @@ def _write_arm(
     write_json(root / f"metrics/finetune/{key}.json", metrics.as_json())
 
 
-# ---- checkpoints
-
-
-def write_checkpoint(root: Path, checkpoint: str, below: str, plan: Plan, dice: random.Random) -> None:
-    """Its metrics, in `root`/metrics."""
+def _write_step(root: Path, checkpoint: str, below: str, tasks: Sequence[str], dice: random.Random) -> None:
+    """The metrics of a checkpoint, whose bits approach those of `BITS`."""
     before, after = _bits(below), _bits(checkpoint)
-    names = ["general", "domain", *dict.fromkeys(entry.task for entry in plan.finetune.values())]
+    tokens, points = TOKENS[checkpoint.split("/")[0]], 4
+    steps = tokens // 2048
 
     def measured(bits: Sequence[float]) -> dict[str, dict[str, float]]:
-        spread = (*bits, bits[-1] + 0.03)
         return {
             name: {"bits_per_char": value, "mlm_loss": value * 1.9, "masked_accuracy": 0.5 / value}
-            for name, value in zip(names, spread, strict=False)
+            for name, value in zip(("general", "domain", *tasks), (*bits, bits[-1] + 0.03), strict=False)
         }
 
-    tokens = TOKENS[checkpoint.split("/")[0]]
-    steps, points = tokens // 2048, 4
-    curve: list[dict[str, float]] = []
+    curve = []
     for point in range(1, points + 1):
         done = 1 - (1 - point / points) ** 2
-        now = measured(
-            [
-                b + (a - b) * done + (dice.gauss(0, 0.01) if point < points else 0)
-                for b, a in zip(before, after, strict=True)
-            ]
-        )
-        curve.append(
-            {"step": steps * point // points, "tokens": tokens * point // points, "train/mlm_loss": 6 - done}
-            | {f"{name}/bits_per_char": values["bits_per_char"] for name, values in now.items()}
-        )
+        noise = [dice.gauss(0, 0.01) if point < points else 0 for _ in before]
+        bits = [b + (a - b) * done + error for b, a, error in zip(before, after, noise, strict=True)]
+        here = {"step": steps * point // points, "tokens": tokens * point // points, "train/mlm_loss": 6 - done}
+        curve.append(here | {f"{name}/bits_per_char": each["bits_per_char"] for name, each in measured(bits).items()})
     metrics = StepMetrics.model_validate(
         {
             "checkpoint": checkpoint,

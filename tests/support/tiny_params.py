@@ -12,8 +12,7 @@ from tests.support.tiny import MAX_LENGTH, tokenizer
 
 
 def masking(**changes: Any) -> Masking:
-    usual = {"unit": "token", "probability": 0.15, "mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
-    return Masking(**(usual | changes))
+    return Masking(**({"probability": 0.15} | changes))
 
 
 UNITS: dict[str, dict[str, Any]] = {
@@ -24,11 +23,11 @@ UNITS: dict[str, dict[str, Any]] = {
 
 
 def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Masker:
-    pieces = pieces or tokenizer()
-    return Masker(masking(**changes), seed, pieces)
+    return Masker(masking(**changes), seed, pieces or tokenizer())
 
 
-OPTIM = {"learning_rate": 3e-3, "weight_decay": 0.01, "warmup_fraction": 0.1, "betas": [0.9, 0.98], "epsilon": 1e-6}
+OPTIM: dict[str, Any] = {"learning_rate": 3e-3, "warmup_fraction": 0.1, "betas": [0.9, 0.98], "epsilon": 1e-6}
+TRAINING: dict[str, Any] = OPTIM | {"dropout": 0.1, "block_size": 64, "precision": "32-true"}
 
 
 def optim(**changes: Any) -> Training:
@@ -41,19 +40,8 @@ MEASURE = Measure(probability=0.15, max_tokens=500, seed=0)
 def step_values(**changes: Any) -> dict[str, Any]:
     """Of a `MlmStep`."""
     budget = {} if changes.keys() & {*BUDGET} else {"steps": 6}
-    return {
-        **OPTIM,
-        **budget,
-        "masking": masking(),
-        "global_batch_tokens": 128,
-        "micro_batch_tokens": 128,
-        "dropout": 0.1,
-        "block_size": 64,
-        "sentence_objective": "none",
-        "head_warmup_steps": 0,
-        "precision": "32-true",
-        "measurements": 2,
-    } | changes
+    batch = {"global_batch_tokens": 128, "micro_batch_tokens": 128}
+    return {**TRAINING, **budget, **batch, "masking": masking(), "measurements": 2, **changes}
 
 
 def step(**changes: Any) -> MlmStep:
@@ -62,18 +50,8 @@ def step(**changes: Any) -> MlmStep:
 
 def cell_values(**changes: Any) -> dict[str, Any]:
     """Of a `Finetune`."""
-    return {
-        **OPTIM,
-        "seeds": [1, 2],
-        "labels": 0,
-        "epochs": 2.0,
-        "global_batch_size": 16,
-        "micro_batch_size": 16,
-        "max_length": MAX_LENGTH,
-        "block_size": 64,
-        "dropout": 0.1,
-        "precision": "32-true",
-    } | changes
+    batch = {"global_batch_size": 16, "micro_batch_size": 16}
+    return {**TRAINING, **batch, "seeds": [1, 2], "epochs": 2.0, "max_length": MAX_LENGTH, **changes}
 
 
 def cell(**changes: Any) -> Finetune:

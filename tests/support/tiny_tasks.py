@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.comparison.baselines import baseline_answers
-from adaptbert.config.schema.task_types import SPECS, TARGETS, TASK_TYPES, ByTarget, spec_of
+from adaptbert.config.schema.task_types import SPECS, TASK_TYPES, ByTarget, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks import heads
@@ -36,52 +36,46 @@ LABELS: Any = ByTarget(
 
 def labelled(kind: str, shape: str, count: int, seed: int, target: str | None = None) -> list[dict[str, Any]]:
     """Rows whose answers can be learnt: `shape` and `estimator` decide, in a pair those of the second text."""
-    make = {"sentence_pair": _pair, "extractive_answer": _question, "sequence_labelling": _tagged}.get(shape, _single)
     return [
-        {"id": text_id, **make(text, target or USUAL[shape], random.Random(text_id))}
+        {"id": text_id, **_row(text.split(), shape, target or USUAL[shape], random.Random(text_id))}
         for text_id, text in rows(kind, count, seed)
     ]
 
 
-def _single(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    return {"text": text, **_answer(text, target)}
+TAGS = {"the": "DET", "an": "DET", "a": "DET", "matrix": "NOUN", "estimator": "NOUN", "array": "NOUN"}
+SPANS = {"shape": "B-ATTR", "estimator": "B-OBJ", "matrix": "I-OBJ"}
 
 
-def _pair(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    words = text.split()
-    middle = len(words) // 2
-    first, second = " ".join(words[:middle]), " ".join(words[middle:])
-    return {"text_a": first, "text_b": second, **_answer(second, target)}
+def _row(words: list[str], shape: str, target: str, draw: random.Random) -> dict[str, Any]:
+    if shape == "sequence_labelling":
+        legal = tag_schemes.legal([SPANS.get(word, "O") for word in words], "bio")
+        return {
+            "tokens": words,
+            "tags": legal if target == "spans" else [TAGS.get(word.lower(), "X") for word in words],
+        }
+    if shape == "extractive_answer":
+        return _question([word for word in words if word.lower() not in ("bread", "fish")], draw)
+    if shape == "sentence_pair":
+        first, second = words[: len(words) // 2], words[len(words) // 2 :]
+        return {"text_a": " ".join(first), "text_b": " ".join(second), **_answer(second, target)}
+    return {"text": " ".join(words), **_answer(words, target)}
 
 
-def _answer(text: str, target: str) -> dict[str, Any]:
-    words, column = text.split(), TARGETS[target].column  # type: ignore[index]
-    if column == "label":
-        return {"label": "code" if "shape" in words else "prose"}
-    if column == "labels":
-        word_of = {"attribute": "shape", "object": "estimator"}
-        return {"labels": [label for label, word in word_of.items() if word in words]}
-    return {"value": 100.0 + 50 * ("shape" in words) + 20 * ("estimator" in words)}
+def _answer(words: list[str], target: str) -> dict[str, Any]:
+    if target == "number":
+        return {"value": 100.0 + 50 * ("shape" in words) + 20 * ("estimator" in words)}
+    labels = [label for label, word in (("attribute", "shape"), ("object", "estimator")) if word in words]
+    return {"labels": labels} if target == "labels" else {"label": "code" if "shape" in words else "prose"}
 
 
-def _question(text: str, target: str, draw: random.Random) -> dict[str, Any]:
+def _question(words: list[str], draw: random.Random) -> dict[str, Any]:
     """The answer is the fish; one row in four has no answer."""
-    words = [word for word in text.split() if word.lower() not in ("bread", "fish")]
-    if draw.random() < 0.25:
-        return {"context": " ".join(words), "question": "Which fish?", "answers": []}
-    place, fish = draw.randint(0, len(words)), draw.choice(["bread or fish", "fish", "fish"])
-    context = " ".join([*words[:place], fish, *words[place:]])
-    start = sum(len(word) + 1 for word in words[:place])
-    return {"context": context, "question": "Which fish?", "answers": [{"text": fish, "start": start}]}
-
-
-def _tagged(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    words = text.split()
-    if target == "tags":
-        known = {"the": "DET", "an": "DET", "a": "DET", "matrix": "NOUN", "estimator": "NOUN", "array": "NOUN"}
-        return {"tokens": words, "tags": [known.get(word.lower(), "X") for word in words]}
-    tags = [{"shape": "B-ATTR", "estimator": "B-OBJ", "matrix": "I-OBJ"}.get(word, "O") for word in words]
-    return {"tokens": words, "tags": tag_schemes.legal(tags, "bio")}
+    row = {"context": " ".join(words), "question": "Which fish?", "answers": list[Any]()}
+    if draw.random() >= 0.25:
+        place, fish = draw.randint(0, len(words)), draw.choice(["bread or fish", "fish", "fish"])
+        row["context"] = " ".join([*words[:place], fish, *words[place:]])
+        row["answers"] = [{"text": fish, "start": sum(len(word) + 1 for word in words[:place])}]
+    return row
 
 
 def about(shape: str, target: str | None = None) -> dict[str, Any]:
