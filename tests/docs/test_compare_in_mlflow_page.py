@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mlflow import MlflowClient
 
-from adaptbert.runtime.mlflow import EXPERIMENT, open_run
+from adaptbert.runtime.mlflow import open_run
 from adaptbert.runtime.origin import recipe_name
 from tests.support.markdown import read, spans
+from tests.support.stores import runs
 
 PAGE = "docs/how-to/compare-in-mlflow.md"
 CELLS = [
@@ -24,7 +24,7 @@ SECTION = DOMAIN | {"general section small", "general section other"}
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> Iterator[MlflowClient]:
+def recorded(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> Iterator[Path]:
     """A store in which the cells of two tasks, two bases and two replicates are recorded, with a seed below each."""
     root = tmp_path_factory.mktemp("project")
     (root / "params.yaml").write_text("seed: 1\n")
@@ -44,17 +44,13 @@ def served(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> It
         names = {"corpus": "domain", "base": "small", "replicate": "1"}
         with open_run("domain_transfer", names, {}, root / "params.yaml"):
             pass
-        yield MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
+        yield root
 
 
-def runs_where(client: MlflowClient, condition: str) -> list[str]:
-    experiment = client.get_experiment_by_name(EXPERIMENT)
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], condition)
-    return [run.info.run_name or "" for run in runs]
+def test_every_filter_of_the_page_finds_what_it_says(recorded: Path) -> None:
+    def named(condition: str) -> set[str | None]:
+        return {run.info.run_name for run in runs(recorded, condition)}
 
-
-def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> None:
     expected = {
         "tags.stage = 'finetune' and tags.task = 'section'": SECTION,
         "tags.stage = 'finetune' and tags.task = 'section' and tags.recipe = 'demo 1a2b3c4'": SECTION,
@@ -71,17 +67,15 @@ def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> No
     assert expected.keys() <= {" ".join(each.split()) for each in (*blocks, *spans(PAGE))}
     for condition, names in expected.items():
         filled = condition.replace("demo 1a2b3c4", recipe).replace("DIGEST", "section-domain-small-1")
-        assert set(runs_where(served, filled)) == names, condition
+        assert named(filled) == names, condition
     both = "tags.stage = 'finetune' and tags.task = 'section' and tags.base = 'small' and tags.replicate != '2'"
-    assert set(runs_where(served, both)) == {"general section small", "domain section small-1"}
+    assert named(both) == {"general section small", "domain section small-1"}
 
 
-def test_the_axes_of_the_page_are_parameters_and_metrics_of_every_cell(served: MlflowClient) -> None:
-    experiment = served.get_experiment_by_name(EXPERIMENT)
-    assert experiment is not None
+def test_the_axes_of_the_page_are_parameters_and_metrics_of_every_cell(recorded: Path) -> None:
     (axes,) = [line.split() for line in read(PAGE).splitlines() if line.startswith("   arm  ")]
     assert {"arm", "base", "replicate", "pretraining_tokens", "test/f1_macro"} <= set(axes)
-    runs = served.search_runs([experiment.experiment_id], "tags.stage = 'finetune'")
-    assert len(runs) == len(CELLS)
-    for run in runs:
+    cells = runs(recorded, "tags.stage = 'finetune'")
+    assert len(cells) == len(CELLS)
+    for run in cells:
         assert set(axes) <= run.data.params.keys() | run.data.metrics.keys()

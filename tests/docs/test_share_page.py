@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from adaptbert.config import load as params
-from adaptbert.config import plan_file
-from adaptbert.config.recipe import Recipe
 from tests.support import tiny
 from tests.support.markdown import blocks
-from tests.support.project import clone
+from tests.support.project import clone, write_params
 
 PAGE = "docs/how-to/share.md"
 UP_TO_DATE = "Data and pipelines are up to date."
@@ -43,9 +41,9 @@ class Team:
         }.items()}  # fmt: skip
         self.run(f"git init -q --bare {home}/repository; git remote add origin {home}/repository", self.first.root)
         self.run("git push -q --set-upstream origin HEAD", self.first.root)
-        for block in blocks(PAGE):
+        for block in blocks(PAGE, "sh"):
             folder = self.first.root
-            for line in block.text.splitlines() if block.language == "sh" else ():
+            for line in block.text.splitlines():
                 if line.startswith("cd "):
                     folder = home / line.removeprefix("cd ")
                 else:
@@ -93,8 +91,7 @@ def small(folder: Path) -> None:
     document |= {name: own[name] for name in SOURCES}
     document["arms"].pop("domain")
     document |= {"tokenizer": {}, "bases": {"bert": "models/init/bert"}}
-    (folder / "params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    plan_file.write(plan_file.plan(Recipe(document)), folder / "plan.json")
+    write_params(folder, document)
     tiny.public(folder / "models/init/bert")
 
 
