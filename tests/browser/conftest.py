@@ -1,10 +1,10 @@
 """For the tests in Chromium: the browser, the page of a simulated recipe, what a reader would see go wrong in it."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,8 +15,9 @@ from adaptbert.report.page import render
 from tests.support.known import known
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Route
+    from playwright.sync_api import Browser, Page, Route
 
+OpenPage = Callable[..., "Page"]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 COVERED = """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
     const names = [...chart.querySelectorAll(".row-label, .row-value")];
@@ -48,40 +49,14 @@ OUTSIDE = """width => [...document.querySelectorAll("svg text, h1, h2, p, dd, .c
     return box.width > 0 && !element.closest(".scroll") && (box.left < -1 || box.right > width + 1);
 }).map(element => element.textContent)"""
 """Letters in figures keep their size, and none is cut off at the edge of the screen."""
-
-
-class Watched:
-    """A page that refuses every request but its own file, and keeps what went wrong."""
-
-    def __init__(self, browser: "Browser", report: Path, query: str = "", **context: object) -> None:
-        self.context = browser.new_context(locale="en-GB", **context)
-        self.page = self.context.new_page()
-        self.trouble: list[str] = []
-        self.page.on("console", lambda message: self.trouble.append(message.text))
-        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        self.address = report.as_uri() + query
-        self.page.route("**/*", self._answer)
-        self.page.goto(self.address)
-
-    def unfold(self) -> None:
-        """Open everything that is folded, as a reader does."""
-        for fold in self.page.locator("details > summary").all():
-            fold.click()
-        assert self.page.locator("details:not([open])").count() == 0
-
-    def _answer(self, route: "Route") -> None:
-        if route.request.url == self.address:
-            route.continue_()
-        else:
-            self.trouble.append(f"asked for {route.request.url}")
-            route.abort()
-
-    def __enter__(self) -> "Watched":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
-        assert self.trouble == []
+FIRST_VALUE_UNSEEN = """width => [...document.querySelectorAll("table:not(.confusion)")].flatMap(table => {
+    const frame = table.closest(".scroll").getBoundingClientRect();
+    return [...table.tBodies[0].rows].filter(row => {
+        const first = row.cells[1].getBoundingClientRect();
+        return first.right > frame.right + 1 || first.width < 5 || frame.right > width;
+    }).map(row => row.textContent.trim().slice(0, 60));
+})"""
+"""Rows whose first value does not stand beside its name."""
 
 
 def write(comparison: Comparison, folder: Path) -> Path:
@@ -130,3 +105,41 @@ def chromium() -> Iterator["Browser"]:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: "Browser") -> Iterator[OpenPage]:
+    """Opens a report in a language, in a context of this width with these options. Every request but that of the file
+    itself is refused, and what went wrong fails the test."""
+    contexts, trouble = [], list[str]()
+
+    def opened(report: Path, language: str = "", width: int = 1280, **options: Any) -> "Page":
+        address = report.as_uri() + (f"?lang={language}" if language else "")
+
+        def answer(route: "Route") -> None:
+            if route.request.url == address:
+                route.continue_()
+            else:
+                trouble.append(f"asked for {route.request.url}")
+                route.abort()
+
+        options = {"locale": "en-GB", "viewport": {"width": width, "height": 900}, **options}
+        contexts.append(chromium.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.route("**/*", answer)
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def unfold(page: "Page") -> None:
+    """Open everything that is folded, as a reader does."""
+    for fold in page.locator("details > summary").all():
+        fold.click()
+    assert page.locator("details:not([open])").count() == 0

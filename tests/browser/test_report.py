@@ -9,7 +9,7 @@ import pytest
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.report.language import Text
-from tests.browser.conftest import COVERED, LINES_THROUGH_LABELS, OUTSIDE, Watched, write
+from tests.browser.conftest import COVERED, FIRST_VALUE_UNSEEN, LINES_THROUGH_LABELS, OUTSIDE, OpenPage, unfold, write
 from tests.support.known import known
 
 if TYPE_CHECKING:
@@ -24,19 +24,19 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 800, 1400])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_fits_its_width_and_no_line_crosses_a_text(
-    chromium: "Browser", any_report: Path, width: int, language: str
+    open_page: OpenPage, any_report: Path, width: int, language: str
 ) -> None:
-    with Watched(chromium, any_report, f"?lang={language}", viewport={"width": width, "height": 900}) as seen:
-        seen.unfold()
-        assert seen.page.evaluate("document.documentElement.scrollWidth") == width
-        for wrong in (LINES_THROUGH_LABELS, COVERED):
-            assert seen.page.evaluate(wrong) == []
-        assert seen.page.evaluate(OUTSIDE, width) == []
+    """On a telephone, too, the first value of a table is seen beside its name without scrolling."""
+    page = open_page(any_report, language, width)
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for wrong in (LINES_THROUGH_LABELS, COVERED, OUTSIDE, FIRST_VALUE_UNSEEN):
+        assert page.evaluate(wrong, width) == []
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])
 def test_the_line_of_a_baseline_keeps_away_from_the_values_at_the_edge(
-    chromium: "Browser", comparison: Comparison, tmp_path: Path, width: int
+    open_page: OpenPage, comparison: Comparison, tmp_path: Path, width: int
 ) -> None:
     """The best baseline is at the end of the axis, below the values with their intervals."""
     task = comparison.tasks[0]
@@ -53,210 +53,186 @@ def test_the_line_of_a_baseline_keeps_away_from_the_values_at_the_edge(
         for name, mean in (("majority", 0.08), ("tfidf_logistic", 0.497))
     }
     path = write(replace(comparison, tasks=[replace(task, arms=arms, baselines=scores)]), tmp_path)
-    with Watched(chromium, path, viewport={"width": width, "height": 900}) as seen:
-        lines = seen.page.locator("figure:has(#arms-section) line.control").evaluate_all(
-            "lines => lines.map(line => line.x1.baseVal.valueInSpecifiedUnits)"
-        )
-        assert max(lines) > 99, "at the right edge"
-        assert seen.page.evaluate(LINES_THROUGH_LABELS) == []
-        assert seen.page.evaluate(COVERED) == []
+    page = open_page(path, width=width)
+    lines = page.locator("figure:has(#arms-section) line.control").evaluate_all(
+        "lines => lines.map(line => line.x1.baseVal.valueInSpecifiedUnits)"
+    )
+    assert max(lines) > 99, "at the right edge"
+    assert page.evaluate(LINES_THROUGH_LABELS) == []
+    assert page.evaluate(COVERED) == []
 
 
 def test_what_could_not_have_been_found_is_drawn_where_there_is_a_verdict(
-    chromium: "Browser", any_report: Path
+    open_page: OpenPage, any_report: Path
 ) -> None:
-    with Watched(chromium, any_report) as seen:
-        bands = seen.page.locator("svg .unseen").evaluate_all(
-            "all => all.map(band => getComputedStyle(band).clipPath == 'none' && band.getBoundingClientRect().width)"
-        )
-        judged = seen.page.locator("#answers .chip").evaluate_all(
-            "all => all.some(chip => !/verdict-not_tested/.test(chip.className))"
-        )
-        assert bool(bands) == judged
-        assert all(width > 2 for width in bands)
+    page = open_page(any_report)
+    bands = page.locator("svg .unseen").evaluate_all(
+        "all => all.map(band => getComputedStyle(band).clipPath == 'none' && band.getBoundingClientRect().width)"
+    )
+    judged = page.locator("#answers .chip").evaluate_all(
+        "all => all.some(chip => !/verdict-not_tested/.test(chip.className))"
+    )
+    assert bool(bands) == judged
+    assert all(width > 2 for width in bands)
+
+
+def test_print_opens_what_is_folded_and_keeps_the_colours(open_page: OpenPage, report: Path) -> None:
+    page = open_page(report)
+    page.evaluate(
+        """() => addEventListener("beforeprint", () => {
+            window.open_in_print = document.querySelectorAll("details[open]").length;
+        })"""
+    )
+    folds = page.locator("details").count()
+    assert page.locator("details[open]").count() == 0
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    assert page.evaluate("window.open_in_print") == folds > 0
+    assert page.locator("details[open]").count() == 0, "the screen is left as it was"
+    page.emulate_media(media="print", color_scheme="dark")
+    styles = page.locator(".key, .chip, .bar, .confusion td").evaluate_all(
+        "all => all.map(element => getComputedStyle(element).printColorAdjust)"
+    )
+    assert set(styles) == {"exact"}
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)", "dark colours stay on the screen"
+
+
+def test_paper_has_no_controls_and_no_table_is_cut_off(open_page: OpenPage, report: Path) -> None:
+    page = open_page(report, width=718)  # A4 less margins
+    unfold(page)
+    page.emulate_media(media="print")
+    controls = page.locator("nav, #language, .files, .arrow")
+    assert [each for each in controls.all() if each.is_visible()] == []
+    split = "all => all.filter(each => getComputedStyle(each).breakInside !== 'avoid-page').length"
+    assert page.locator("figure").evaluate_all(split) == 0
+    cut = page.locator("table").evaluate_all(
+        "all => all.filter(each => each.getBoundingClientRect().right > 719).map(each => each.caption.textContent)"
+    )
+    assert cut == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_first_figure_of_a_table_is_seen_without_scrolling(
-    chromium: "Browser", any_report: Path, language: str
-) -> None:
-    """On a telephone the first value stands beside its name."""
-    with Watched(chromium, any_report, f"?lang={language}", viewport={"width": 360, "height": 900}) as seen:
-        seen.unfold()
-        outside = seen.page.evaluate(
-            """() => [...document.querySelectorAll("table:not(.confusion)")].flatMap(table => {
-                const frame = table.closest(".scroll").getBoundingClientRect();
-                return [...table.tBodies[0].rows].filter(row => {
-                    const first = row.cells[1].getBoundingClientRect();
-                    return first.right > frame.right + 1 || first.width < 5 || frame.right > 360;
-                }).map(row => row.textContent.trim().slice(0, 60));
-            })"""
-        )
-        assert outside == []
-
-
-def test_print_opens_what_is_folded_and_keeps_the_colours(chromium: "Browser", report: Path) -> None:
-    with Watched(chromium, report) as seen:
-        seen.page.evaluate(
-            """() => addEventListener("beforeprint", () => {
-                window.open_in_print = document.querySelectorAll("details[open]").length;
-            })"""
-        )
-        folds = seen.page.locator("details").count()
-        assert seen.page.locator("details[open]").count() == 0
-        assert seen.page.pdf(format="A4").startswith(b"%PDF")
-        assert seen.page.evaluate("window.open_in_print") == folds > 0
-        assert seen.page.locator("details[open]").count() == 0, "the screen is left as it was"
-        seen.page.emulate_media(media="print", color_scheme="dark")
-        styles = seen.page.locator(".key, .chip, .bar, .confusion td").evaluate_all(
-            "all => all.map(element => getComputedStyle(element).printColorAdjust)"
-        )
-        assert set(styles) == {"exact"}
-        paper = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert paper == "rgb(255, 255, 255)", "dark colours stay on the screen"
-
-
-def test_paper_has_no_controls_and_no_table_is_cut_off(chromium: "Browser", report: Path) -> None:
-    with Watched(chromium, report, viewport={"width": 718, "height": 1000}) as seen:  # A4 less margins
-        seen.unfold()
-        seen.page.emulate_media(media="print")
-        controls = seen.page.locator("nav, #language, .files, .arrow")
-        assert [each for each in controls.all() if each.is_visible()] == []
-        split = "all => all.filter(each => getComputedStyle(each).breakInside !== 'avoid-page').length"
-        assert seen.page.locator("figure").evaluate_all(split) == 0
-        cut = seen.page.locator("table").evaluate_all(
-            "all => all.filter(each => each.getBoundingClientRect().right > 719).map(each => each.caption.textContent)"
-        )
-        assert cut == []
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_tables_and_figures_have_names(chromium: "Browser", any_report: Path, language: str) -> None:
+def test_tables_and_figures_have_names(open_page: OpenPage, any_report: Path, language: str) -> None:
     """As a screen reader says them, in the language of the page."""
-    with Watched(chromium, any_report, f"?lang={language}") as seen:
-        seen.unfold()
-        for role, selector in (("table", "table"), ("figure", "figure"), ("img", "svg.chart")):
-            count = seen.page.locator(selector).count()
-            assert seen.page.get_by_role(role, name=re.compile(r"\S")).count() == count > 0, role
-        chinese = seen.page.get_by_role("table", name=re.compile(r"[\u4e00-\u9fff]"))
-        assert chinese.count() == (seen.page.locator("table").count() if language == "zh" else 0)
+    page = open_page(any_report, language)
+    unfold(page)
+    for role, selector in (("table", "table"), ("figure", "figure"), ("img", "svg.chart")):
+        count = page.locator(selector).count()
+        assert page.get_by_role(role, name=re.compile(r"\S")).count() == count > 0, role
+    chinese = page.get_by_role("table", name=re.compile(r"[\u4e00-\u9fff]"))
+    assert chinese.count() == (page.locator("table").count() if language == "zh" else 0)
 
 
-def test_language_changes_and_is_remembered(chromium: "Browser", report: Path) -> None:
-    with Watched(chromium, report) as seen:
-        heading = seen.page.locator("h1")
-        assert heading.inner_text() == ONCE.en
-        seen.page.locator("#language").focus()
-        seen.page.keyboard.press("Enter")
-        assert heading.inner_text() == ONCE.zh
-        assert seen.page.title() == f"adaptbert：{ONCE.zh}"
-        assert seen.page.evaluate("document.documentElement.lang") == "zh-Hans"
-        assert "seed" not in seen.page.locator("#limits").inner_text()
-        seen.page.reload()
-        assert heading.inner_text() == ONCE.zh
-        seen.page.get_by_role("button", name="English").click()
-        assert heading.inner_text() == ONCE.en
-    context = chromium.new_context(locale="zh-CN")
-    page = context.new_page()
-    page.goto(report.as_uri())
-    assert page.locator("h1").inner_text() == ONCE.zh, "a Chinese browser gets Chinese"
-    context.close()
+def test_language_changes_and_is_remembered(open_page: OpenPage, report: Path) -> None:
+    page = open_page(report)
+    heading = page.locator("h1")
+    assert heading.inner_text() == ONCE.en
+    page.locator("#language").focus()
+    page.keyboard.press("Enter")
+    assert heading.inner_text() == ONCE.zh
+    assert page.title() == f"adaptbert：{ONCE.zh}"
+    assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+    assert "seed" not in page.locator("#limits").inner_text()
+    page.reload()
+    assert heading.inner_text() == ONCE.zh
+    page.get_by_role("button", name="English").click()
+    assert heading.inner_text() == ONCE.en
+    chinese = open_page(report, locale="zh-CN")
+    assert chinese.locator("h1").inner_text() == ONCE.zh, "a Chinese browser gets Chinese"
 
 
 def test_tables_sort_by_number_and_keep_the_empty_last(
-    chromium: "Browser", comparison: Comparison, tmp_path: Path
+    open_page: OpenPage, comparison: Comparison, tmp_path: Path
 ) -> None:
     """Six arms, of which one has no result, and two baselines."""
     task = comparison.tasks[0]
     arms = [replace(arm, runs=[], interval=None) if arm.name == "task" else arm for arm in task.arms]
     path = write(replace(comparison, tasks=[replace(task, arms=arms)]), tmp_path)
-    with Watched(chromium, path) as seen:
-        table = seen.page.locator("#task-section > .scroll table")
-        button = table.get_by_role("button", name="Interval")
-        for direction in ("ascending", "descending"):
-            button.press("Enter")
-            assert button.locator("xpath=..").get_attribute("aria-sort") == direction
-            values = table.locator("tbody tr").evaluate_all("rows => rows.map(row => row.cells[2].dataset.value)")
-            numbers = [float(value) for value in values if value]
-            assert numbers == sorted(numbers, reverse=direction == "descending")
-            assert len(numbers) == 5 + 2
-            assert values[7:] == [""]
+    page = open_page(path)
+    table = page.locator("#task-section > .scroll table")
+    button = table.get_by_role("button", name="Interval")
+    for direction in ("ascending", "descending"):
+        button.press("Enter")
+        assert button.locator("xpath=..").get_attribute("aria-sort") == direction
+        values = table.locator("tbody tr").evaluate_all("rows => rows.map(row => row.cells[2].dataset.value)")
+        numbers = [float(value) for value in values if value]
+        assert numbers == sorted(numbers, reverse=direction == "descending")
+        assert len(numbers) == 5 + 2
+        assert values[7:] == [""]
 
 
-def test_the_chosen_arm_unfolds_and_its_tables_sort(chromium: "Browser", report: Path) -> None:
+def test_the_chosen_arm_unfolds_and_its_tables_sort(open_page: OpenPage, report: Path) -> None:
     """On a telephone, too, row, runs and confidence of an error are seen without moving the table."""
-    with Watched(chromium, report, viewport={"width": 360, "height": 900}) as seen:
-        fold = seen.page.locator("#closer-section")
-        table = fold.locator("table").last
-        assert not table.is_visible(), "the page opens with the answer, not with the details"
-        fold.locator("summary").press("Enter")
-        assert table.is_visible()
-        for name, column in (("confidence", 2), ("runs wrong", 1)):
-            table.get_by_role("button", name=name).press("Enter")
-            cells = "(rows, column) => rows.map(row => row.cells[column].dataset.value)"
-            values = table.locator("tbody tr").evaluate_all(cells, column)
-            assert values == sorted(values, key=float)
-            assert len(values) == 10
-        right = table.locator("td").evaluate_all(
-            "all => Math.max(...all.map(cell => cell.getBoundingClientRect().right))"
-        )
-        assert right <= 360
+    page = open_page(report, width=360)
+    fold = page.locator("#closer-section")
+    table = fold.locator("table").last
+    assert not table.is_visible(), "the page opens with the answer, not with the details"
+    fold.locator("summary").press("Enter")
+    assert table.is_visible()
+    for name, column in (("confidence", 2), ("runs wrong", 1)):
+        table.get_by_role("button", name=name).press("Enter")
+        cells = "(rows, column) => rows.map(row => row.cells[column].dataset.value)"
+        values = table.locator("tbody tr").evaluate_all(cells, column)
+        assert values == sorted(values, key=float)
+        assert len(values) == 10
+    right = table.locator("td").evaluate_all("all => Math.max(...all.map(cell => cell.getBoundingClientRect().right))")
+    assert right <= 360
 
 
 @pytest.mark.parametrize("unfolded", [False, True])
-def test_everything_can_be_reached_by_keyboard(chromium: "Browser", any_report: Path, unfolded: bool) -> None:
-    with Watched(chromium, any_report) as seen:
-        if unfolded:
-            seen.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
-        expected = seen.page.evaluate(
-            """[...document.querySelectorAll('a[href], button, summary, [tabindex="0"]')]
-                .filter(element => element.checkVisibility()).length"""
-        )
-        reached = set()
-        for _ in range(expected):
-            seen.page.keyboard.press("Tab")
-            here = "[...document.querySelectorAll('*')].indexOf(document.activeElement)"
-            reached.add(seen.page.evaluate(here))
-            assert seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-        assert len(reached) == expected
+def test_everything_can_be_reached_by_keyboard(open_page: OpenPage, any_report: Path, unfolded: bool) -> None:
+    page = open_page(any_report)
+    if unfolded:
+        page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    expected = page.evaluate(
+        """[...document.querySelectorAll('a[href], button, summary, [tabindex="0"]')]
+            .filter(element => element.checkVisibility()).length"""
+    )
+    reached = set()
+    for _ in range(expected):
+        page.keyboard.press("Tab")
+        here = "[...document.querySelectorAll('*')].indexOf(document.activeElement)"
+        reached.add(page.evaluate(here))
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert len(reached) == expected
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_its_ground(chromium: "Browser", any_report: Path, scheme: str) -> None:
+def test_text_stands_out_from_its_ground(open_page: OpenPage, any_report: Path, scheme: str) -> None:
     """Contrast of at least 4.5 for all plain text (WCAG 2.2, 1.4.3)."""
-    with Watched(chromium, any_report, color_scheme=scheme) as seen:
-        seen.unfold()
-        weak = seen.page.evaluate(
-            """() => {
-                const channels = text => text.match(/[\\d.]+/g).map(Number);
-                const light = colour => {
-                    const [r, g, b] = colour.slice(0, 3).map(c => c / 255)
-                        .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-                    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-                };
-                const ground = element => {
-                    for (let here = element; here; here = here.parentElement) {
-                        const colour = channels(getComputedStyle(here).backgroundColor);
-                        if (colour.length === 3 || colour[3] === 1) return colour;
-                    }
-                    return channels(getComputedStyle(document.body).backgroundColor);
-                };
-                const plain = "p, li, h1, h2, h3, summary, small, b, code, .chip, .chip > span, th, td, a, "
-                    + "figcaption, svg text";
-                return [...document.querySelectorAll(plain)]
-                    .filter(element => element.getBoundingClientRect().width > 0
-                        && !element.closest(".confusion tbody"))
-                    .map(element => {
-                        const style = getComputedStyle(element);
-                        const ink = light(channels(element.closest("svg") ? style.fill : style.color));
-                        const paper = light(ground(element));
-                        const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
-                        return [ratio, element.textContent.trim().slice(0, 40), String(element.className)];
-                    })
-                    .filter(([ratio]) => ratio < 4.5);
-            }"""
-        )
-        assert weak == []
+    page = open_page(any_report, color_scheme=scheme)
+    unfold(page)
+    weak = page.evaluate(
+        """() => {
+            const channels = text => text.match(/[\\d.]+/g).map(Number);
+            const light = colour => {
+                const [r, g, b] = colour.slice(0, 3).map(c => c / 255)
+                    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            };
+            const ground = element => {
+                for (let here = element; here; here = here.parentElement) {
+                    const colour = channels(getComputedStyle(here).backgroundColor);
+                    if (colour.length === 3 || colour[3] === 1) return colour;
+                }
+                return channels(getComputedStyle(document.body).backgroundColor);
+            };
+            const plain = "p, li, h1, h2, h3, summary, small, b, code, .chip, .chip > span, th, td, a, "
+                + "figcaption, svg text";
+            return [...document.querySelectorAll(plain)]
+                .filter(element => element.getBoundingClientRect().width > 0
+                    && !element.closest(".confusion tbody"))
+                .map(element => {
+                    const style = getComputedStyle(element);
+                    const ink = light(channels(element.closest("svg") ? style.fill : style.color));
+                    const paper = light(ground(element));
+                    const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+                    return [ratio, element.textContent.trim().slice(0, 40), String(element.className)];
+                })
+                .filter(([ratio]) => ratio < 4.5);
+        }"""
+    )
+    assert weak == []
 
 
 @pytest.mark.parametrize(("language", "end"), [("en", ".svg"), ("zh", ".zh.svg")])
