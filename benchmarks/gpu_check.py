@@ -18,8 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_parts import PARTS, RIGHT
-from benchmarks.gpu_runs import FULL, SMOKE
+from benchmarks.gpu_parts import FULL, PARTS, RIGHT, SMOKE
 from benchmarks.machine import machine
 
 FAILED = "failed"

@@ -6,26 +6,70 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
+from transformers import BertForMaskedLM
 
+from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model.attention import Attention, flash_fits
 from adaptbert.model.device import BF16, chosen
 from adaptbert.model.packing import pack
 from adaptbert.runtime.libraries import DETERMINISTIC
+from adaptbert.runtime.mlflow import Run
+from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.training.arguments import TrainingArguments
+from adaptbert.training.loop import fit
+from adaptbert.training.savepoints import Savepoints
 from benchmarks import finetuning, masked_lm
-from benchmarks.gpu_runs import Scale, Values, batches_of, documents_of, same_bits, trained
-from benchmarks.peak_flops import matmul_peak
+from benchmarks.machine import matmul_peak, wait
 from benchmarks.peer import peers
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, compared, ours
+from benchmarks.rounds import BUDGETS, OURS, Budget, compared, ours
+from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting, tokenizer
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large everything is.
+
+    Attributes:
+        settings: of masked LM, by name.
+        short: of fine-tuning.
+        steps: of the runs that are compared bit by bit.
+        repeats: of an operation that is timed.
+        tests: options of pytest.
+        compiled: whether the compiled peer runs, which takes a minute.
+    """
+
+    settings: Mapping[str, Setting]
+    short: Setting
+    budget: Budget
+    steps: int
+    repeats: int
+    tests: tuple[str, ...]
+    compiled: bool
+
+
+_DROPPING = {name: setting for name, setting in SETTINGS["gpu"].items() if setting.dropout}
+_TINY = Setting(1, 16, 2, 61, 0, 4)
+FULL = Scale(_DROPPING, replace(SETTINGS["gpu"]["base-short-30k"], documents=32), BUDGETS["gpu"], 20, 50, (), True)
+SMOKE = Scale({"tiny": _TINY}, _TINY, Budget(1, 1, 2, 1, apart=False), 4, 2, ("--collect-only",), False)
+
+
+class _Stopped(Exception):
+    """In place of a kill."""
 
 
 def environment(scale: Scale) -> Iterator[Values]:
@@ -46,18 +90,8 @@ def environment(scale: Scale) -> Iterator[Values]:
 
 def tests(scale: Scale) -> Iterator[Values]:
     """`pytest -m gpu`."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "gpu",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "tests/training/test_cuda.py",
-        *scale.tests,
-    ]
+    options = ["-m", "gpu", "-q", "-p", "no:cacheprovider", "tests/training/test_cuda.py", *scale.tests]
+    command = [sys.executable, "-m", "pytest", *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     yield {"right": {"pytest -m gpu": done.returncode == 0}, "last lines": done.stdout.splitlines()[-5:]}
 
@@ -169,19 +203,14 @@ def _dtype() -> torch.dtype:
     return torch.bfloat16 if chosen("auto") == BF16 else torch.float32
 
 
-def _wait() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
 def _seconds(work: Callable[[], object], repeats: int) -> float:
     """Of one call, the mean of several after one that is not counted."""
     work()
-    _wait()
+    wait()
     began = time.perf_counter()
     for _ in range(repeats):
         work()
-    _wait()
+    wait()
     return (time.perf_counter() - began) / repeats
 
 
@@ -192,3 +221,44 @@ def _peers(scale: Scale) -> Mapping[str, Any]:
         for name, flags in peers(group).items()
         if scale.compiled or not flags.arguments.get("torch_compile")
     }
+
+
+# ---- runs that are compared bit by bit
+
+
+def documents_of(setting: Setting, steps: int) -> Documents:
+    """Enough for so many steps."""
+    return Documents(setting, (steps + 1) * setting.documents)
+
+
+def batches_of(setting: Setting, steps: int) -> MaskedBatches:
+    """Micro-batches of masked LM."""
+    return masked_lm.batches_of(documents_of(setting, steps), Tokenizer(tokenizer(setting)), setting, 0)
+
+
+def trained(setting: Setting, steps: int, folder: Path | None = None, stop_at: int = -1) -> str:
+    """A digest of the weights after some steps; with a folder from its savepoint on."""
+    batches = batches_of(setting, steps)
+
+    def read(k: int) -> Any:
+        if k == stop_at:
+            raise _Stopped
+        return batches(k)
+
+    os.environ["ADAPTBERT_SAVE_SECONDS"], os.environ["ADAPTBERT_BATCH_WORKERS"] = "0", "0"
+    torch.manual_seed(0)
+    module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen("auto"), 0, "train/mlm_loss")
+    fit(module, read, plan, Run(), savepoints=None if folder is None else Savepoints(folder))
+    return sha256(b"".join(each.detach().cpu().numpy().tobytes() for each in module.parameters())).hexdigest()
+
+
+def same_bits(setting: Setting, steps: int) -> dict[str, bool]:
+    """Whether two equal runs have equal bits, and one that was stopped and goes on."""
+    first, second = trained(setting, steps), trained(setting, steps)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            trained(setting, steps, Path(folder), stop_at=steps // 2)
+        except _Stopped:
+            resumed = trained(setting, steps, Path(folder))
+    return {"two runs are equal": first == second, "a resumed run is equal": resumed == first}

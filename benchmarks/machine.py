@@ -1,8 +1,10 @@
-"""What a figure was measured on, and how figures are kept."""
+"""What a figure was measured on, how fast that is at most, and how figures are kept."""
 
 import json
 import os
 import platform
+import time
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,39 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: version(name) for name in PACKAGES},
     }
+
+
+SIZES = {"cpu": 1024, "cuda": 8192}
+"""Rows and columns of `matmul_peak`: large enough for full speed, small enough that many products fit into the time."""
+
+
+@cache
+def matmul_peak(dtype: torch.dtype, seconds: float = 0.25) -> float:
+    """Floating-point operations per second of a product of square matrices on one device, the best of several runs: the
+    reference for the speed of training.
+
+    Args:
+        dtype: of the matrices.
+        seconds: time for the runs; measured once per process.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    size = SIZES[device]
+    draw = torch.Generator(device).manual_seed(0)  # the global one belongs to training
+    left, right = (torch.randn(size, size, generator=draw, device=device).to(dtype) for _ in range(2))
+    best, over = float("inf"), time.perf_counter() + seconds
+    while best == float("inf") or time.perf_counter() < over:
+        wait()
+        began = time.perf_counter()
+        left @ right
+        wait()
+        best = min(best, time.perf_counter() - began)
+    return 2 * size**3 / best
+
+
+def wait() -> None:
+    """Until a CUDA device has done what it was given; a processor has."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def keep(name: str, values: dict[str, Any]) -> None:

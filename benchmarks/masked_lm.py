@@ -25,17 +25,25 @@ from adaptbert.mlm.masking import Masker
 from adaptbert.model.device import BF16, chosen
 from adaptbert.model.flops import training_flop
 from adaptbert.runtime.mlflow import Run
+from adaptbert.text.token_store import Documents as Corpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
-from benchmarks.peak_flops import matmul_peak
+from benchmarks.machine import matmul_peak
 from benchmarks.peer import Flags, beside, documents_of, peers, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, command
 from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
 MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
+
+
+def batches_of(corpus: Corpus, pieces: Tokenizer, setting: Setting, seed: int) -> MaskedBatches:
+    """As a step makes them; the documents of a setting are the mean of a batch."""
+    tokens = max(setting.block, round(float(corpus.lengths.mean()) * setting.documents))
+    stream = DocumentStream(corpus.lengths, seed, tokens)
+    return MaskedBatches(corpus, stream, Masker(MASKING, seed, pieces), setting.block)
 
 
 def train(
@@ -50,10 +58,7 @@ def train(
     """`fit`, as every step calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
     module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
-    masker = Masker(MASKING, seed, Tokenizer(tokenizer(setting)))
-    tokens = max(setting.block, round(float(documents.lengths.mean()) * setting.documents))
-    stream = DocumentStream(documents.lengths, seed, tokens)
-    batches = MaskedBatches(documents, stream, masker, setting.block)
+    batches = batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed)
     plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/mlm_loss")
     return fit(module, around(batches), plan, Run(), measure_at).curve
 

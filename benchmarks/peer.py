@@ -67,40 +67,48 @@ def peers(group: str) -> dict[str, Flags]:
     return {"stock defaults": DEFAULTS, "stock best flags": best}
 
 
-def trainer(
+class Watch(TrainerCallback):  # type: ignore[misc]
+    def __init__(self, look: Callable[[int], object]) -> None:
+        self._look = look
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._look(state.global_step)
+
+
+def train_stock(
     model: Any,
     rows: Any,
     collate: Callable[[list[Any]], Any],
-    callback: TrainerCallback,
-    folder: str,
+    look: Callable[[int], object],
+    optimizers: tuple[Any, Any] = (None, None),
     **arguments: Any,
-) -> Trainer:
-    """A Trainer that only trains: it saves and logs nothing.
+) -> None:
+    """By a Trainer that saves and logs nothing.
 
     Args:
-        folder: to write into; nothing is.
+        look: called with the number of every step after it.
     """
-    optimizers = arguments.pop("optimizers", (None, None))
-    settings = TrainingArguments(
-        output_dir=folder,
-        report_to="none",
-        save_strategy="no",
-        logging_strategy="no",
-        disable_tqdm=True,
-        remove_unused_columns=False,  # `collate` takes them away
-        dataloader_pin_memory=torch.cuda.is_available(),
-        **arguments,
-    )
-    made = Trainer(
-        model=model,
-        args=settings,
-        train_dataset=rows,
-        data_collator=collate,
-        callbacks=[callback],
-        optimizers=optimizers,
-    )
-    made.remove_callback(PrinterCallback)
-    return made
+    with tempfile.TemporaryDirectory() as folder:
+        settings = TrainingArguments(
+            output_dir=folder,
+            report_to="none",
+            save_strategy="no",
+            logging_strategy="no",
+            disable_tqdm=True,
+            remove_unused_columns=False,  # `collate` takes them away
+            dataloader_pin_memory=torch.cuda.is_available(),
+            **arguments,
+        )
+        made = Trainer(
+            model=model,
+            args=settings,
+            train_dataset=rows,
+            data_collator=collate,
+            callbacks=[Watch(look)],
+            optimizers=optimizers,
+        )
+        made.remove_callback(PrinterCallback)
+        made.train()
 
 
 class Counted:
@@ -123,26 +131,20 @@ def timed(
     forward = min(documents, flags.forward or documents)
     passes = documents // forward
 
-    class Watch(TrainerCallback):  # type: ignore[misc]
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            stopwatch.look(state.global_step)
-
     if flags.grouped:
         rows = rows.select(sample_of_groups(np.asarray(rows["length"]), forward, budget, seed, passes))
-    with tempfile.TemporaryDirectory() as folder:
-        trainer(
-            model,
-            rows,
-            counted,
-            Watch(),
-            folder,
-            max_steps=stopwatch.last,
-            per_device_train_batch_size=forward,
-            gradient_accumulation_steps=passes,
-            seed=seed,
-            train_sampling_strategy="sequential" if flags.grouped else "random",
-            **flags.arguments,
-        ).train()
+    train_stock(
+        model,
+        rows,
+        counted,
+        stopwatch.look,
+        max_steps=stopwatch.last,
+        per_device_train_batch_size=forward,
+        gradient_accumulation_steps=passes,
+        seed=seed,
+        train_sampling_strategy="sequential" if flags.grouped else "random",
+        **flags.arguments,
+    )
     if flags.grouped:  # in this order, whichever process collates them
         step = forward * passes
         tokens = int(np.sum(rows["length"][step * stopwatch.first : step * stopwatch.last]))

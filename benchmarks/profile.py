@@ -14,6 +14,7 @@ import torch
 from torch.autograd.profiler import record_function
 
 from adaptbert.training.arguments import Measure
+from benchmarks.machine import wait
 from benchmarks.peer import MEGABATCH
 from benchmarks.rounds import Budget, Train
 from benchmarks.workload import Documents, Setting
@@ -49,8 +50,7 @@ def profiled(train: Train, setting: Setting, budget: Budget) -> dict[str, Any]:
     moments: list[float] = []
 
     def look(step: int) -> Mapping[str, float]:
-        if on_gpu:
-            torch.cuda.synchronize()
+        wait()
         if step == first:
             profiler.start()
         moments.append(time.perf_counter())

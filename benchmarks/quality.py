@@ -18,42 +18,90 @@ import logging
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, TrainerCallback
+from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 
+from adaptbert.config.schema.sources import Corpus
+from adaptbert.config.schema.text import Measure as Measured
+from adaptbert.config.schema.text import Vocabulary
 from adaptbert.config.schema.training import Training
+from adaptbert.data.files import Files
+from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
-from adaptbert.mlm.masking import Masker
 from adaptbert.model.optimizer import adamw, rate
 from adaptbert.runtime.mlflow import Run
 from adaptbert.statistics.intervals import ANYWHERE
 from adaptbert.statistics.spread import MADE_ONCE
 from adaptbert.statistics.study import ArmRuns, Study
+from adaptbert.text.token_store import TokenizedCorpus
+from adaptbert.text.token_writer import is_heldout, write
+from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import Measure, TrainingArguments
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from benchmarks.machine import keep
-from benchmarks.masked_lm import MASKING, stock_rows
-from benchmarks.peer import BF16, trainer
-from benchmarks.real_text import Text, prepare, read
-from benchmarks.rounds import OURS
-from benchmarks.workload import Setting
+from benchmarks.masked_lm import MASKING, batches_of, stock_rows
+from benchmarks.peer import BF16, train_stock
+from benchmarks.rounds import OURS, spread
+from benchmarks.workload import ROW, Setting
+from examples.docstrings import SETS, corpus, sentences
 
 CONFIDENCE = 0.95
 SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4)}
+MAX_LENGTH = 64
+HELDOUT = 0.05
+"""Share of the texts."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is trained on and what is measured on."""
+
+    tokenizer: Tokenizer
+    corpus: TokenizedCorpus
+    heldout: HeldOut
+
+
+def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
+    """Ids and texts; of a file one document a line (or row: any format that `collect` reads), the first `most`."""
+
+    def rows() -> Iterator[tuple[str, str]]:
+        if path is None:
+            yield from ((row["id"], row["text"]) for row in corpus(sentences(SETS["demo"].domain)))
+            return
+        for row in Files(path, Corpus(path=str(path))).rows():
+            if row.problem is None and row.values["text"].strip():
+                yield row.id, row.values["text"]
+
+    return list(islice(rows(), most))
+
+
+def prepare(rows: list[tuple[str, str]], folder: Path, vocabulary: int, heldout_tokens: int) -> Text:
+    """A vocabulary for the texts, and their documents in `folder`; the hash of its id says whether one is held out."""
+    config = Vocabulary(vocabulary_size=vocabulary, lowercase=True, min_frequency=2)
+    tokenizer = Tokenizer.train(lambda: [text for _, text in rows], config)
+    parts: dict[str, list[tuple[str, str]]] = {"train": [], "heldout/text": []}
+    for text_id, text in rows:
+        parts["heldout/text" if is_heldout(text_id, HELDOUT) else "train"].append((text_id, text))
+    for name, part in parts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        write(folder / name, part, tokenizer, MAX_LENGTH)
+    measured = Measured(probability=0.15, max_tokens=heldout_tokens, seed=0)
+    corpus = TokenizedCorpus.load(folder / "train")
+    return Text(tokenizer, corpus, HeldOut(sets_in(folder / "heldout"), measured, tokenizer, ROW))
 
 
 @dataclass(frozen=True)
 class Course:
     """How all contenders train."""
 
+    text: Text
     setting: Setting
     optim: Training
     steps: int
@@ -69,6 +117,10 @@ class Course:
         torch.manual_seed(seed)
         return BertForMaskedLM(self.setting.config(attention))
 
+    def batches(self, seed: int) -> MaskedBatches:
+        """Ours."""
+        return batches_of(self.text.corpus, self.text.tokenizer, self.setting, seed)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -82,80 +134,77 @@ class Point:
 class Curve:
     """Measures a model while it is trained."""
 
-    def __init__(self, model: BertForMaskedLM, text: Text) -> None:
-        self._model, self._heldout = model, text.heldout
+    def __init__(self, model: BertForMaskedLM, course: Course) -> None:
+        self._model, self._course = model, course
         self.points: list[Point] = []
         self._began = time.perf_counter()
-        self.look(0)
+        self._measure(0)
 
     def look(self, step: int) -> Mapping[str, float]:
-        """A `training.Measure`."""
-        at = time.perf_counter()
-        loss = self._heldout.measure(self._model, "32-true")["text"]["mlm_loss"]
-        self.points.append(Point(step, round(at - self._began, 3), loss))
-        self._began += time.perf_counter() - at
+        """After a step; a `training.Measure`."""
+        if step in self._course.measured:
+            self._measure(step)
         return {}
 
-
-def our_batches(course: Course, text: Text, seed: int) -> MaskedBatches:
-    """As a step makes them."""
-    tokenizer = text.tokenizer
-    masker = Masker(MASKING, seed, tokenizer)
-    tokens = max(int(text.corpus.lengths.max()), round(float(text.corpus.lengths.mean()) * course.setting.documents))
-    stream = DocumentStream(text.corpus.lengths, seed, tokens)
-    return MaskedBatches(text.corpus, stream, masker, course.setting.block)
+    def _measure(self, step: int) -> None:
+        at = time.perf_counter()
+        loss = self._course.text.heldout.measure(self._model, "32-true")["text"]["mlm_loss"]
+        self.points.append(Point(step, round(at - self._began, 3), loss))
+        self._began += time.perf_counter() - at
 
 
-def ours(course: Course, text: Text, seed: int) -> list[Point]:
+def ours(course: Course, seed: int) -> list[Point]:
     """`fit`, as every step calls it."""
     model = course.model(seed)
-    curve = Curve(model, text)
+    curve = Curve(model, course)
     module = MaskedLM(model, course.optim, course.steps)
     plan = TrainingArguments(course.steps, 1, course.optim.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
     points: dict[int, Measure] = dict.fromkeys(course.measured, curve.look)
-    fit(module, our_batches(course, text, seed), plan, Run(), points)
+    fit(module, course.batches(seed), plan, Run(), points)
     return curve.points
 
 
-def stock(course: Course, text: Text, seed: int) -> list[Point]:
+def stock(course: Course, seed: int) -> list[Point]:
     """The Trainer with its own sampler and collator, at its best flags."""
-    cuda = torch.cuda.is_available()
-    model = course.model(seed, "sdpa" if cuda else "eager")
-    collator = DataCollatorForLanguageModeling(
-        tokenizer=text.tokenizer.hugging_face, mlm_probability=MASKING.probability
-    )
-    everything = text.corpus.read(np.arange(len(text.corpus.lengths)))
+    corpus, tokenizer = course.text.corpus, course.text.tokenizer.hugging_face
+    collator = DataCollatorForLanguageModeling(tokenizer=tokenizer, mlm_probability=MASKING.probability)
+    everything = corpus.read(np.arange(len(corpus.lengths)))
     rows = stock_rows(np.split(everything.ids, np.cumsum(everything.lengths)[:-1]))
 
     def collate(examples: list[dict[str, Any]]) -> Any:
         return collator([{name: value for name, value in row.items() if name != "length"} for row in examples])
 
-    return _stock_curve(
+    grouped = {"train_sampling_strategy": "group_by_length", "length_column_name": "length"}
+    model = course.model(seed, "sdpa" if torch.cuda.is_available() else "eager")
+    return _by_the_trainer(model, rows, collate, course, seed, course.setting.documents, **grouped, **BF16)
+
+
+def paired(course: Course, seed: int) -> list[Point]:
+    """The Trainer in fp32 on our micro-batches, padded."""
+    rows = Padded(course.batches(seed), course.steps, course.text.tokenizer.pad)
+    in_order = {"train_sampling_strategy": "sequential"}
+    return _by_the_trainer(course.model(seed), rows, lambda batches: batches[0], course, seed, 1, **in_order)
+
+
+def _by_the_trainer(
+    model: Any, rows: Any, collate: Any, course: Course, seed: int, rows_a_step: int, **arguments: Any
+) -> list[Point]:
+    optimizer = adamw(model, course.optim)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(course.optim, step, course.steps))
+    curve = Curve(model, course)
+    train_stock(
         model,
         rows,
         collate,
-        course,
-        text,
-        seed,
-        per_device_train_batch_size=course.setting.documents,
-        train_sampling_strategy="group_by_length",
-        length_column_name="length",
-        **BF16,
+        curve.look,
+        optimizers=(optimizer, schedule),
+        max_steps=course.steps,
+        max_grad_norm=course.optim.clip_norm,
+        per_device_train_batch_size=rows_a_step,
+        seed=seed,
+        **arguments,
     )
-
-
-def paired(course: Course, text: Text, seed: int) -> list[Point]:
-    """The Trainer in fp32 on our micro-batches, padded."""
-    return _stock_curve(
-        course.model(seed),
-        Padded(our_batches(course, text, seed), course.steps, text.tokenizer.pad),
-        lambda batches: batches[0],
-        course,
-        text,
-        seed,
-        per_device_train_batch_size=1,
-        train_sampling_strategy="sequential",
-    )
+    return curve.points
 
 
 class Padded(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
@@ -187,34 +236,6 @@ def padded(batch: MaskedBatch, pad: int) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _stock_curve(
-    model: Any, rows: Any, collate: Any, course: Course, text: Text, seed: int, **arguments: Any
-) -> list[Point]:
-    optimizer = adamw(model, course.optim)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(course.optim, step, course.steps))
-    curve = Curve(model, text)
-
-    class Watch(TrainerCallback):  # type: ignore[misc]
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.global_step in course.measured:
-                curve.look(state.global_step)
-
-    with tempfile.TemporaryDirectory() as folder:
-        trainer(
-            model,
-            rows,
-            collate,
-            Watch(),
-            folder,
-            optimizers=(optimizer, schedule),
-            max_steps=course.steps,
-            max_grad_norm=course.optim.clip_norm,
-            seed=seed,
-            **arguments,
-        ).train()
-    return curve.points
-
-
 PEERS = {"stock": stock, "paired": paired}
 
 
@@ -244,7 +265,7 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
         study = Study(sides, 0, CONFIDENCE, ANYWHERE)
         difference = study.difference(OURS, peer)
         assert difference is not None
-        ratios = [time_ratio(runs[OURS], runs[peer]) for runs in curves.values()]
+        power = study.question(OURS, peer, 1 - CONFIDENCE).power if difference.testable else None
         by_peer[peer] = {
             "loss_ours": statistics.mean(finals[OURS].values()),
             "loss_peer": statistics.mean(finals[peer].values()),
@@ -254,20 +275,14 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
                 "high": difference.high,
                 "n": difference.seeds,
                 "p": difference.p,
-                "detectable": study.question(OURS, peer, 1 - CONFIDENCE).power.detectable
-                if difference.testable
-                else None,
+                "detectable": power and power.detectable,
             },
-            "time_to_same_loss": {
-                "median": round(statistics.median(ratios), 2),
-                "lowest": round(min(ratios), 2),
-                "highest": round(max(ratios), 2),
-            },
+            "time_to_same_loss": spread([time_ratio(runs[OURS], runs[peer]) for runs in curves.values()]),
         }
     return by_peer
 
 
-def run(course: Course, text: Text, seeds: int, peers: list[str], name: str) -> dict[str, Any]:
+def run(course: Course, seeds: int, peers: list[str], name: str) -> dict[str, Any]:
     """All seeds, each contender in turn; what is known after each seed is kept and printed at once.
 
     Args:
@@ -277,12 +292,12 @@ def run(course: Course, text: Text, seeds: int, peers: list[str], name: str) -> 
     curves: dict[int, dict[str, list[Point]]] = {}
     result: dict[str, Any] = {}
     for seed in range(seeds):
-        curves[seed] = {name: contender(course, text, seed) for name, contender in contenders.items()}
+        curves[seed] = {name: contender(course, seed) for name, contender in contenders.items()}
         losses = [f"{name} {curve[-1].loss:.4f} in {curve[-1].seconds:.1f} s" for name, curve in curves[seed].items()]
         print(f"seed {seed}: {', '.join(losses)}", flush=True)
         result = {
             "text": name,
-            "corpus": text.corpus.texts[0],
+            "corpus": course.text.corpus.texts[0],
             "setting": asdict(course.setting),
             "optim": course.optim.model_dump(exclude={"block_size", "dropout", "precision"}),
             "steps": course.steps,
@@ -320,7 +335,7 @@ def main() -> None:
         )
         setting = Setting(*SIZES[arguments.size], text.tokenizer.size, 0, arguments.documents)
         name = arguments.text.name if arguments.text else "docstrings"
-        result = run(Course(setting, optim, arguments.steps, 10), text, arguments.seeds, arguments.peers, name)
+        result = run(Course(text, setting, optim, arguments.steps, 10), arguments.seeds, arguments.peers, name)
     for peer, results in result["comparison"].items():
         print(peer, results)
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from adaptbert.model.device import BF16, FLOAT32, chosen
-from benchmarks.machine import ISA, keep
+from benchmarks.machine import ISA, keep, wait
 from benchmarks.workload import SETTINGS, Documents, Setting
 
 OURS, OTHER_PRECISION = "ours", "ours, other precision"
@@ -84,8 +84,7 @@ class Stopwatch:
     def look(self, step: int) -> Mapping[str, float]:
         """Call it after every step, or after `first` and `last`; a `training.Measure` that measures nothing."""
         if step in (self.first, self.last):
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
+            wait()
             usage = resource.getrusage(resource.RUSAGE_SELF)
             self._moments.append((time.perf_counter(), usage.ru_utime + usage.ru_stime))
         return {}
@@ -138,13 +137,13 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
 
 
 def ratios_of(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """Of the first to the second, round by round: median, lowest, highest."""
-    ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
-    return {
-        "median": round(statistics.median(ratios), 2),
-        "lowest": round(min(ratios), 2),
-        "highest": round(max(ratios), 2),
-    }
+    """Of the first to the second, round by round."""
+    return spread([mine / other for mine, other in zip(ours, theirs, strict=True)])
+
+
+def spread(ratios: list[float]) -> dict[str, float]:
+    values = {"median": statistics.median(ratios), "lowest": min(ratios), "highest": max(ratios)}
+    return {name: round(value, 2) for name, value in values.items()}
 
 
 Benchmark = Callable[[Setting, Budget, str], dict[str, Any]]

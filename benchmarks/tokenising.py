@@ -31,7 +31,7 @@ from adaptbert.text.tokenizer import Tokenizer
 from benchmarks.machine import keep
 from benchmarks.rounds import ratios_of
 from benchmarks.text import table, tokenizer
-from benchmarks.tokenising_steps import WAYS
+from benchmarks.text_steps import WAYS
 
 DOCUMENTS = 32  # a batch
 BATCHES = 200
@@ -41,7 +41,7 @@ def tokenising(folder: Path, rounds: int, processes: int) -> dict[str, Any]:
     measured: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
     for _ in range(rounds):
         for name in WAYS:
-            command = [sys.executable, "-m", "benchmarks.tokenising_steps", name, str(folder), str(processes)]
+            command = [sys.executable, "-m", "benchmarks.text_steps", name, str(folder), str(processes)]
             done = subprocess.run(
                 command,
                 env=os.environ | {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},

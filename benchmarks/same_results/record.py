@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from adaptbert.runtime.libraries import QUIET
 from benchmarks.machine import PACKAGES, machine
 from benchmarks.same_results import messages, outputs, recipes, tiny_sets
 
@@ -26,17 +27,8 @@ FOREIGN = ("PREFECT_", "DVC_", "GIT_", "MLFLOW_", "ADAPTBERT_", "PYTHON")
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
 )
-QUIET = {
-    "DO_NOT_TRACK": "true",
-    "DVC_NO_ANALYTICS": "1",
-    "HF_HUB_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "false",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "NO_COLOR": "1",
-    "COLUMNS": "1000",
-}
+SILENT = QUIET | {"HF_HUB_OFFLINE": "1", "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "false"}
+SILENT |= {"NO_COLOR": "1", "COLUMNS": "1000"}
 """`HF_HUB_OFFLINE`: nothing here is on the hub, so no message waits for it. `COLUMNS`: no message is wrapped."""
 
 
@@ -168,7 +160,7 @@ def _run(root: Path, *arguments: str, module: bool = True) -> str:
     home = root / ".git/home"  # nothing of the user's, no cache of DVC's or of MLflow's but in the clone
     home.mkdir(exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    env |= ONE_THREAD | QUIET | {"HOME": str(home), "DVC_SITE_CACHE_DIR": str(home / "dvc"), "ADAPTBERT_WORKERS": "0"}
+    env |= ONE_THREAD | SILENT | {"HOME": str(home), "DVC_SITE_CACHE_DIR": str(home / "dvc"), "ADAPTBERT_WORKERS": "0"}
     env |= {"PYTHONPATH": str(root), "PYTHONIOENCODING": "utf-8"}
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = [sys.executable, *(["-m"] if module else []), *arguments]

@@ -9,7 +9,8 @@ import torch
 
 from adaptbert.mlm.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.training.document_stream import DocumentStream
-from benchmarks import finetuning, machine, masked_lm, peer, quality, real_text, table
+from benchmarks import finetuning, gpu_check, machine, masked_lm, peer, quality, table
+from benchmarks.gpu_parts import PARTS
 from benchmarks.peer import peers
 from benchmarks.profile import REST, profiled
 from benchmarks.rounds import OTHER_PRECISION, Budget
@@ -61,9 +62,10 @@ def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
     lines = tmp_path / "lines.txt"
     lines.write_text("\n".join(tiny.sentences("domain", 200)), encoding="utf-8")
-    prepared = real_text.prepare(real_text.read(lines, 150), tmp_path, 150, 500)
+    prepared = quality.prepare(quality.read(lines, 150), tmp_path, 150, 500)
     setting = Setting(1, 16, 2, prepared.tokenizer.size, 0, 8)
-    quality.run(quality.Course(setting, tiny_params.optim(), steps=6, points=3), prepared, 2, list(quality.PEERS), "x")
+    course = quality.Course(prepared, setting, tiny_params.optim(), steps=6, points=3)
+    quality.run(course, 2, list(quality.PEERS), "x")
     results = json.loads((tmp_path / "results/quality.json").read_text("utf-8"))
     assert results["seeds"] == len(results["curves"]) == 2
     for runs in results["curves"].values():
@@ -100,3 +102,30 @@ def test_tokens_of_a_peer_are_those_that_it_collates(monkeypatch: pytest.MonkeyP
     for grouped in (False, True):
         speed = masked_lm.stock(SHORT, documents, BUDGET, peer.Flags("sdpa", grouped, 8), 0)
         assert speed.tokens == sum(collators[-1].tokens[BUDGET.warm : BUDGET.warm + BUDGET.steps])
+
+
+# ---- the check of a GPU, every part tiny on a processor
+
+
+@pytest.mark.slow
+def test_every_part_of_the_check_of_a_gpu_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["gpu_check", "--out", str(tmp_path), "--smoke"])
+    with pytest.raises(SystemExit) as ended:
+        gpu_check.main()
+    text = (tmp_path / "summary.md").read_text("utf-8")
+    assert ended.value.code == 0, text
+    assert "**Failed.**" not in text
+    assert "Not run." not in text
+    assert {path.stem for path in tmp_path.glob("*.json")} == set(PARTS)
+
+
+def test_bits_are_equal_and_a_difference_is_noticed(tmp_path: Path) -> None:
+    gpu_check.run("right", tmp_path, ["--smoke"])  # a process of its own, for its environment
+    checked = gpu_check.read(tmp_path, "right")
+    assert checked is not None
+    assert checked["right"] == {"tiny: two runs are equal": True, "tiny: a resumed run is equal": True}
+    assert gpu_check.UNFINISHED not in checked
+    assert not gpu_check.wrong(checked)
+    assert gpu_check.wrong({"right": {"two runs are equal": False}})
+    assert gpu_check.wrong({"failed": ["no device"]})
+    assert not gpu_check.wrong(None)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
@@ -25,33 +24,40 @@ PREDICTED, TABLE, STEP = "predictions/mood.parquet", "metrics/comparison.json", 
 VOCABULARY = "data/tokenizer/small/tokenizer.json"
 
 
-def write(root: Path, name: str, content: Any) -> None:
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    match path.suffix:
-        case ".safetensors":
-            save_file(content, path)
-        case ".parquet":
-            pq.write_table(pa.table(content), path)
-        case ".json":
-            path.write_text(json.dumps(content), encoding="utf-8")
-        case _:
-            path.write_bytes(content)
+BIAS, ONES = np.arange(3, dtype=np.float32), np.ones((2, 2), np.float32)
+PROJECT: dict[str, Any] = {
+    WEIGHTS: {"bias": BIAS, "weight": ONES},
+    TOKENS: b"\x01\x00\x02\x00",
+    VOCABULARY: {"model": {"vocab": {"[PAD]": 0, "a": 1}}},
+    KEPT: {"id": ["1", "2"], "text": ["a text", "another"]},
+    REJECTED: {"id": ["3"], "code": [74], "reason": ["text is empty"]},
+    PREDICTED: {"seed": [1, 1], "predicted": ["warm", "cold"], "confidence": [0.5, float("nan")]},
+    TABLE: {"mood": {"small": {"domain": {"f1_macro": 0.5, "runs": [[1, 0.25]]}}}, "worth": 0.01},
+    STEP: {"tokens": 100, "curve": [{"loss": 1.5}], "nothing": []},
+}
+"""The smallest folder with every kind of output."""
 
 
-def project(root: Path) -> Path:
-    """The smallest folder with every kind of output."""
-    for name, content in {
-        WEIGHTS: {"bias": np.arange(3, dtype=np.float32), "weight": np.ones((2, 2), np.float32)},
-        TOKENS: b"\x01\x00\x02\x00",
-        VOCABULARY: {"model": {"vocab": {"[PAD]": 0, "a": 1}}},
-        KEPT: {"id": ["1", "2"], "text": ["a text", "another"]},
-        REJECTED: {"id": ["3"], "code": [74], "reason": ["text is empty"]},
-        PREDICTED: {"seed": [1, 1], "predicted": ["warm", "cold"], "confidence": [0.5, float("nan")]},
-        TABLE: {"mood": {"small": {"domain": {"f1_macro": 0.5, "runs": [[1, 0.25]]}}}, "worth": 0.01},
-        STEP: {"tokens": 100, "curve": [{"loss": 1.5}], "nothing": []},
-    }.items():
-        write(root, name, content)
+def project(root: Path, **changes: Any) -> Path:
+    """As a folder.
+
+    Args:
+        changes: file -> what it holds instead; None: it is missing.
+    """
+    for name, content in (PROJECT | changes).items():
+        if content is None:
+            continue
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        match path.suffix:
+            case ".safetensors":
+                save_file(content, path)
+            case ".parquet":
+                pq.write_table(pa.table(content), path)
+            case ".json":
+                path.write_text(json.dumps(content), encoding="utf-8")
+            case _:
+                path.write_bytes(content)
     return root
 
 
@@ -79,41 +85,23 @@ def test_equal_folders_are_the_same(tmp_path: Path) -> None:
     assert not compared({**kinds(old), "messages": {}}, {**kinds(new), "messages": {}}).is_same, "no message was"
 
 
-def one_bit(root: Path) -> None:
-    tensors = {name: tensor.copy() for name, tensor in load_file(root / WEIGHTS).items()}
-    tensors["bias"].view(np.uint32)[1] ^= 1
-    save_file(tensors, root / WEIGHTS)
-
-
-def table(name: str, **changes: list[Any]) -> Callable[[Path], None]:
-    return lambda root: write(root, name, pq.read_table(root / name).to_pydict() | changes)
-
-
-def content(name: str, content: Any) -> Callable[[Path], None]:
-    return lambda root: write(root, name, content)
-
-
-def values(name: str, **changes: Any) -> Callable[[Path], None]:
-    return lambda root: write(root, name, json.loads((root / name).read_text(encoding="utf-8")) | changes)
-
-
-ONES = np.ones((2, 2), np.float32)
+ONE_BIT = (BIAS.view(np.uint32) ^ np.array([0, 1, 0], np.uint32)).view(np.float32)
 DIGIT, NAN = 0.5000000000000001, float("nan")
-# name -> (change, kind, the line about it)
-CHANGES: dict[str, tuple[Callable[[Path], None], str, str]] = {
-    "bit": (one_bit, "tensors", f"different {WEIGHTS}:bias: "),
-    "type": (content(WEIGHTS, {"bias": np.arange(3.0), "weight": ONES}), "tensors", f"different {WEIGHTS}:bias: 'F32 "),
-    "tensor": (content(WEIGHTS, {"weight": ONES}), "tensors", f"missing {WEIGHTS}:bias: "),
-    "token": (content(TOKENS, b"\x01\x00\x03\x00"), "tokens", f"different {TOKENS}: "),
-    "vocabulary": (values(VOCABULARY, model={"vocab": {"b": 1}}), "tokens", f"different {VOCABULARY}:model: "),
-    "row": (table(KEPT, text=["a text", "other"]), "rows kept", f"different {KEPT}:text[1]: 'another' -> 'other'"),
-    "order": (table(KEPT, id=["2", "1"]), "rows kept", f"different {KEPT}:id[0]: '1' -> '2'"),
-    "reason": (table(REJECTED, code=[41]), "rows rejected", f"different {REJECTED}:code[0]: 74 -> 41"),
-    "last digit": (table(PREDICTED, confidence=[DIGIT, NAN]), "predictions", f"different {PREDICTED}:confidence[0]"),
-    "number": (values(TABLE, worth=0.02), "comparison", f"different {TABLE}:worth: 0.01 -> 0.02"),
-    "kind of number": (values(STEP, tokens=100.0), "metrics of steps", f"different {STEP}:tokens: 100 -> 100.0"),
-    "further number": (values(STEP, nothing=[1]), "metrics of steps", f"missing {STEP}:nothing: '[]'"),
-    "file": (lambda root: (root / PREDICTED).unlink(), "predictions", f"missing {PREDICTED}:rows: 2"),
+# name -> (file, what of it is another or gone, or all of it, kind, the line about it)
+CHANGES: dict[str, tuple[str, Any, str, str]] = {
+    "bit": (WEIGHTS, {"bias": ONE_BIT}, "tensors", f"different {WEIGHTS}:bias: "),
+    "type": (WEIGHTS, {"bias": np.arange(3.0)}, "tensors", f"different {WEIGHTS}:bias: 'F32 "),
+    "tensor": (WEIGHTS, {"bias": None}, "tensors", f"missing {WEIGHTS}:bias: "),
+    "token": (TOKENS, b"\x01\x00\x03\x00", "tokens", f"different {TOKENS}: "),
+    "vocabulary": (VOCABULARY, {"model": {"vocab": {"b": 1}}}, "tokens", f"different {VOCABULARY}:model: "),
+    "row": (KEPT, {"text": ["a text", "other"]}, "rows kept", f"different {KEPT}:text[1]: 'another' -> 'other'"),
+    "order": (KEPT, {"id": ["2", "1"]}, "rows kept", f"different {KEPT}:id[0]: '1' -> '2'"),
+    "reason": (REJECTED, {"code": [41]}, "rows rejected", f"different {REJECTED}:code[0]: 74 -> 41"),
+    "last digit": (PREDICTED, {"confidence": [DIGIT, NAN]}, "predictions", f"different {PREDICTED}:confidence[0]"),
+    "number": (TABLE, {"worth": 0.02}, "comparison", f"different {TABLE}:worth: 0.01 -> 0.02"),
+    "kind of number": (STEP, {"tokens": 100.0}, "metrics of steps", f"different {STEP}:tokens: 100 -> 100.0"),
+    "further number": (STEP, {"nothing": [1]}, "metrics of steps", f"missing {STEP}:nothing: '[]'"),
+    "file": (PREDICTED, None, "predictions", f"missing {PREDICTED}:rows: 2"),
 }
 
 
@@ -134,9 +122,10 @@ def test_objects_of_a_list_are_found_by_their_names() -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
-    old, new = project(tmp_path / "old"), project(tmp_path / "new")
-    plant, kind, line = CHANGES[change]
-    plant(new)
+    name, content, kind, line = CHANGES[change]
+    if isinstance(content, dict):
+        content = {key: value for key, value in (PROJECT[name] | content).items() if value is not None}
+    old, new = project(tmp_path / "old"), project(tmp_path / "new", **{name: content})
     comparison = compared(kinds(old), kinds(new))
     assert not comparison.is_same
     assert comparison.unexplained[kind][0].startswith(line)
