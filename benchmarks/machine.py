@@ -40,19 +40,14 @@ SIZES = {"cpu": 1024, "cuda": 8192}
 
 
 @cache
-def matmul_peak(dtype: torch.dtype, seconds: float = 0.25) -> float:
-    """Floating-point operations per second of a product of square matrices on one device, the best of several runs: the
-    reference for the speed of training.
-
-    Args:
-        dtype: of the matrices.
-        seconds: time for the runs; measured once per process.
-    """
+def matmul_peak(dtype: torch.dtype) -> float:
+    """Floating-point operations per second of a product of square matrices, the best of several runs, once in a
+    process: the reference for the speed of training."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     size = SIZES[device]
     draw = torch.Generator(device).manual_seed(0)  # the global one belongs to training
     left, right = (torch.randn(size, size, generator=draw, device=device).to(dtype) for _ in range(2))
-    best, over = float("inf"), time.perf_counter() + seconds
+    best, over = float("inf"), time.perf_counter() + 0.25
     while best == float("inf") or time.perf_counter() < over:
         wait()
         began = time.perf_counter()

@@ -1,11 +1,12 @@
-"""Real labelled sets from a public encoder: each params file of benchmarks/real_sets, run as a user would run it.
+"""Real labelled sets from a public encoder: each set of benchmarks/real_sets.yaml, run as a user would run it.
 
     python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER            # all English ones
     python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER --language zh
     python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER sst2 mrpc
+    python -m benchmarks.real_sets --show sst2 > params.yaml                         # for a recipe by hand
 
 In: the folder of the sets and a Hugging Face folder with a BERT encoder; neither belongs to this project. For each set
-a scratch copy of the project gets its params file and the encoder as models/init/encoder, and `dvc repro` runs it. Out:
+a scratch copy of the project gets its params.yaml and the encoder as models/init/encoder, and `dvc repro` runs it. Out:
 benchmarks/results/real_sets.json, in which the other sets stay as they are. A score is compared with something much
 simpler: the majority, naive Bayes, or a list of what the training rows call an entity.
 """
@@ -18,23 +19,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adaptbert.config import plan_file
-from adaptbert.config import recipe as recipes
+from ruamel.yaml import YAML
+
+from adaptbert.config import load, plan_file
+from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.runtime.libraries import QUIET
 from benchmarks import machine
 
 ROOT = Path(__file__).parents[1]
-RECIPES = Path(__file__).parent / "real_sets"
 NAME = "real_sets"
 DATA = "../shared/data"
-"""Where the params files look for the sets, seen from the project."""
+"""Where the params look for the sets, seen from the project."""
+ALL, SETS = load.read(Path(__file__).with_suffix(".yaml")).values()
 NEEDED = (
     *("adaptbert", "stages", "examples", "data/sources", "dvc.yaml", "constraints.txt", ".dvc/config"),
     *(f"metrics/{kind}/.gitignore" for kind in ("domain_transfer", "task_transfer", "finetune")),
@@ -43,88 +45,54 @@ NEEDED = (
 """Of the project, to run a recipe."""
 
 
-@dataclass(frozen=True)
-class Mark:
-    """What a metric of the test split is compared with.
-
-    Attributes:
-        floor: the score of something much simpler.
-        simple: what that was.
-        goal: what a small BERT should reach; None where only the floor counts.
-    """
-
-    floor: float
-    simple: str
-    goal: float | None = None
-
-
-BAYES, OVERLAP, LISTED, COMMONEST = "naive Bayes", "shared words", "entities of train", "commonest tag"
-MARKS: Mapping[str, Mapping[str, Mark]] = {
-    "sst2": {"accuracy": Mark(0.817, BAYES, 0.89)},
-    "rct_sections": {"accuracy": Mark(0.783, BAYES, 0.85), "f1_macro": Mark(0.646, BAYES)},
-    "chemprot": {"accuracy": Mark(0.411, BAYES), "f1_macro": Mark(0.296, BAYES)},
-    "citation_intent": {"accuracy": Mark(0.504, "majority"), "f1_macro": Mark(0.356, BAYES)},
-    "agnews": {"accuracy": Mark(0.887, BAYES), "f1_macro": Mark(0.886, BAYES)},
-    "mrpc": {"accuracy": Mark(0.737, OVERLAP), "f1_positive": Mark(0.799, "majority", 0.84)},
-    "rte": {"accuracy": Mark(0.574, OVERLAP)},
-    "ncbi_disease": {"f1_span": Mark(0.687, LISTED, 0.80)},
-    "bc2gm": {"f1_span": Mark(0.432, LISTED)},
-    "wnut17": {"f1_span": Mark(0.0, LISTED)},
-    "pos_ewt": {"accuracy": Mark(0.863, COMMONEST)},
-    "subjqa": {"f1_answer": Mark(0.280, OVERLAP), "exact_match": Mark(0.091, OVERLAP)},
-    "xquad": {"f1_answer": Mark(0.153, OVERLAP), "exact_match": Mark(0.000, OVERLAP)},
-    "ewect_usual": {"accuracy": Mark(0.702, BAYES), "f1_macro": Mark(0.653, BAYES)},
-    "ewect_virus": {"accuracy": Mark(0.683, BAYES), "f1_macro": Mark(0.496, BAYES)},
-    "weibo_senti": {"accuracy": Mark(0.736, BAYES)},
-    "weibo2018": {"accuracy": Mark(0.858, BAYES)},
-    "waimai10k": {"accuracy": Mark(0.856, BAYES)},
-    "online_shopping": {"accuracy": Mark(0.916, BAYES)},
-    "lcqmc": {"accuracy": Mark(0.697, BAYES)},
-    "ocnli": {"accuracy": Mark(0.454, BAYES)},
-    "msra": {"f1_span": Mark(0.601, LISTED)},
-    "peoplesdaily": {"f1_span": Mark(0.412, LISTED)},
-    "pos_gsd": {"accuracy": Mark(0.766, COMMONEST)},
-    "cmrc2018": {"f1_answer": Mark(0.301, OVERLAP), "exact_match": Mark(0.043, OVERLAP)},
-}
-"""Set -> metric -> what it is compared with. A new set is a params file and a line here."""
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.real_sets",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("sets", metavar="SET", nargs="*", help=f"of {', '.join(MARKS)}; left out: all of a language")
+    parser.add_argument("sets", metavar="SET", nargs="*", help=f"of {', '.join(SETS)}; left out: all of a language")
     parser.add_argument(
         "--language", choices=("en", "zh"), default="en", help="of the sets and the encoder (default: en)"
     )
     parser.add_argument("--data", type=Path, default=ROOT / DATA, help=f"folder of the sets (default: {DATA})")
-    parser.add_argument("--encoder", type=Path, required=True, help="Hugging Face folder of a BERT encoder")
+    parser.add_argument("--encoder", type=Path, help="Hugging Face folder of a BERT encoder")
+    parser.add_argument("--show", metavar="SET", choices=SETS, help="print the params.yaml of a set, and run nothing")
     arguments = parser.parse_args(argv)
-    sets = arguments.sets or [
-        name for name in MARKS if files(name, arguments.data)[0].name.startswith(arguments.language)
-    ]
-    if unknown := sorted(set(sets) - set(MARKS)):
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(MARKS)}")
+    if arguments.show:
+        YAML().dump(params_of(arguments.show), sys.stdout)
+        return
+    if arguments.encoder is None:
+        parser.error("the following arguments are required: --encoder")
+    sets = arguments.sets or [name for name, of_set in SETS.items() if of_set["files"].startswith(arguments.language)]
+    if unknown := sorted(set(sets) - set(SETS)):
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(SETS)}")
     if missing := [str(path) for name in sets for path in files(name, arguments.data) if not path.is_file()]:
         parser.error(f"real data not found: {', '.join(missing)}")
     encoder = Checkpoint.load(arguments.encoder)
     for name in sets:
         result = run(name, arguments.data, arguments.encoder)
         keep(name, {"encoder": encoder.digest[:12], **result})
-        print(f"{name}: " + ", ".join(f"{metric} {mean(result, metric):.3f}" for metric in MARKS[name]), flush=True)
+        print(f"{name}: " + ", ".join(f"{metric} {mean(result, metric):.3f}" for metric in result["marks"]), flush=True)
+
+
+def params_of(name: str) -> dict[str, Any]:
+    """What params.yaml holds for a set."""
+    of_set = SETS[name]
+    stems = dict.fromkeys(("train", "dev"), of_set.get("trained_on", of_set["files"])) | {"test": of_set["files"]}
+    paths = {split: f"{DATA}/{stem}.{split}.jsonl.gz" for split, stem in stems.items()}
+    return {**ALL, "tasks": {name: {**of_set["task"], **paths}}, "finetune": of_set["finetune"]}
 
 
 def files(name: str, data: Path) -> list[Path]:
     """Train, dev and test of a set."""
-    task = recipes.read(RECIPES / f"{name}.yaml").tasks[name]
-    return [data / Path(path).relative_to(DATA) for path in (task.train, task.dev, task.test)]
+    task = params_of(name)["tasks"][name]
+    return [data / Path(task[split]).relative_to(DATA) for split in ("train", "dev", "test")]
 
 
 def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
     """A recipe in a scratch copy of the project: the values and scores of its cell, and the seconds of all seeds."""
-    recipe = recipes.read(RECIPES / f"{name}.yaml")
+    recipe = Recipe(params_of(name))
     plan = plan_file.plan(recipe)
     ((cell, entry),) = plan.finetune.items()
     with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +102,7 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
             copy = shutil.copytree if (ROOT / needed).is_dir() else shutil.copy
             copy(ROOT / needed, project / needed)
         shutil.copytree(encoder, project / plan.pretrain["encoder"].init)
-        shutil.copy(RECIPES / f"{name}.yaml", project / "params.yaml")
+        YAML().dump(params_of(name), project / "params.yaml")
         plan_file.write(plan, project / "plan.json")
         (project / DATA).parent.resolve().mkdir()
         (project / DATA).resolve().symlink_to(data.resolve())
@@ -157,7 +125,7 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
         "learning_rate": chosen.get("learning_rate", values.learning_rate),
         "batch": chosen.get("global_batch_size", values.global_batch_size),
         "seconds": round(seconds),
-        "marks": {metric: vars(mark) for metric, mark in MARKS[name].items()},
+        "marks": {metric: {**mark, "goal": mark.get("goal")} for metric, mark in SETS[name]["marks"].items()},
         "seeds": [
             {key: value for key, value in seed.items() if key == "seed" or key.startswith(("dev/", "test/"))}
             for seed in cell_metrics["seeds"]
@@ -195,7 +163,7 @@ def keep(name: str, result: dict[str, Any]) -> None:
     """Into the results, beside the other sets."""
     target = machine.RESULTS / f"{NAME}.json"
     sets = read_json(target)["sets"] if target.is_file() else {}
-    machine.keep(NAME, {"sets": {known: {**sets, name: result}[known] for known in MARKS if known in {*sets, name}}})
+    machine.keep(NAME, {"sets": {known: {**sets, name: result}[known] for known in SETS if known in {*sets, name}}})
 
 
 if __name__ == "__main__":
