@@ -10,7 +10,7 @@ Ours runs in both precisions: the one that `auto` chooses here, and the other.
     python -m benchmarks.finetuning --profile      # where our time goes
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,13 @@ from transformers import BertForSequenceClassification, DataCollatorWithPadding,
 
 from adaptbert.config.schema.task_types import TextOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.device import chosen
-from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatches
 from adaptbert.tasks.examples import whole
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.module import FineTuning
-from adaptbert.training.arguments import Measure, TrainingArguments
-from adaptbert.training.loop import fit
 from benchmarks.peer import Flags, beside, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.rounds import Budget, Speed, command
+from benchmarks.rounds import Budget, Made, Speed, command
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
 
 LABELS = ["a", "b"]
@@ -41,26 +37,13 @@ def labels(count: int) -> list[int]:
     return drawn
 
 
-def train(
-    setting: Setting,
-    documents: Documents,
-    steps: int,
-    seed: int,
-    measure_at: dict[int, Measure],
-    around: Callable[[Callable[[int], Any]], Callable[[int], Any]] = lambda batches: batches,
-    precision: str = "auto",
-) -> list[dict[str, float]]:
-    """`fit`, as every cell calls it; the curve. `around` may wrap what makes the batches."""
-    torch.manual_seed(seed)
+def made(setting: Setting, documents: Documents, steps: int, seed: int) -> Made:
     task = TaskDescription(type="text-classification", labels=LABELS)
-    shape = head_of(task, TextOptions(long_text="head"))
-    count = len(documents.documents)
+    head, count = head_of(task, TextOptions(long_text="head")), len(documents.documents)
     examples = whole([ids.tolist() for ids in documents.documents], range(count), cut=0)
     examples = examples.labelled(np.array(labels(count)))
-    module = FineTuning(BertForSequenceClassification(setting.config(num_labels=len(LABELS))), shape, OPTIM, steps)
-    batches = LabelledBatches(examples, seed, setting.documents, setting.block)
-    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/loss")
-    return fit(module, around(batches), plan, Run(), measure_at).curve
+    module = FineTuning(BertForSequenceClassification(setting.config(num_labels=len(LABELS))), head, OPTIM, steps)
+    return module, LabelledBatches(examples, seed, setting.documents, setting.block), "train/loss"
 
 
 def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, seed: int) -> Speed:
@@ -92,7 +75,7 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
 
 def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
     """All contenders."""
-    return beside(peers, train, stock, setting, budget, ("examples", "tokens"))
+    return beside(peers, made, stock, setting, budget, ("examples", "tokens"))
 
 
 def main() -> None:
@@ -101,7 +84,7 @@ def main() -> None:
         __doc__,
         {"cpu": ["mini-short-30k", "mini-large-30k"], "gpu": ["base-short-30k"]},
         lambda setting, budget, group: measure(setting, budget, peers(group)),
-        lambda setting, budget, _: profiled(train, setting, budget),
+        lambda setting, budget, _: profiled(made, setting, budget),
     )
 
 

@@ -18,15 +18,12 @@ from unittest import mock
 
 import numpy as np
 import torch
-from transformers import BertForMaskedLM
 
-from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.model.attention import Attention, flash_fits
 from adaptbert.model.device import BF16, chosen
 from adaptbert.model.packing import pack
 from adaptbert.runtime.libraries import DETERMINISTIC
 from adaptbert.runtime.mlflow import Run
-from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
@@ -35,7 +32,7 @@ from benchmarks.machine import matmul_peak, wait
 from benchmarks.peer import peers
 from benchmarks.profile import profiled
 from benchmarks.rounds import BUDGETS, OURS, Budget, compared, ours
-from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting, tokenizer
+from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting
 
 Values = dict[str, Any]
 
@@ -138,9 +135,9 @@ def attention(scale: Scale) -> Iterator[Values]:
 def host(scale: Scale) -> Iterator[Values]:
     """Where the time of a step goes, and how long a micro-batch takes to be made."""
     name, setting = next(iter(scale.settings.items()))
-    batches = batches_of(setting, 20)
+    _, batches, _ = masked_lm.made(setting, documents_of(setting, 20), 20, 0)
     made = _seconds(iter(map(batches, range(20))).__next__, 10)
-    shares = profiled(masked_lm.train, setting, replace(scale.budget, ours=1))
+    shares = profiled(masked_lm.made, setting, replace(scale.budget, ours=1))
     yield {"setting": name, "milliseconds to make a micro-batch": round(1e3 * made, 2), **shares}
 
 
@@ -150,7 +147,7 @@ def speed(scale: Scale) -> Iterator[Values]:
     for name, with_dropout in scale.settings.items():
         for setting in (with_dropout, replace(with_dropout, dropout=0.0)):
             documents = documents_of(setting, scale.budget.warm + 2 * scale.budget.steps)
-            work = partial(ours, masked_lm.train, setting, documents, scale.budget, "auto")
+            work = partial(ours, masked_lm.made, setting, documents, scale.budget, "auto")
             tokens = compared({OURS: work}, scale.budget, ("tokens",))["tokens_per_second"][OURS]
             share = round(tokens * masked_lm.flop_per_token(setting, documents) / peak, 3)
             figures[f"{name}, dropout {setting.dropout}"] = {"tokens a second": tokens, "share of peak": share}
@@ -231,24 +228,18 @@ def documents_of(setting: Setting, steps: int) -> Documents:
     return Documents(setting, (steps + 1) * setting.documents)
 
 
-def batches_of(setting: Setting, steps: int) -> MaskedBatches:
-    """Micro-batches of masked LM."""
-    return masked_lm.batches_of(documents_of(setting, steps), Tokenizer(tokenizer(setting)), setting, 0)
-
-
 def trained(setting: Setting, steps: int, folder: Path | None = None, stop_at: int = -1) -> str:
     """A digest of the weights after some steps; with a folder from its savepoint on."""
-    batches = batches_of(setting, steps)
+    os.environ["ADAPTBERT_SAVE_SECONDS"], os.environ["ADAPTBERT_BATCH_WORKERS"] = "0", "0"
+    torch.manual_seed(0)
+    module, batches, loss = masked_lm.made(setting, documents_of(setting, steps), steps, 0)
 
     def read(k: int) -> Any:
         if k == stop_at:
             raise _Stopped
         return batches(k)
 
-    os.environ["ADAPTBERT_SAVE_SECONDS"], os.environ["ADAPTBERT_BATCH_WORKERS"] = "0", "0"
-    torch.manual_seed(0)
-    module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
-    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen("auto"), 0, "train/mlm_loss")
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen("auto"), 0, loss)
     fit(module, read, plan, Run(), savepoints=None if folder is None else Savepoints(folder))
     return sha256(b"".join(each.detach().cpu().numpy().tobytes() for each in module.parameters())).hexdigest()
 

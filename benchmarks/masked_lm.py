@@ -11,7 +11,7 @@ with as many documents a step, 15 % masks and dropout 0.1 (on a GPU also 0). Our
     python -m benchmarks.masked_lm --profile       # where our time goes
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,17 @@ from numpy.typing import NDArray
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 
 from adaptbert.config.schema.mlm import Masking
-from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.mlm.masked_lm import LOSS_NAME, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
 from adaptbert.model.device import BF16, chosen
 from adaptbert.model.flops import training_flop
-from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import Documents as Corpus
 from adaptbert.text.tokenizer import Tokenizer
-from adaptbert.training.arguments import Measure, TrainingArguments
 from adaptbert.training.document_stream import DocumentStream
-from adaptbert.training.loop import fit
 from benchmarks.machine import matmul_peak
 from benchmarks.peer import Flags, beside, documents_of, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, Budget, Speed, command
+from benchmarks.rounds import OURS, Budget, Made, Speed, command
 from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
 MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
@@ -46,21 +43,9 @@ def batches_of(corpus: Corpus, pieces: Tokenizer, setting: Setting, seed: int) -
     return MaskedBatches(corpus, stream, Masker(MASKING, seed, pieces), setting.block)
 
 
-def train(
-    setting: Setting,
-    documents: Documents,
-    steps: int,
-    seed: int,
-    measure_at: dict[int, Measure],
-    around: Callable[[Callable[[int], Any]], Callable[[int], Any]] = lambda batches: batches,
-    precision: str = "auto",
-) -> list[dict[str, float]]:
-    """`fit`, as every step calls it; the curve. `around` may wrap what makes the batches."""
-    torch.manual_seed(seed)
+def made(setting: Setting, documents: Documents, steps: int, seed: int) -> Made:
     module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
-    batches = batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed)
-    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/mlm_loss")
-    return fit(module, around(batches), plan, Run(), measure_at).curve
+    return module, batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed), LOSS_NAME
 
 
 def stock_rows(documents: Sequence[NDArray[np.int64]]) -> Any:
@@ -105,7 +90,7 @@ def flop_per_token(setting: Setting, documents: Documents) -> float:
 
 def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
     """All contenders, and our share of what the machine can do."""
-    speeds = beside(peers, train, stock, setting, budget, ("tokens",))
+    speeds = beside(peers, made, stock, setting, budget, ("tokens",))
     flop = flop_per_token(setting, documents_of(setting, budget))
     peak = matmul_peak(torch.bfloat16 if chosen("auto") == BF16 else torch.float32)
     return {
@@ -123,7 +108,7 @@ def main() -> None:
         __doc__,
         USUAL,
         lambda setting, budget, group: measure(setting, budget, peers(group)),
-        lambda setting, budget, _: profiled(train, setting, budget),
+        lambda setting, budget, _: profiled(made, setting, budget),
     )
 
 

@@ -17,7 +17,7 @@ from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from adaptbert.core.processes import cores
 from adaptbert.model.device import FLOAT32, chosen
-from benchmarks.rounds import Budget, Speed, Stopwatch, Train, compared, of_ours, ours
+from benchmarks.rounds import Budget, Make, Speed, Stopwatch, compared, of_ours, ours
 from benchmarks.workload import Documents, Setting
 
 MEGABATCH = 50
@@ -183,7 +183,7 @@ def documents_of(setting: Setting, budget: Budget) -> Documents:
 
 def beside(
     peers: Mapping[str, Flags],
-    train: Train,
+    make: Make,
     stock: Callable[..., Speed],
     setting: Setting,
     budget: Budget,
@@ -196,7 +196,7 @@ def beside(
     """
     documents = documents_of(setting, budget)
     contenders: dict[str, Callable[[int], Speed]] = {
-        name: partial(ours, train, setting, documents, budget, precision) for name, precision in of_ours().items()
+        name: partial(ours, make, setting, documents, budget, precision) for name, precision in of_ours().items()
     }
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
     return compared(contenders, budget, units)

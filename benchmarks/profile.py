@@ -7,7 +7,7 @@ slower, so the shares are to be read, not the speed.
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from torch.autograd.profiler import record_function
 from adaptbert.training.arguments import Measure
 from benchmarks.machine import wait
 from benchmarks.peer import MEGABATCH
-from benchmarks.rounds import Budget, Train
+from benchmarks.rounds import Batches, Budget, Make, train
 from benchmarks.workload import Documents, Setting
 
 DATA = "benchmark: data"
@@ -36,10 +36,8 @@ KINDS = {
 OTHER = "other operators"
 REST = "rest (Python, Lightning, the profiler)"
 
-Batches = Callable[[int], Any]
 
-
-def profiled(train: Train, setting: Setting, budget: Budget) -> dict[str, Any]:
+def profiled(make: Make, setting: Setting, budget: Budget) -> dict[str, Any]:
     """Shares of our time in the steps of a run that count."""
     first, last = budget.warm, budget.warm + budget.ours * budget.steps
     on_gpu = torch.cuda.is_available()
@@ -67,7 +65,7 @@ def profiled(train: Train, setting: Setting, budget: Budget) -> dict[str, Any]:
 
     documents = Documents(setting, MEGABATCH * setting.documents)
     points: dict[int, Measure] = dict.fromkeys((first, last), look)
-    train(setting, documents, last, 0, points, around)
+    train(make, setting, documents, last, 0, points, around)
     seconds = moments[1] - moments[0]
     spent = dict.fromkeys(KINDS, 0.0)
     spent[OTHER] = 0.0

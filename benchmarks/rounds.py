@@ -20,8 +20,11 @@ from typing import Any
 import torch
 
 from adaptbert.model.device import BF16, FLOAT32, chosen
+from adaptbert.runtime.mlflow import Run
+from adaptbert.training.arguments import Measure, TrainingArguments
+from adaptbert.training.loop import fit
 from benchmarks.machine import ISA, keep, wait
-from benchmarks.workload import SETTINGS, Documents, Setting
+from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting
 
 OURS, OTHER_PRECISION = "ours", "ours, other precision"
 
@@ -147,16 +150,35 @@ def spread(ratios: list[float]) -> dict[str, float]:
 
 
 Benchmark = Callable[[Setting, Budget, str], dict[str, Any]]
-Train = Callable[..., list[dict[str, float]]]
-"""Of a benchmark, `fit` as stages call it: setting, documents, steps, seed, points of measurement, a wrapper for what
-makes the batches (`around`) and `precision`, in this order; the curve."""
+Batches = Callable[[int], Any]
+Made = tuple[Any, Batches, str]
+"""What is trained: the module, its batches, the name of its loss."""
+Make = Callable[[Setting, Documents, int, int], Made]
+"""Of a benchmark: setting, documents, steps, seed."""
 
 
-def ours(train: Train, setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
+def train(
+    make: Make,
+    setting: Setting,
+    documents: Documents,
+    steps: int,
+    seed: int,
+    measure_at: dict[int, Measure],
+    around: Callable[[Batches], Batches] = lambda batches: batches,
+    precision: str = "auto",
+) -> list[dict[str, float]]:
+    """`fit`, as every stage calls it; the curve. `around` may wrap what makes the batches."""
+    torch.manual_seed(seed)
+    module, batches, loss = make(setting, documents, steps, seed)
+    plan = TrainingArguments(steps, 1, OPTIM.clip_norm, chosen(precision), seed, loss)
+    return fit(module, around(batches), plan, Run(), measure_at).curve
+
+
+def ours(make: Make, setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
     """Our run of a round."""
     stopwatch = budget.stopwatch(precision)
-    points = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
-    first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
+    points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
+    first, last = train(make, setting, documents, stopwatch.last, seed, points, precision=precision)
     examples = (stopwatch.last - stopwatch.first) * setting.documents
     return stopwatch.speed(examples, int(last["tokens"] - first["tokens"]))
 

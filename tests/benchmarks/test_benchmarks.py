@@ -51,7 +51,7 @@ def test_beside_the_peers(
 
 @pytest.mark.parametrize("benchmark_", [masked_lm, finetuning])
 def test_profile(benchmark_: Any) -> None:
-    shares = profiled(benchmark_.train, SHORT, BUDGET)["share"]
+    shares = profiled(benchmark_.made, SHORT, BUDGET)["share"]
     assert sum(shares.values()) == pytest.approx(1, abs=0.02)
     for kind in ("data (order, masks, packing)", "matrix products", "dropout", "optimizer", REST):
         assert shares[kind] > 0, kind
