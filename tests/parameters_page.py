@@ -48,6 +48,11 @@ LIKE = {"tasks": "corpora", "finetune": STEPS[0]}
 HEADINGS = {"base": "base, bases.<base>", **{name: f"{name}.<{kind}>" for kind, name in KINDS.items()}}
 ARTICLES = {"base": "a base", "corpus": "a corpus", "task": "a task", "arm": "an arm"}
 REQUIRED, NONE = "required", "–"
+AS_WRITTEN = {
+    "bases": ("bases.<base>", "as `base`", NONE),
+    "overrides": ("overrides.<name>.<section>", "mapping", NONE),
+}
+"""Key, type and default of what is explained elsewhere."""
 NO_USUAL = FromWeights(None, None)
 _ENDLESS = 10_000
 """Bounds from here on only keep a slip of the keyboard from being taken for a value: no reader needs them."""
@@ -77,23 +82,11 @@ class Parameter:
 
 def parameters() -> dict[str, list[Parameter]]:
     """Every key, by section: what there is, the steps, how they are compared."""
-    words, sections = _docstrings(Document), {}
+    sections: dict[str, list[Parameter]] = {}
+    for row in _of_class(Document):
+        sections.setdefault(row.key.partition(".")[0], []).append(row)
     last = (*SECTIONS, "compare", "overrides")
-    for name in [*(name for name in Document.model_fields if name not in last), *last]:
-        field = Document.model_fields[name]
-        key, annotation = field.alias or name, _bare(field.annotation)
-        if key in SECTIONS:
-            sections[key] = list(_of_class(SECTIONS[key][0], key))
-        elif key == "overrides":
-            sections[key] = [Parameter("overrides.<name>.<section>", "mapping", NONE, words[name])]
-        elif key == "bases":
-            sections[key] = [Parameter("bases.<base>", "as `base`", NONE, words[name])]
-        elif _config(inside := _inside(annotation)):
-            kind = next((kind for kind, name in KINDS.items() if name == key), "")
-            sections[key] = list(_of_class(inside, key if inside is annotation else f"{key}.<{kind}>"))
-        else:
-            sections[key] = [_parameter(key, field, words.get(name, ""))]
-    return sections
+    return {name: sections[name] for name in (*(name for name in sections if name not in last), *last)}
 
 
 def page(sections: dict[str, list[Parameter]]) -> str:
@@ -141,19 +134,23 @@ def _merged(steps: Mapping[str, list[Parameter]]) -> list[Parameter]:
     return merged
 
 
-def _of_class(cls: type[Section], key: str) -> Iterator[Parameter]:
+def _of_class(cls: type[Section], above: str = "") -> Iterator[Parameter]:
     words = _docstrings(cls)
     for name, field in cls.model_fields.items():
-        here, annotation = f"{key}.{field.alias or name}", _bare(field.annotation)
-        if _config(annotation):
-            yield from _of_class(annotation, here)
+        key, annotation = above + (field.alias or name), _bare(field.annotation)
+        inside = SECTIONS[key][0] if key in SECTIONS else _inside(annotation)
+        if key in AS_WRITTEN:
+            yield Parameter(*AS_WRITTEN[key], words[name])
+        elif _config(inside):
+            kind = "" if inside is annotation else next((f"<{kind}>." for kind, of in KINDS.items() if of == key), "")
+            yield from _of_class(inside, f"{key}.{kind}")
         else:
             budget = cls.usual_budget if issubclass(cls, MlmStep) and name in BUDGET else NO_USUAL
             usual = FromWeights(*((values or {}).get(name) for values in budget))
-            yield _parameter(here, field, words.get(name, ""), usual)
+            yield _parameter(key, field, words.get(name, ""), usual)
 
 
-def _parameter(key: str, field: FieldInfo, words: str, usual: FromWeights = NO_USUAL) -> Parameter:
+def _parameter(key: str, field: FieldInfo, words: str, usual: FromWeights) -> Parameter:
     """Of a field; `usual` is its default where the schema gives that by the whole class."""
     kind = " ".join([_name(_bare(field.annotation)), *_limits(field.metadata)])
     random, trained = map(_shown, next((each for each in field.metadata if isinstance(each, FromWeights)), usual))
