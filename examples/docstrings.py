@@ -72,11 +72,10 @@ FEWEST_CHARACTERS = 50_000
 
 # ---- packages -> sentences
 
-SKIPPED_FOLDERS = {
-    "_external", "_vendor", "_vendored_packages", "array_api_compat", "array_api_extra", "ensurepip", "externals",
-    "idle_test", "lib2to3", "pydoc_data", "site-packages", "dist-packages", "test", "tests", "third_party",
-    "turtledemo", "vendor", "vendored",
-}  # fmt: skip
+SKIPPED = re.compile(
+    r"/(_external|_vendor|_vendored_packages|array_api_compat|array_api_extra|ensurepip|externals|idle_test|lib2to3"
+    r"|pydoc_data|site-packages|dist-packages|tests?|third_party|turtledemo|vendor|vendored)/|/test_[^/]*$|/conftest\.py$"
+)
 """Tests, and vendored code inside a package."""
 
 
@@ -129,18 +128,14 @@ def python_files(package: str) -> dict[str, Path]:
     """Name below the library folder -> file, sorted."""
     if package == STDLIB:
         root = Path(sysconfig.get_path("stdlib"))
-        tops = [top for top in root.iterdir() if top.name not in SKIPPED_FOLDERS]
+        tops = [top for top in root.iterdir() if not SKIPPED.search(f"/{top.name}/")]  # not entered: they are large
         files = [path for top in tops for path in (top.rglob("*.py") if top.is_dir() else [top])]
         named = {path.relative_to(root).as_posix(): path for path in files}
     else:
         recorded = metadata.distribution(package).files or []
         named = {file.as_posix(): Path(str(file.locate())) for file in recorded if ".." not in file.parts}
-    return {name: path for name, path in sorted(named.items()) if has_own_docs(Path(name)) and path.is_file()}
-
-
-def has_own_docs(file: Path) -> bool:
-    is_test = file.name.startswith("test_") or file.name == "conftest.py"
-    return file.suffix == ".py" and not is_test and not SKIPPED_FOLDERS & set(file.parts)
+    own = [name for name in sorted(named) if not SKIPPED.search(f"/{name}")]
+    return {name: named[name] for name in own if name.endswith(".py") and named[name].is_file()}
 
 
 def sentences(packages: Iterable[str]) -> Iterator[Sentence]:
@@ -193,29 +188,20 @@ def docstrings(source: bytes) -> Iterator[tuple[int, str]]:
             module = ast.parse(source)
         except ValueError as error:  # NUL bytes, before Python 3.12
             raise SyntaxError(str(error)) from None
-    yield from own_docstring(module)
-    yield from inner_docstrings(module.body)
+    yield from documented(module)
 
 
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def own_docstring(node: Documented) -> Iterator[tuple[int, str]]:
-    if text := ast.get_docstring(node):
+def documented(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Of a statement and those in it."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
+        text := ast.get_docstring(node)
+    ):
         yield node.body[0].lineno, text
-
-
-def inner_docstrings(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from own_docstring(node)
-            if isinstance(node, ast.ClassDef):
-                yield from inner_docstrings(node.body)
-        elif isinstance(node, ast.If | ast.For | ast.With | ast.Try):
-            yield from inner_docstrings(node.body)
-            yield from inner_docstrings(getattr(node, "orelse", []))
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield from added_docstring(node.value)
+    if isinstance(node, ast.Module | ast.ClassDef | ast.If | ast.For | ast.With | ast.Try):
+        for child in [*node.body, *getattr(node, "orelse", [])]:
+            yield from documented(child)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield from added_docstring(node.value)
 
 
 def added_docstring(call: ast.Call) -> Iterator[tuple[int, str]]:
@@ -284,7 +270,7 @@ def prose(docstring: str) -> Iterator[tuple[str, tuple[Segment, ...]]]:
     for section, lines in parts:
         if section in SKIPPED_SECTIONS:
             continue
-        for paragraph in paragraphs(lines, entries=section in ENTRY_SECTIONS):
+        for paragraph in Paragraphs(lines, entries=section in ENTRY_SECTIONS).done:
             for raw in SENTENCE_END.split(paragraph):
                 sentence = Sentence("", "", section, tuple(segments_of(raw, entries)))
                 if is_prose(sentence.text):
@@ -319,9 +305,13 @@ def entries_in(lines: list[str]) -> Iterator[str]:
 
 
 class Paragraphs:
-    """Joins lines of prose to paragraphs; see `paragraphs`."""
+    """The paragraphs of prose that lines are joined to.
 
-    def __init__(self, *, entries: bool) -> None:
+    Args:
+        entries: lines at the margin are heads of entries (`x : int`), not prose.
+    """
+
+    def __init__(self, lines: Iterable[str], *, entries: bool) -> None:
         self.done: list[str] = []
         self.lines: list[str] = []
         self.indent: int | None = None
@@ -332,11 +322,12 @@ class Paragraphs:
         self.google: int | None = None
         """Indent of a Google header whose entries follow."""
         self.doctest = self.table = self.fence = False
+        for line in lines:
+            self._read(line.strip(), len(line) - len(line.lstrip()))
+        self.end()
 
-    def read(self, line: str) -> None:
+    def _read(self, stripped: str, indent: int) -> None:
         """Join the next line to its paragraph, or drop it."""
-        stripped = line.strip()
-        indent = len(line) - len(line.lstrip())
         if not self._is_dropped(stripped, indent):
             self.skip_below = None
             if self.google is not None and indent <= self.google:
@@ -406,19 +397,6 @@ class Paragraphs:
         if self.lines:
             self.done.append(" ".join(self.lines))
             self.lines = []
-
-
-def paragraphs(lines: list[str], *, entries: bool) -> list[str]:
-    """The paragraphs of prose.
-
-    Args:
-        entries: lines at the margin are heads of entries (`x : int`), not prose.
-    """
-    joined = Paragraphs(entries=entries)
-    for line in lines:
-        joined.read(line)
-    joined.end()
-    return joined.done
 
 
 def segments_of(raw: str, entries: Set[str]) -> Iterator[Segment]:
@@ -516,16 +494,15 @@ def labelled(
     return {split: chosen([row for other, row in rows if other == split], most[split]) for split in SPLITS}
 
 
-def draw(identity: str) -> bytes:
-    """Salted: fine-tuning takes rows by the plain hash of the id."""
-    return sha256(f"demonstration {identity}".encode()).digest()
-
-
 def chosen(rows: list[Example], most: int) -> list[Example]:
     """Equal shares of all labels, in order: a label with fewer rows gives all of them, the others share the rest.
 
-    Rows of a label are taken by a hash of their ids.
+    Rows of a label are taken by a hash of their ids, a salted one: fine-tuning takes rows by the plain hash.
     """
+
+    def drawn(place: int) -> bytes:
+        return sha256(f"demonstration {rows[place]['id']}".encode()).digest()
+
     by_label: dict[str, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         by_label[str(row.get("label"))].append(place)
@@ -533,7 +510,7 @@ def chosen(rows: list[Example], most: int) -> list[Example]:
     smallest_first = sorted(by_label.items(), key=lambda item: (len(item[1]), item[0]))
     for done, (_, places) in enumerate(smallest_first):
         share = (most - len(taken)) // (len(smallest_first) - done)
-        taken += sorted(places, key=lambda place: draw(rows[place]["id"]))[:share]
+        taken += sorted(places, key=drawn)[:share]
     return [rows[place] for place in sorted(taken)]
 
 
