@@ -108,6 +108,7 @@ def test_tokens_of_a_peer_are_those_that_it_collates(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_part_of_the_check_of_a_gpu_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["gpu_check", "--out", str(tmp_path), "--smoke"])
     with pytest.raises(SystemExit) as ended:
