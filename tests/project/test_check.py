@@ -62,6 +62,15 @@ def test_plan_tells_that_other_arms_change_intervals(project: Path, arms: str | 
     assert (run("plan").stdout.count(pooled) == 2) == said
 
 
+def test_check_reports_the_plan_last(project: Path) -> None:
+    """`adaptbert plan` refuses the file as long as it has other errors."""
+    bad = DEMO.replace("replicates: 2", "replicates: 3").replace("heads: 4", "heads: 3")
+    (project / "params.yaml").write_text(bad, encoding="utf-8")
+    for command in ("check", "plan"):
+        done = run(command)
+        assert (done.exit_code, "heads 3" in done.stderr, "AB-210" in done.stderr) == (78, True, False)
+
+
 def test_check_prints_the_notices(project: Path) -> None:
     shutil.copy(project / "presets/smoke.yaml", project / "params.yaml")
     run("plan")
