@@ -28,7 +28,7 @@ def finetune(
     from adaptbert.tasks.finetune import fine_tune
     from adaptbert.tasks.seed_run import TaskRun
 
-    fine_tune(TaskRun(out.name, task, arm, Checkpoint.load(init), params, data), out, predictions, metrics, work, run)
+    fine_tune(TaskRun(out.name, task, arm, Checkpoint.load(init), params, data, work, run), out, predictions, metrics)
 
 
 STAGE = Stage(finetune)

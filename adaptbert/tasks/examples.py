@@ -96,19 +96,10 @@ def in_chunks(rows: Sequence[Row], encode: Callable[[Sequence[Row]], Examples]) 
     begins = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist()]
     parts = [encode(rows[begin:end]) for begin, end in pairwise([*begins, len(rows)])]
 
-    def together(name: str) -> Int64:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    return Examples(
-        ids=together("ids"),
-        lengths=together("lengths"),
-        places=together("places"),
-        spans=together("spans"),
-        counts=together("counts"),
-        rows=np.concatenate([begin + part.rows for begin, part in zip(begins, parts, strict=True)]),
-        cut=sum(part.cut for part in parts),
-        segments=None if parts[0].segments is None else together("segments"),
-    )
+    whole = ("ids", "lengths", "places", "spans", "counts", *(("segments",) if parts[0].segments is not None else ()))
+    together = {name: np.concatenate([getattr(part, name) for part in parts]) for name in whole}
+    numbers = np.concatenate([begin + part.rows for begin, part in zip(begins, parts, strict=True)])
+    return Examples(**together, rows=numbers, cut=sum(part.cut for part in parts))
 
 
 def _characters(cell: Any) -> int:
@@ -159,26 +150,17 @@ def ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
     return first + np.arange(len(first))
 
 
-def windows(length: int, room: int, stride: int) -> list[tuple[int, int]]:
+def windows(length: int, room: int, stride: int, starts: Sequence[int] | None = None) -> list[tuple[int, int]]:
     """First token and last + 1 of windows that cover a text, at least one (Devlin et al. 2019, their run on SQuAD).
 
     Args:
         length: tokens of the text.
         room: tokens of a window.
         stride: tokens by which a window begins after the one before it, at most `room`.
+        starts: first token of each word, rising from 0: a window begins where a word does, a word of more than `stride`
+            tokens moves it further, and the first token of every word is in one at least; None: a token is a word.
     """
-    begins = range(0, max(0, length - room) + stride, stride)
-    return [(begin, min(begin + room, length)) for begin in begins]
-
-
-def word_windows(starts: Sequence[int], length: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """Windows that begin where a word does; the first subword token of every word is in at least one.
-
-    Args:
-        starts: first token of each word, rising from 0.
-        length: tokens of the text.
-        room, stride: as of `windows`; a word of more than `stride` tokens moves a window further.
-    """
+    starts = range(length) if starts is None else starts
     ranges = [(0, min(room, length))]
     while (begin := ranges[-1][0]) + room < length:
         word = bisect_right(starts, begin + stride) - 1
@@ -190,14 +172,14 @@ def word_windows(starts: Sequence[int], length: int, room: int, stride: int) -> 
     return ranges
 
 
-def owners(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> Int64:
-    """For each place the window with most context: the one whose nearer end is furthest away, (places,).
+def owned(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """The places of each window: of all that contain a place the one whose nearer end is furthest away.
 
     Args:
-        places: tokens of the text, each in at least one window.
+        places: tokens of the text, rising, each in at least one window.
     """
     middles = [(begin + end - 1) / 2 for (_, end), (begin, _) in pairwise(ranges)]  # of the overlap of two windows
-    return np.searchsorted(np.array(middles), np.array(places))
+    return [own.tolist() for own in np.split(places, np.searchsorted(places, middles, side="right"))]
 
 
 def head_tail(tokens: Sequence[T], room: int) -> Sequence[T]:

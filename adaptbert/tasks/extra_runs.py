@@ -7,8 +7,7 @@ folder. Every arm of a task gets the same number of trials at the same budget.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from itertools import cycle
 from math import inf
 from typing import Any
@@ -20,12 +19,10 @@ from adaptbert.core.seeds import seed_of
 from adaptbert.errors import BadParams
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.metrics.cell_metrics import Cost, FewerLabelsSeed, LearningPoint, SearchMetrics, TrialMetrics
-from adaptbert.tasks.seed_run import SeedRun, TaskRun, run_seed, train_seed
-from adaptbert.training.resume import Work
+from adaptbert.tasks.seed_run import TaskRun, run_seed, train_seed
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
 
-RESULT = "result.json"
 Values = dict[str, Any]
 """What a search may change: learning rate, global batch size, epochs."""
 
@@ -39,43 +36,42 @@ class ExtraRun(Cost):
     """On fewer labels."""
 
 
-@dataclass(frozen=True)
-class ExtraRuns:
-    """The runs of a task beside those of its seeds."""
-
-    task: TaskRun
-    work: Work
-    run: Run
-
-    def once(self, what: str, seed: int, values: Values, train: Callable[[Savepoints, Run], ExtraRun]) -> ExtraRun:
-        """The result of `train`, read from disk if an earlier process finished it; tracked as a child run."""
-        savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
-        with self.run.child(f"{what} {self.task.name} seed {seed}", {"trial": what, "seed": str(seed)}) as child:
-            child.go_on(savepoints.folder)
-            child.log_params(values)
-            result = savepoints.folder / RESULT
-            if not result.is_file():
-                write_json(result, train(savepoints, child).as_json())
-            savepoints.clear()
-        return ExtraRun.read(result)
+def once(
+    task: TaskRun, what: str, seed: int, values: Values, train: Callable[[int, Savepoints, Run], ExtraRun]
+) -> ExtraRun:
+    """The result of `train`, read from disk if an earlier process finished it; tracked as a child run."""
+    savepoints = task.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
+    result = savepoints.folder / "result.json"
+    with task.run.child(f"{what} {task.name} seed {seed}", {"trial": what, "seed": str(seed)}) as child:
+        child.go_on(savepoints.folder)
+        child.log_params(values)
+        if not result.is_file():
+            write_json(result, train(seed, savepoints, child).as_json())
+        savepoints.clear()
+    return ExtraRun.read(result)
 
 
-def search_values(config: Search, extra: ExtraRuns) -> tuple[Values, SearchMetrics]:
+def search_values(config: Search, task: TaskRun) -> tuple[Values, SearchMetrics]:
     """The values with the best mean on the dev split, and the metrics of all trials; the test split is never read.
 
     Raises:
         Diverged: every trial diverged.
     """
-    seeds, trials, task = search_seeds(config), list[TrialMetrics](), extra.task
-    metric = task.head().metric
+    seeds, trials, metric = search_seeds(config), list[TrialMetrics](), task.head().metric
 
     def score(values: Values) -> float | None:
         what, tried = f"trial {len(trials) + 1}", task.params.model_copy(update=values)
 
         def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
-            return _trial(replace(task.of(seed), params=tried), savepoints, run)
+            request = replace(task.of(seed), params=tried)
+            try:
+                trained = train_seed(request, savepoints, run)
+            except Diverged as error:
+                run.set_tags({"diverged": str(error)})
+                return ExtraRun(**request.cost(task.start.config(), error.trained).as_json())
+            return ExtraRun(score=trained.dev[metric], **trained.cost.as_json())
 
-        runs = [extra.once(what, seed, values, partial(train, seed)) for seed in seeds]
+        runs = [once(task, what, seed, values, train) for seed in seeds]
         scores = [run.score for run in runs]
         there = [each for each in scores if each is not None]
         mean = sum(there) / len(there) if len(there) == len(scores) else None
@@ -141,16 +137,7 @@ def best(scores: Sequence[float | None]) -> int:
     return known.index(max(known))
 
 
-def _trial(request: SeedRun, savepoints: Savepoints, run: Run) -> ExtraRun:
-    try:
-        trained = train_seed(request, savepoints, run)
-    except Diverged as error:
-        run.set_tags({"diverged": str(error)})
-        return ExtraRun(**request.cost(request.task.start.config(), error.trained).as_json())
-    return ExtraRun(score=trained.dev[request.head.metric], **trained.cost.as_json())
-
-
-def learn_from_fewer(seeds: Sequence[int], labels: int, extra: ExtraRuns) -> LearningPoint:
+def learn_from_fewer(task: TaskRun, labels: int) -> LearningPoint:
     """A point of the learning curve: all seeds, scored on dev and test.
 
     Args:
@@ -158,10 +145,10 @@ def learn_from_fewer(seeds: Sequence[int], labels: int, extra: ExtraRuns) -> Lea
     """
 
     def train(seed: int, savepoints: Savepoints, run: Run) -> ExtraRun:
-        trained, metrics, _ = run_seed(extra.task.of(seed, labels), savepoints, run)
+        trained, metrics, _ = run_seed(task.of(seed, labels), savepoints, run)
         scores = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
         return ExtraRun(seed=scores, **trained.cost.as_json())
 
-    runs = [extra.once(f"{labels} labels", seed, {"labels": labels}, partial(train, seed)) for seed in seeds]
+    runs = [once(task, f"{labels} labels", seed, {"labels": labels}, train) for seed in task.params.seeds]
     scored = [run.seed for run in runs if run.seed is not None]
     return LearningPoint(labels=labels, seeds=scored, **Cost.total(runs).as_json())

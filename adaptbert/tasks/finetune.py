@@ -15,17 +15,14 @@ from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance, TaskCard
 from adaptbert.model.device import named_precision
-from adaptbert.model.families.registry import family_of
-from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks import class_weights
-from adaptbert.tasks.extra_runs import ExtraRuns, learn_from_fewer, search_values
+from adaptbert.tasks.extra_runs import learn_from_fewer, search_values
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics
 from adaptbert.tasks.seed_run import Measured, ScoredSeed, TaskRun, run_seed
 from adaptbert.training import ranks
-from adaptbert.training.resume import Work
 
 
-def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path, work: Work, run: Run) -> None:
+def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path) -> None:
     """Search, all seeds and the learning curve, resuming where an earlier process stopped; the metrics come last.
 
     Args:
@@ -37,40 +34,40 @@ def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path, work: 
         BadParams: values that the task, its labels or the checkpoint contradict.
     """
     _check(task)
-    _begin(task, work)
-    labels, available, seeds = task.labels, len(task.pool), task.params.seeds
-    run.go_on(work.run)
+    _begin(task)
+    labels, available, seeds, run = task.labels, len(task.pool), task.params.seeds, task.run
+    run.go_on(task.work.run)
     run.set_tags({"init": task.start.digest, "checkpoint": task.start.name, "precision": task.params.precision})
     run.log_input(f"tasks/{task.task}", labelled_set.digest(task.pool), "training")
     first = task.of(seeds[0]).train
     run.log_metrics({"train/cut_share": first.cut_share}, step=0)
     used = f"{labels:,} labels" if labels == available else f"{labels:,} of {available:,} labels, each seed its own"
     print(f"{task.name}: {used}, {len(seeds)} seeds, from {task.start.source}")
-    unanswerable = _unanswerable(task, run, train=first)
+    unanswerable = _unanswerable(task, train=first)
 
-    extra, search, learning_curve = ExtraRuns(task, work, run), None, None
+    search, metric = None, task.head().metric
     if task.params.search is not None:
-        values, search = search_values(task.params.search, extra)
+        values, search = search_values(task.params.search, task)
         run.set_tags({"chosen": json.dumps(values)})
         task.params = task.params.model_copy(update=values)
     scored, best = list[tuple[SeedMetrics, Cost, pa.Table]](), None  # only one model is kept
     for seed in seeds:
         with run.child(f"seed {seed} {task.name}", {"seed": str(seed)}) as child:
-            savepoints = work.savepoints(f"seed-{seed}")
+            savepoints = task.work.savepoints(f"seed-{seed}")
             child.go_on(savepoints.folder)
             one = run_seed(task.of(seed), savepoints, child)
         scored.append((one.metrics, one.trained.cost, one.predictions))
-        best = one if best is None else _better(best, one)
+        if best is None or one.metrics.dev[metric] > best.metrics.dev[metric]:
+            best = one
     assert best is not None
-    if task.params.label_counts is not None:
-        learning_curve = [learn_from_fewer(seeds, count, extra) for count in task.params.label_counts]
-    unanswerable |= _unanswerable(task, run, dev=task.dev, test=task.test)
+    learning_curve = [learn_from_fewer(task, count) for count in task.params.label_counts or []]
+    unanswerable |= _unanswerable(task, dev=task.dev, test=task.test)
     result = CellMetrics(
         task=task.task,
         arm=task.arm,
         start=task.start.name,
         type=task.described.type,
-        metric=best.trained.head.metric,
+        metric=metric,
         labels=labels,
         examples=len(first.examples),
         epochs=task.params.epochs,
@@ -79,33 +76,27 @@ def fine_tune(task: TaskRun, out: Path, predictions: Path, metrics: Path, work: 
         tflop=best.trained.cost.tflop,
         parameters=best.trained.model.num_parameters(),
         unanswerable=unanswerable if unanswerable["train"] else None,
-        cost=Cost.total([*(cost for _, cost, _ in scored), *([search] if search else []), *(learning_curve or [])]),
+        cost=Cost.total([*(cost for _, cost, _ in scored), *([search] if search else []), *learning_curve]),
         seeds=[of_seed for of_seed, _, _ in scored],
         search=search,
-        learning_curve=learning_curve,
+        learning_curve=learning_curve or None,
     )
     card = checkpoint.save(out, best.trained.model, task.start.tokenizer, _provenance(task, best))
     with atomic_write(predictions) as path:
         pq.write_table(pa.concat_tables([of_seed for _, _, of_seed in scored]), path)
     write_json(metrics, result.as_json())
-    work.finish(metrics)
+    task.work.finish(metrics)
     run.log_metrics({**result.means(), **{f"cost/{name}": value for name, value in result.cost.as_json().items()}})
     run.set_tags({"checkpoint": str(card.weights)})
     for path in (metrics, predictions, out / CARD):
         run.log_artifact(path)
-    scores = [of_seed.test[result.metric] for of_seed in result.seeds]
-    print(f"  test/{result.metric}: " + ", ".join(f"{score:.3f}" for score in scores))
-
-
-def _better(one: ScoredSeed, other: ScoredSeed) -> ScoredSeed:
-    """By dev, the first of equals."""
-    metric = one.trained.head.metric
-    return other if other.metrics.dev[metric] > one.metrics.dev[metric] else one
+    scores = [of_seed.test[metric] for of_seed in result.seeds]
+    print(f"  test/{metric}: " + ", ".join(f"{score:.3f}" for score in scores))
 
 
 def _check(task: TaskRun) -> None:
     """Refuse values that contradict the task, its labels or the checkpoint, before anything is trained."""
-    params, place, config, labels = task.params, f"params.yaml: finetune.{task.task}", task.start.config(), task.labels
+    params, place, labels, limit = task.params, f"params.yaml: finetune.{task.task}", task.labels, task.start.longest
     try:
         task.described.spec.check(params)
         class_weights.check(params.class_weights, task.head().classes)
@@ -114,13 +105,12 @@ def _check(task: TaskRun) -> None:
     if params.label_counts is not None and params.label_counts[-1] >= labels:
         problem = f"label_counts {params.label_counts}, but there are {labels} labels, which are trained on anyway"
         raise BadParams(Code.CONTRADICTION, f"{place}.label_counts", problem, "give fewer")
-    limit = family_of(config).longest(config)
     if params.max_length > limit:
         problem = f"max_length {params.max_length} is larger than the {limit} positions of {task.start.name}"
         raise BadData(Code.CONTRADICTION, place, problem, f"lower max_length to {limit}")
 
 
-def _begin(task: TaskRun, work: Work) -> None:
+def _begin(task: TaskRun) -> None:
     """Find the unfinished run with the same key, or begin one; the task goes on with the precision of that run."""
     params, digests = task.params, {path.name: file_digest(path) for path in sorted(task.data.iterdir())}
 
@@ -135,17 +125,17 @@ def _begin(task: TaskRun, work: Work) -> None:
         }
 
     precision = named_precision(
-        f"finetune.{task.task}.precision", params.precision, lambda name: work.is_begun(key(name))
+        f"finetune.{task.task}.precision", params.precision, lambda name: task.work.is_begun(key(name))
     )
-    work.begin(key(precision))
+    task.work.begin(key(precision))
     task.params = params.model_copy(update={"precision": precision})
 
 
-def _unanswerable(task: TaskRun, run: Run, **splits: Measured) -> dict[str, dict[str, int]]:
+def _unanswerable(task: TaskRun, **splits: Measured) -> dict[str, dict[str, int]]:
     """The number of rows of each split whose right answer cannot be predicted, by reason: they limit every score."""
     counts = {name: task.head().unanswerable(*split) for name, split in splits.items()}
     for name, reasons in counts.items():
-        run.log_metrics({f"{name}/{reason}": count for reason, count in reasons.items()})
+        task.run.log_metrics({f"{name}/{reason}": count for reason, count in reasons.items()})
         if any(reasons.values()):
             shown = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
             print(f"  warning: {name}: {shown} of {len(splits[name].rows):,} rows")

@@ -28,9 +28,11 @@ from adaptbert.tasks.module import FineTuning, logits
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
+from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
 
-TUNED = "tuned/"  # prefix of values chosen on dev on a curve
+DEV, TUNED = "dev/", "tuned/"
+"""Prefixes on a curve: of scores, and of values that were chosen there."""
 
 
 class Measured(NamedTuple):
@@ -56,6 +58,8 @@ class TaskRun:
         name: of task, arm, base and replicate, e.g. `section-domain-small-1`.
         params: of the runs that begin now; a search puts the values there that it chose.
         data: folder of the labelled set.
+        work: keeps the state of each run.
+        run: the record, below which each of them is recorded.
     """
 
     name: str
@@ -64,11 +68,12 @@ class TaskRun:
     start: Checkpoint
     params: Finetune
     data: Path
+    work: Work
+    run: Run
     _last: tuple[tuple[int, int | None], TaskHead, Measured] | None = field(default=None, init=False)
 
     @cached_property
     def described(self) -> TaskDescription:
-        """The task."""
         return TaskDescription.read(self.data)
 
     @cached_property
@@ -79,12 +84,12 @@ class TaskRun:
     @cached_property
     def dev(self) -> Measured:
         """Rows that models are compared on during training."""
-        return self._held_out("dev")
+        return self._measured(labelled_set.split(self.data, "dev"))
 
     @cached_property
     def test(self) -> Measured:
         """Read after training."""
-        return self._held_out("test")
+        return self._measured(labelled_set.split(self.data, "test"))
 
     @property
     def labels(self) -> int:
@@ -93,7 +98,6 @@ class TaskRun:
 
     @property
     def options(self) -> TaskOptions:
-        """Of its task type."""
         return self.described.spec.options(self.params)
 
     def of(self, seed: int, labels: int | None = None) -> "SeedRun":
@@ -112,9 +116,11 @@ class TaskRun:
         """Of the task; with the weights of its labels."""
         return head_of(self.described, self.options, weights)
 
+    def _measured(self, rows: list[dict[str, Any]]) -> Measured:
+        return Measured(rows, self.head().examples(rows, self.start.tokenizer, self.params.max_length))
+
     def _labelled(self, rows: list[dict[str, Any]]) -> tuple[TaskHead, Measured]:
-        head, requested = self.head(), self.params.class_weights
-        examples = head.examples(rows, self.start.tokenizer, self.params.max_length)
+        head, requested, (_, examples) = self.head(), self.params.class_weights, self._measured(rows)
         targets = head.targets(rows, examples)
         if requested is not None:
             weights = class_weights.weights(requested, head.classes, targets)
@@ -122,10 +128,6 @@ class TaskRun:
             print(f"  class weights: {shown}")
             head = self.head(weights)
         return head, Measured(rows, examples.labelled(targets))
-
-    def _held_out(self, name: str) -> Measured:
-        rows = labelled_set.split(self.data, name)
-        return Measured(rows, self.head().examples(rows, self.start.tokenizer, self.params.max_length))
 
 
 @dataclass(frozen=True)
@@ -143,16 +145,6 @@ class SeedRun:
     head: TaskHead
     train: Measured
     task: TaskRun
-
-    @property
-    def steps(self) -> int:
-        """Optimizer steps."""
-        return steps_of(self.params.epochs * len(self.train.examples), self.params.global_batch_size)
-
-    @property
-    def accumulate(self) -> int:
-        """Micro-batches of an optimizer step."""
-        return self.params.global_batch_size // self.params.micro_batch_size
 
     def cost(self, config: Any, counts: Mapping[str, int]) -> Cost:
         """Of a run that was trained on so many tokens.
@@ -174,12 +166,6 @@ class SeedRun:
         tuned = head.tune(*on, scores) if tuned is None else tuned
         decoded = head.decode(*on, scores, tuned)
         return decoded, head.score(head.gold(on.rows), decoded.answers), tuned
-
-    def dev_scores(self, model: Any, head: TaskHead, dev: Measured) -> Scores:
-        """Scores on dev of a model with its head, and the values tuned there."""
-        _, scores, tuned = self.evaluated(model, head, dev)
-        named_tuned = {f"{TUNED}{name}": value for name, value in tuned.items()}
-        return {f"dev/{name}": value for name, value in scores.items()} | named_tuned
 
 
 def flop_of(params: Finetune, config: Any, counts: Mapping[str, int]) -> float:
@@ -203,8 +189,8 @@ class TrainedSeed:
     head: TaskHead
     steps: int
     fitted: Fitted
-    dev: dict[str, float]
-    tuned: dict[str, float]
+    dev: Scores
+    tuned: Scores
     cost: Cost
 
 
@@ -222,7 +208,7 @@ class ScoredSeed(NamedTuple):
 
 def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSeed:
     """Train, resuming where an earlier process stopped."""
-    params, rule = request.params, request.params.early_stopping
+    params, rule, examples = request.params, request.params.early_stopping, request.train.examples
     model = request.task.start.model(
         request.head.head,
         request.seed,
@@ -231,40 +217,40 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
         attention_probs_dropout_prob=params.dropout,
         classifier_dropout=params.dropout,
     )
-    head = request.head.extend(model)
+    head, dev = request.head.extend(model), request.task.dev
     plan = TrainingArguments(
-        steps=request.steps,
-        accumulate=request.accumulate,
+        steps=steps_of(params.epochs * len(examples), params.global_batch_size),
+        accumulate=params.global_batch_size // params.micro_batch_size,
         clip_norm=params.clip_norm,
         precision=params.precision,
         seed=request.seed,
         loss_name="train/loss",
-        keep_best=None if rule is None else f"dev/{head.metric}",
+        keep_best=None if rule is None else f"{DEV}{head.metric}",
         patience=0 if rule is None else rule.patience,
         label=f"seed {request.seed}",
     )
-    module = FineTuning(model, head, params, plan.steps)
-    examples = request.train.examples
-    batches = LabelledBatches(examples, request.seed, params.micro_batch_size, params.block_size)
-    dev, epoch = request.task.dev, len(examples) / params.global_batch_size
+
+    def measure(step: int) -> Scores:
+        _, scores, tuned = request.evaluated(model, head, dev)
+        return _below(DEV, scores) | _below(TUNED, tuned)
+
+    epoch = len(examples) / params.global_batch_size
     ends = [max(1, min(plan.steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
-    measure_at = dict.fromkeys([*ends, plan.steps], lambda _: request.dev_scores(model, head, dev))
-    fitted = fit(module, batches, plan, run, measure_at, savepoints)
+    batches = LabelledBatches(examples, request.seed, params.micro_batch_size, params.block_size)
+    module = FineTuning(model, head, params, plan.steps)
+    fitted = fit(module, batches, plan, run, dict.fromkeys([*ends, plan.steps], measure), savepoints)
     if rule is not None:
         print(
             f"  seed {request.seed}: kept is step {fitted.step:,}, the best on dev, of {fitted.curve[-1]['step']:,}"
             f" that were trained and {plan.steps:,} that were planned"
         )
-    point_of_weights = next(point for point in fitted.curve if point["step"] == fitted.step)
-    return TrainedSeed(
-        model=model,
-        head=head.fold_scale(model),
-        steps=plan.steps,
-        fitted=fitted,
-        dev=_below("dev/", point_of_weights),
-        tuned=_below(TUNED, point_of_weights),
-        cost=request.cost(model.config, fitted.counts),
+    kept = next(point for point in fitted.curve if point["step"] == fitted.step)
+    dev_scores, tuned = (
+        {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
+        for prefix in (DEV, TUNED)
     )
+    cost = request.cost(model.config, fitted.counts)
+    return TrainedSeed(model, head.fold_scale(model), plan.steps, fitted, dev_scores, tuned, cost)
 
 
 def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
@@ -294,10 +280,10 @@ def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
             "confidence": confidence,
         }
     )
-    named = {f"test/{name}": score for name, score in scores.items()}
-    run.log_metrics({**named, "dev/cut_share": dev.cut_share, "test/cut_share": test.cut_share}, trained.steps)
+    shares = {"dev/cut_share": dev.cut_share, "test/cut_share": test.cut_share}
+    run.log_metrics(_below("test/", scores) | shares, trained.steps)
     return ScoredSeed(trained, metrics, predictions)
 
 
-def _below(prefix: str, point: Mapping[str, float]) -> dict[str, float]:
-    return {name.removeprefix(prefix): value for name, value in point.items() if name.startswith(prefix)}
+def _below(prefix: str, values: Scores) -> Scores:
+    return {f"{prefix}{name}": value for name, value in values.items()}

@@ -28,52 +28,6 @@ FOLDED = (-1.0, 1.0)
 """The range of a regression target whose unit was folded into the weights."""
 
 
-def encode_texts(options: TextOptions, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-    """Examples of at most `max_length` tokens."""
-    texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
-    room = max_length - 2
-    parts: list[tuple[int, Sequence[int]]]
-    if options.stride is not None:
-        numbered = enumerate(texts)
-        parts = [(row, ids[a:b]) for row, ids in numbered for a, b in windows(len(ids), room, options.stride)]
-        cut = 0
-    else:
-        shorten = _beginning if options.long_text == "head" else head_tail
-        parts = [(row, shorten(ids, room)) for row, ids in enumerate(texts)]
-        cut = sum(len(ids) > room for ids in texts)
-    return whole([[tokenizer.cls, *ids, tokenizer.sep] for _, ids in parts], [row for row, _ in parts], cut)
-
-
-def encode_pairs(options: PairOptions, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-    """Examples of at most `max_length` tokens, with segments 0 and 1."""
-    firsts = [encoding.ids for encoding in tokenizer.encode([row["text_a"] for row in rows])]
-    seconds = [encoding.ids for encoding in tokenizer.encode([row["text_b"] for row in rows])]
-    shorten = _beginning if options.long_text == "head" else head_tail
-    ids, segments, cut = [], [], 0
-    for a, b in zip(firsts, seconds, strict=True):
-        room_a, room_b = _rooms(len(a), len(b), max_length - 3)
-        cut += room_a < len(a) or room_b < len(b)
-        ids.append([tokenizer.cls, *shorten(a, room_a), tokenizer.sep, *shorten(b, room_b), tokenizer.sep])
-        segments.append([0] * (room_a + 2) + [1] * (room_b + 1))
-    return whole(ids, range(len(rows)), cut, segments)
-
-
-def _beginning(ids: Sequence[int], room: int) -> Sequence[int]:
-    return ids[:room]
-
-
-def _rooms(a: int, b: int, room: int) -> tuple[int, int]:
-    """Tokens of two texts after the longer one is cut first, like `longest_first` of Hugging Face."""
-    if a + b <= room:
-        return a, b
-    half = room // 2
-    if a <= half:
-        return a, room - a
-    if b <= half:
-        return room - b, b
-    return (room - half, half) if a > b else (half, room - half)
-
-
 class Texts(TaskHead):
     """One vector a row; a class below for each target.
 
@@ -91,8 +45,33 @@ class Texts(TaskHead):
 
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         if isinstance(self._options, PairOptions):
-            return encode_pairs(self._options, rows, tokenizer, max_length)
-        return encode_texts(self._options, rows, tokenizer, max_length)
+            return self._encode_pairs(rows, tokenizer, max_length - 3)
+        texts, room = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])], max_length - 2
+        if self._options.stride is None:
+            parts = [(row, self._shortened(ids, room)) for row, ids in enumerate(texts)]
+            cut = sum(len(ids) > room for ids in texts)
+        else:
+            stride, cut = self._options.stride, 0
+            parts = [(row, ids[a:b]) for row, ids in enumerate(texts) for a, b in windows(len(ids), room, stride)]
+        return whole([[tokenizer.cls, *ids, tokenizer.sep] for _, ids in parts], [row for row, _ in parts], cut)
+
+    def _encode_pairs(self, rows: Sequence[Row], tokenizer: Tokenizer, room: int) -> Examples:
+        """The longer text is cut first, like `longest_first` of Hugging Face; segments are 0 and 1."""
+        firsts = [encoding.ids for encoding in tokenizer.encode([row["text_a"] for row in rows])]
+        seconds = [encoding.ids for encoding in tokenizer.encode([row["text_b"] for row in rows])]
+        ids, segments, cut = [], [], 0
+        for a, b in zip(firsts, seconds, strict=True):
+            shorter = min(len(a), len(b), room // 2)
+            longer = min(max(len(a), len(b)), room - shorter)
+            room_a, room_b = (longer, shorter) if len(a) > len(b) else (shorter, longer)
+            cut += room_a < len(a) or room_b < len(b)
+            first, second = self._shortened(a, room_a), self._shortened(b, room_b)
+            ids.append([tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep])
+            segments.append([0] * (room_a + 2) + [1] * (room_b + 1))
+        return whole(ids, range(len(rows)), cut, segments)
+
+    def _shortened(self, ids: Sequence[int], room: int) -> Sequence[int]:
+        return ids[:room] if self._options.long_text == "head" else head_tail(ids, room)
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         return self._targets(rows)[examples.rows]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from adaptbert.config.schema.task_types import TokenOptions
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.examples import Examples, gather, owners, word_windows
+from adaptbert.tasks.examples import Examples, gather, owned, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
 
@@ -68,27 +68,17 @@ class TokenClassification(TaskHead):
 
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Words without a subword token have no place."""
-        room = max_length - 2
         ids, places, spans, numbers = [], [], [], []
         for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
             words = [word for word in encoding.word_ids if word is not None]  # None for special tokens
             firsts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
-            for (begin, end), own in self._windows(firsts, len(words), room):
+            ranges = windows(len(words), max_length - 2, self._options.stride, firsts)
+            for (begin, end), own in zip(ranges, owned(firsts, ranges), strict=True):
                 ids.append([tokenizer.cls, *encoding.ids[begin:end], tokenizer.sep])
                 places.append([1 + i - begin for i in own])
                 spans.append([(words[i], words[i] + 1) for i in own])
                 numbers.append(number)
         return gather(ids, places, spans, numbers, cut=0)
-
-    def _windows(self, firsts: list[int], length: int, room: int) -> list[tuple[tuple[int, int], list[int]]]:
-        """Windows of a row of `length` tokens, and the first tokens of those words that each one tags."""
-        if length <= room:
-            return [((0, length), firsts)]
-        windows = word_windows(firsts, length, room, self._options.stride)
-        own: list[list[int]] = [[] for _ in windows]
-        for first, window in zip(firsts, owners(firsts, windows), strict=True):
-            own[window].append(first)
-        return list(zip(windows, own, strict=True))
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         """Numbers of the tags, (places,).

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.config.schema.task_types import TARGETS
-from adaptbert.tasks.examples import ROW, Examples, gather, head_tail, owners, word_windows
+from adaptbert.tasks.examples import ROW, Examples, gather, head_tail, owned, windows
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -104,7 +104,7 @@ def test_each_word_begins_in_a_window_and_is_owned_by_that_with_most_context(
     """No window begins inside a word."""
     stride = data.draw(st.integers(1, room))
     starts = (np.cumsum(pieces) - pieces).tolist()
-    ranges = word_windows(starts, sum(pieces), room, stride)
+    ranges = windows(sum(pieces), room, stride, starts)
     assert all(begin in starts and 0 < end - begin <= room for begin, end in ranges)
     assert all(before < after for (before, _), (after, _) in pairwise(ranges))
 
@@ -112,9 +112,12 @@ def test_each_word_begins_in_a_window_and_is_owned_by_that_with_most_context(
         begin, end = ranges[window]
         return min(place - begin, end - 1 - place)
 
-    for place, window in zip(starts, owners(starts, ranges), strict=True):
-        assert context(place, window) == max(context(place, other) for other in range(len(ranges)))
-        assert context(place, window) >= 0, "it is inside"
+    of_windows = owned(starts, ranges)
+    assert [place for places in of_windows for place in places] == starts
+    for window, places in enumerate(of_windows):
+        for place in places:
+            assert context(place, window) == max(context(place, other) for other in range(len(ranges)))
+            assert context(place, window) >= 0, "it is inside"
 
 
 @given(st.lists(st.integers()), st.integers(1, 50))
