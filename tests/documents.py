@@ -1,4 +1,4 @@
-"""What the documents take from elsewhere: the demonstration's results and picture, parameters, errors, benchmarks.
+"""What the documents take from elsewhere: results of the demonstration, parameters, errors, task types, benchmarks.
 
     python -m tests.documents           # write all of it anew
 
@@ -7,12 +7,14 @@ tests/docs/test_docs.py compares with what is there.
 
 import os
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from markupsafe import Markup
 
 from adaptbert.codes import Code
 from adaptbert.comparison.records import Comparison
+from adaptbert.config.schema.task_types import SPECS, TaskSpec
 from adaptbert.report.drawing import MARGIN, ROW, WIDTH, Figure, framed, standalone
 from adaptbert.report.figures import scores
 from adaptbert.report.language import same
@@ -29,7 +31,9 @@ PICTURE = "docs/img/arms.svg"
 PARAMETERS = "docs/parameters.md"
 ERRORS = "docs/errors.md"
 BENCHMARKS = "docs/benchmarks.md"
-WRITTEN = (PARAMETERS, ERRORS, BENCHMARKS, *READMES, DEMONSTRATION, PICTURE)
+LABELLED_SETS = ("docs/how-to/labelled-sets.md", "docs/how-to/labelled-sets.zh-CN.md")
+METRICS = ("docs/metrics.md", "docs/metrics.zh-CN.md")
+WRITTEN = (PARAMETERS, ERRORS, BENCHMARKS, *LABELLED_SETS, *METRICS, *READMES, DEMONSTRATION, PICTURE)
 CAPTION = "Demonstration corpus: docstrings of installed Python packages. A small BERT, on two CPU cores."
 
 
@@ -41,6 +45,10 @@ def written(name: str) -> str:
         return filled(name, "codes", f"\n{codes()}\n")
     if name == BENCHMARKS:
         return filled(name, "results", f"\n{tables()}\n")
+    if name in LABELLED_SETS:
+        return filled(name, "types", types("columns", lambda spec: [*spec.rows.inputs, spec.output.column]))
+    if name in METRICS:
+        return filled(name, "types", types("metric", lambda spec: spec.output.metrics))
     comparison = Comparison.read(Path("metrics/comparison.json"))
     if name == PICTURE:
         return picture(comparison, CAPTION)
@@ -87,6 +95,18 @@ def codes() -> str:
     """A row for every code."""
     rows = [f"| {code.shown} | {code.meaning} | {code.outcome} |" for code in sorted(Code)]
     return "\n".join(["| code | meaning | exit code, or the row is rejected |", "|---|---|---|", *rows, ""])
+
+
+def types(title: str, names: Callable[[TaskSpec], Iterable[str]]) -> str:
+    """A row for every task type with these names of it, in any language; one with the names of its type is none."""
+    rows: dict[tuple[str, ...], str] = {}
+    for spec in SPECS.values():
+        kind, *more = (name if key == "type" else f"{key}: {name}".lower() for key, name in spec.written.items())
+        shown = ", ".join(f"`{each}`" for each in names(spec))
+        if rows.get((kind,)) != shown:
+            rows[kind, *more] = shown
+    lines = [f"| {' '.join(f'`{each}`' for each in written)} | {shown} |\n" for written, shown in rows.items()]
+    return f"\n| `type` | `{title}` |\n|---|---|\n{''.join(lines)}\n"
 
 
 if __name__ == "__main__":
