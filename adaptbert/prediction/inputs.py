@@ -35,7 +35,6 @@ class Reader:
     """Converts records with the user's column names.
 
     Args:
-        task_type: of the task.
         columns: name of an input, or `id`, -> its name in the records; the others have the name of the input. `id` is
             optional.
         replace: patterns and replacements, as collect_task applied them to the task.
@@ -155,8 +154,6 @@ class Input:
 
     Args:
         path: the file; `-` for stdin, which can be read once.
-        task_type: of the task.
-        reader: converts its rows.
         declared: its format; None: by the name of the file.
         encoding: of text; None: UTF-8.
 

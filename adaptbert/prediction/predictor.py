@@ -26,12 +26,11 @@ from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, i
 from adaptbert.model.device import chosen, fastest_device
 from adaptbert.model.families.registry import family_of
 from adaptbert.prediction.inputs import Reader
-from adaptbert.tasks.head import TaskHead
-from adaptbert.tasks.heads import from_card
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adaptbert.tasks.head import TaskHead
     from adaptbert.text.tokenizer import Tokenizer
 
 HELD = 4
@@ -53,14 +52,9 @@ class Predictor:
     """A model, its tokenizer, and how it was evaluated. See `load`."""
 
     def __init__(
-        self,
-        model: Any,
-        shape: TaskHead,
-        tokenizer: "Tokenizer",
-        task: TaskCard,
-        evaluated: Evaluated,
+        self, model: Any, head: "TaskHead", tokenizer: "Tokenizer", task: TaskCard, evaluated: Evaluated
     ) -> None:
-        self.model, self._shape, self._tokenizer, self._task = model, shape, tokenizer, task
+        self.model, self._head, self._tokenizer, self._task = model, head, tokenizer, task
         self._evaluated = evaluated
         self.task_name, self.task_type = task.name, task.shape
         self.target: Target = task.target
@@ -84,15 +78,15 @@ class Predictor:
             problem = f"'{precision}' is unknown"
             raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
         checkpoint = Checkpoint.load(Path(folder))
-        task, evaluated = _evaluation(checkpoint, Path(folder))
+        task, evaluated, head = _evaluation(checkpoint, Path(folder))
         with torch.random.fork_rng(devices=[]):  # weights are drawn on the processor
-            model, shape = load_fine_tuned(checkpoint)
+            model, head = load_fine_tuned(checkpoint, head)
         for weight in model.parameters():
             # The alignment of memory-mapped weights varies, and a library splits a vector sum by alignment: copy them.
             weight.data = weight.data.clone()
         model.to(fastest_device())
         evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
-        return cls(model, shape, checkpoint.tokenizer, task, evaluated)
+        return cls(model, head, checkpoint.tokenizer, task, evaluated)
 
     def predict(self, rows: Iterable[Request], *, probabilities: bool = False) -> list[Answer]:
         """`answers`, all of them at once."""
@@ -154,7 +148,7 @@ class Predictor:
     def are_alike(self, answers: Iterable[Answer]) -> bool:
         """Whether one of these rows is answered like the other, as by a model that learned nothing else."""
         name = TARGETS[self.target].answer
-        return self._shape.is_degenerate([answer[name] for answer in answers if name in answer])
+        return self._head.is_degenerate([answer[name] for answer in answers if name in answer])
 
     def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[list[Answer]]:
         """Like `answers`, for rows that a reader has converted, a batch at a time."""
@@ -185,18 +179,20 @@ class Predictor:
     def _predicted(self, rows: list[Row], *, probabilities: bool) -> list[Answer]:
         from adaptbert.tasks.module import logits
 
-        inputs, output, shape = [row.values for row in rows], TARGETS[self.target], self._shape
-        examples = shape.examples(inputs, self._tokenizer, self._task.max_length)
+        inputs, output, head = [row.values for row in rows], TARGETS[self.target], self._head
+        examples = head.examples(inputs, self._tokenizer, self._task.max_length)
         evaluated = self._evaluated
-        scores = logits(self.model, shape, examples, evaluated.block_size, evaluated.precision)
-        answers, confidence, details = shape.decode(inputs, examples, scores, self._task.tuned)
+        scores = logits(self.model, head, examples, evaluated.block_size, evaluated.precision)
+        answers, confidence, details = head.decode(inputs, examples, scores, self._task.tuned)
         predictions = self._shown(rows, answers)
-        if output.has_confidence:
-            for prediction, sure in zip(predictions, confidence.tolist(), strict=True):
+        more: list[dict[str, Any]] = details() if probabilities else [{} for _ in rows]
+        for prediction, sure, detail, row in zip(predictions, confidence.tolist(), more, rows, strict=True):
+            if output.has_confidence:
                 prediction["confidence"] = sure
-        if probabilities:
-            for prediction, more, row in zip(predictions, details(), rows, strict=True):
-                prediction.update(_details(more, row))
+            if detail.get("end"):
+                places = moved_back(row.values["original"], [(detail["start"], detail["end"])])
+                ((detail["start"], detail["end"]),) = places
+            prediction.update(detail)
         return predictions
 
     def _shown(self, rows: list[Row], answers: list[Any]) -> list[Answer]:
@@ -226,23 +222,21 @@ def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:
     return marked
 
 
-def _details(details: dict[str, Any], row: Row) -> dict[str, Any]:
-    """With offsets in the original text."""
-    shown = dict(details)
-    if shown.get("end"):
-        ((shown["start"], shown["end"]),) = moved_back(row.values["original"], [(shown["start"], shown["end"])])
-    return shown
+def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated, "TaskHead"]:
+    """How a cell was evaluated, and its head.
 
-
-def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated]:
-    """How a cell was evaluated; raises BadData where the card is incomplete, or card, config and head disagree."""
+    Raises:
+        BadData: the card is incomplete, or card, config and head disagree.
+    """
     if checkpoint.card is None or checkpoint.card.task is None:
         problem = "not a checkpoint that was fine-tuned on a task"
         raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune")
+    from adaptbert.tasks.heads import from_card
+
     card = folder / CARD
     task, config = checkpoint.card.task, checkpoint.config()
     try:
-        shape = from_card(task)
+        head = from_card(task)
     except (KeyError, ValueError):
         raise incomplete_task(card) from None
     if misread := pattern_problem(task.replace):
@@ -252,10 +246,10 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
     if task.max_length > room:
         problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
         raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)
-    head = shape.config()
-    if config.num_labels != head["num_labels"]:
-        problem = f"head has {config.num_labels} labels, task has {head['num_labels']}"
+    expected = head.config()
+    if config.num_labels != expected["num_labels"]:
+        problem = f"head has {config.num_labels} labels, task has {expected['num_labels']}"
         raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, COPY)
-    if config.id2label != head.get("id2label", config.id2label):
+    if config.id2label != expected.get("id2label", config.id2label):
         raise BadData(Code.OTHER_ARCHITECTURE, folder, "the labels of config.json are not those of card.json", COPY)
-    return task, read
+    return task, read, head

@@ -1,7 +1,8 @@
 """Linear-chain conditional random field over flat batches, and the most probable legal tags.
 
 Logits are flat, (places, tags), sequence after sequence; `counts`, (sequences,), is the number of places of each, also
-0. Sums over all paths are computed place by place, for all sequences at once.
+0. Sums over all paths are computed place by place, for all sequences at once. Of a whole set `scores` are those of the
+words of all rows, (words, tags), and `counts` the words of each row.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -108,10 +109,6 @@ def best_legal(scores: Float64, counts: Int64, classes: Sequence[str]) -> Int64:
     """The legal BIO tags of each row with the highest sum of scores, (words,).
 
     Only rows whose best tags word by word are illegal need a search.
-
-    Args:
-        scores: of the words of all rows, (words, tags).
-        counts: words of each row, (rows,).
     """
     best: Int64 = scores.argmax(-1)
     crf = CRF(classes, are_spans=True).double()  # its scores are 0: of a softmax tag by tag
@@ -131,10 +128,7 @@ def crf_by_rows(
     """The outputs of a CRF for the words of all rows, (words, ...).
 
     Args:
-        compute: `decode` or `marginals` of the CRF.
-        scores: of the words of all rows, (words, tags).
-        counts: words of each row, (rows,).
-        device: of the CRF.
+        compute: `decode` or `marginals` of the CRF, which is on `device`.
     """
     outputs, places = [], []
     for rows, words in groups(counts, np.arange(len(counts))):
@@ -151,7 +145,6 @@ def groups(counts: Int64, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:
     The memory of a group does not depend on the size of the set.
 
     Args:
-        counts: words of each row of the set, (rows,).
         chosen: numbers of rows, rising.
     """
     starts = np.cumsum(counts) - counts

@@ -1,10 +1,10 @@
 """Examples of a task as flat tokens, for every task type, and the windows of texts longer than `max_length`."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -87,11 +87,7 @@ class Examples:
 
 
 def in_chunks(rows: Sequence[Row], encode: Callable[[Sequence[Row]], Examples]) -> Examples:
-    """Examples of all rows, built from chunks of rows, so that only one chunk of encodings is in memory.
-
-    Args:
-        encode: builds the examples of some rows, numbered from 0.
-    """
+    """Examples of all rows, which `encode` builds of some, numbered from 0: one chunk of encodings is in memory."""
     chunks = np.cumsum([ROW + sum(map(_characters, row.values())) for row in rows], dtype=np.int64) // AT_ONCE
     begins = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist()]
     parts = [encode(rows[begin:end]) for begin, end in pairwise([*begins, len(rows)])]
@@ -108,39 +104,27 @@ def _characters(cell: Any) -> int:
 
 
 def gather(
-    ids: Sequence[Sequence[int]],
-    places: Sequence[Sequence[int]],
-    spans: Sequence[Sequence[tuple[int, int]]],
+    ids: Sequence[Any],
+    places: Sequence[Any],
+    spans: Sequence[Any],
     rows: Sequence[int],
     cut: int,
-    segments: Sequence[Sequence[int]] | None = None,
+    segments: Sequence[Any] | None = None,
 ) -> Examples:
-    """Examples from one list an example."""
-    return Examples(
-        _flat(ids),
-        _sizes(ids),
-        _flat(places),
-        np.array(list(chain.from_iterable(spans)), np.int64).reshape(-1, 2),
-        _sizes(places),
-        np.array(rows, np.int64),
-        cut,
-        None if segments is None else _flat(segments),
-    )
+    """From one list or array an example; `spans` are (places, 2) each."""
+    lengths, counts = (np.array([len(part) for part in parts], np.int64) for parts in (ids, places))
+    numbers = np.array(rows, np.int64)
+    kinds = None if segments is None else _flat(segments)
+    return Examples(_flat(ids), lengths, _flat(places), _flat(spans, 2), counts, numbers, cut, kinds)
 
 
-def whole(
-    ids: Sequence[Sequence[int]], rows: Sequence[int], cut: int, segments: Sequence[Sequence[int]] | None = None
-) -> Examples:
+def whole(ids: Sequence[Any], rows: Sequence[int], cut: int, segments: Sequence[Any] | None = None) -> Examples:
     """Examples in which the head reads [CLS] only, for the whole row."""
     return gather(ids, [[0]] * len(ids), [[(0, 0)]] * len(ids), rows, cut, segments)
 
 
-def _flat(lists: Iterable[Sequence[int]]) -> Int64:
-    return np.fromiter(chain.from_iterable(lists), np.int64)
-
-
-def _sizes(lists: Sequence[Sequence[int]]) -> Int64:
-    return np.fromiter(map(len, lists), np.int64, len(lists))
+def _flat(parts: Sequence[Any], *shape: int) -> Int64:
+    return np.concatenate([np.empty((0, *shape)), *parts], dtype=np.int64, casting="unsafe")
 
 
 def ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
@@ -172,14 +156,14 @@ def windows(length: int, room: int, stride: int, starts: Sequence[int] | None = 
     return ranges
 
 
-def owned(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[list[int]]:
+def owned(places: Int64, ranges: Sequence[tuple[int, int]]) -> list[Int64]:
     """The places of each window: of all that contain a place the one whose nearer end is furthest away.
 
     Args:
         places: tokens of the text, rising, each in at least one window.
     """
     middles = [(begin + end - 1) / 2 for (_, end), (begin, _) in pairwise(ranges)]  # of the overlap of two windows
-    return [own.tolist() for own in np.split(places, np.searchsorted(places, middles, side="right"))]
+    return np.split(places, np.searchsorted(places, middles, side="right"))
 
 
 def head_tail(tokens: Sequence[T], room: int) -> Sequence[T]:

@@ -3,21 +3,20 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.families.family import Head
+from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, in_chunks
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from adaptbert.text.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from adaptbert.tasks.batches import LabelledBatch
 
 Row = Mapping[str, Any]
 Float64 = NDArray[np.float64]
@@ -83,11 +82,11 @@ class TaskHead(ABC):
         return {}
 
     @abstractmethod
-    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+    def logits(self, model: Any, hidden: Tensor) -> Tensor:
         """Scores, (places, scores), from the hidden states at the places, (places, hidden)."""
 
     @abstractmethod
-    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+    def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         """The training loss, the mean over a batch."""
 
     def fold_scale(self, model: Any) -> "TaskHead":
@@ -125,22 +124,18 @@ def named(classes: Sequence[str]) -> dict[str, Any]:
     return {"num_labels": len(numbers), "id2label": numbers, "label2id": label2id}
 
 
-def cross_entropy(scores: "Tensor", targets: "Tensor", weights: "Tensor | None" = None) -> "Tensor":
+def cross_entropy(scores: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
     """The mean, and 0 for a batch without targets.
 
     Args:
         weights: of the classes, (classes,). The sum is divided by the number of targets, not by their weights, so that
             the mean over micro-batches of one size is the loss of their batch, whatever their classes.
     """
-    from torch.nn import functional
-
     total = functional.cross_entropy(scores.float(), targets, weight=weights, reduction="sum")
     return total / max(1, len(targets))
 
 
 def softmax(scores: Float64) -> Float64:
     """Probabilities of the classes, the last axis."""
-    import torch
-
     probabilities: Float64 = torch.softmax(torch.from_numpy(scores), -1).numpy()
     return probabilities

@@ -7,6 +7,9 @@ transformers ignores them, `load_fine_tuned` loads them.
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import safe_open
+
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import ByTarget, TaskOptions
 from adaptbert.data.task_description import TaskDescription
@@ -30,12 +33,7 @@ HEADS: ByTarget[Any] = ByTarget(
 
 
 def head_of(task: TaskDescription, options: TaskOptions, class_weights: Weights = None) -> TaskHead:
-    """The head of a task.
-
-    Args:
-        options: of its task type.
-        class_weights: one for each of its labels, while it is trained with them.
-    """
+    """The head of a task; with class weights only while it is trained with them."""
     make = HEADS[task.target]
     head: TaskHead = make(task, options) if class_weights is None else make(task, options, class_weights)
     return head
@@ -56,20 +54,15 @@ def from_card(card: TaskCard) -> TaskHead:
     return head
 
 
-def load_fine_tuned(saved: Checkpoint) -> tuple[Any, TaskHead]:
-    """The model, in evaluation, and its head; `saved.card.task` has the rest.
+def load_fine_tuned(saved: Checkpoint, head: TaskHead) -> tuple[Any, TaskHead]:
+    """The model, in evaluation, and its own head.
+
+    Args:
+        head: of its card.
 
     Raises:
-        BadData: not fine-tuned by this project, or weights are missing or damaged.
+        BadData: weights are missing or damaged.
     """
-    import torch
-    from safetensors import safe_open
-
-    task = saved.card.task if saved.card else None
-    if task is None:
-        problem = "not a checkpoint of `finetune`"
-        raise BadData(Code.NOT_A_CHECKPOINT, saved.source, problem, "name a folder below models/finetune")
-    head = from_card(task)
     model, drawn = saved.model_and_drawn(head.head, 0)
     stock = {name for name, _ in model.named_parameters()}
     head = head.extend(model)

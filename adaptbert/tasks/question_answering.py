@@ -8,22 +8,19 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from adaptbert.config.schema.task_types import AnswerOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.examples import Examples, windows
+from adaptbert.tasks.batches import LabelledBatch
+from adaptbert.tasks.examples import Examples, gather, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead
 from adaptbert.tasks.metrics import answer_overlap as answer_text
 from adaptbert.text.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from adaptbert.tasks.batches import LabelledBatch
 
 Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
@@ -32,12 +29,7 @@ CUT = 2**62
 
 
 class QuestionAnswering(TaskHead):
-    """A part of the context, or no answer where a set has questions without one.
-
-    Args:
-        task: `no_answer` says whether there are such questions.
-        options: of this task type.
-    """
+    """A part of the context, or no answer where a set has questions without one (`no_answer` of the task)."""
 
     head = "spans"
 
@@ -51,32 +43,18 @@ class QuestionAnswering(TaskHead):
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Each context is tokenised once, although several questions may share it."""
         questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
-        limit, owners, cut, sep = self._options.max_question, [], 0, np.array([tokenizer.sep])
-        ids, spans = [np.empty(0, np.int64)], [np.empty((0, 2), np.int64)]
-        sizes: list[tuple[int, int]] = []  # of the first segment of a window, and of the second
+        ids, spans, segments, owners, cut = [], [], [], [], 0
         for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
-            cut += len(question.ids) > limit
-            prefix = np.array([tokenizer.cls, *question.ids[:limit], tokenizer.sep])
+            cut += len(question.ids) > self._options.max_question
+            prefix = [tokenizer.cls, *question.ids[: self._options.max_question], tokenizer.sep]
             tokens, characters = contexts[row["context"]]
             for begin, end in windows(len(tokens), max_length - 1 - len(prefix), self._options.stride):
-                ids += [prefix, tokens[begin:end], sep]
-                spans += [_nowhere(len(prefix)), characters[begin:end], _nowhere(1)]
-                sizes.append((len(prefix), end - begin + 1))
+                ids.append(np.concatenate([prefix, tokens[begin:end], [tokenizer.sep]]))
+                spans.append(np.pad(characters[begin:end], ((len(prefix), 1), (0, 0))))
+                segments.append(np.repeat([0, 1], [len(prefix), end - begin + 1]))
                 owners.append(number)
         # Every token is a place, special tokens and question too: the softmax of the loss is over the whole window.
-        parts = np.array(sizes, np.int64).reshape(-1, 2)
-        lengths = parts.sum(1)
-        return Examples(
-            np.concatenate(ids),
-            lengths,
-            places=np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths),
-            spans=np.concatenate(spans),
-            counts=lengths,
-            rows=np.array(owners, np.int64),
-            cut=cut,
-            # Parts alternate: question 0, context 1, question 0 ...
-            segments=np.repeat(np.arange(parts.size) % 2, parts.reshape(-1)),
-        )
+        return gather(ids, [np.arange(len(window)) for window in ids], spans, owners, cut, segments)
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
@@ -113,11 +91,11 @@ class QuestionAnswering(TaskHead):
             "answers_too_long": int((whole & ~short).sum()),
         }
 
-    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+    def logits(self, model: Any, hidden: Tensor) -> Tensor:
         scores: Tensor = model.qa_outputs(hidden)
         return scores
 
-    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+    def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         """Mean cross-entropy of start and end over all tokens of a window; a window without targets adds 0."""
         scores = logits.float()
         right = (scores * batch.targets).sum()
@@ -164,11 +142,6 @@ class QuestionAnswering(TaskHead):
         texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, spans, silent, strict=True)]
         sure = [best.sure_none if no else best.sure for best, no in zip(spans, silent, strict=True)]
         return Decoded(texts, np.array(sure), details)
-
-
-def _nowhere(count: int) -> Int64:
-    """Empty spans, for tokens that do not belong to the context."""
-    return np.zeros((count, 2), np.int64)
 
 
 def _contexts(rows: Sequence[Row], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
@@ -233,7 +206,7 @@ def _answer_text(row: Row, best: "BestSpan") -> str:
     return text
 
 
-def _log_sums(scores: "Tensor", owners: "Tensor", size: int) -> "Tensor":
+def _log_sums(scores: Tensor, owners: Tensor, size: int) -> Tensor:
     """log(sum(exp)) over the places of each window, (windows, 2)."""
     index = owners[:, None].expand_as(scores)
     # Subtracting the maximum avoids overflow; it is detached, as it cancels out of the gradient.

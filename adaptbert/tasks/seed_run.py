@@ -43,7 +43,6 @@ class Measured(NamedTuple):
 
     @property
     def cut_share(self) -> float:
-        """Of its rows."""
         return self.examples.cut / len(self.rows)
 
 
@@ -147,11 +146,7 @@ class SeedRun:
     task: TaskRun
 
     def cost(self, config: Any, counts: Mapping[str, int]) -> Cost:
-        """Of a run that was trained on so many tokens.
-
-        Args:
-            config: of its model.
-        """
+        """Of a run of such a model that was trained on so many tokens."""
         return Cost(tokens=counts["tokens"], tflop=round(flop_of(self.params, config, counts) / 1e12, 3))
 
     def evaluated(
@@ -178,11 +173,8 @@ class TrainedSeed:
     """The results of training a seed; the test split was not read yet.
 
     Attributes:
-        head: of the model.
         steps: optimizer steps that were planned.
-        dev: metric -> score of the weights that are kept.
-        tuned: values chosen on dev.
-        cost: of its training.
+        dev, tuned: scores of the weights that are kept, and values chosen with them.
     """
 
     model: Any
@@ -195,11 +187,7 @@ class TrainedSeed:
 
 
 class ScoredSeed(NamedTuple):
-    """A trained seed and its scores on test.
-
-    Attributes:
-        predictions: an Arrow table with a row for each row of the test split.
-    """
+    """A trained seed, its scores on test and its predictions, one for each row of the test split."""
 
     trained: TrainedSeed
     metrics: SeedMetrics

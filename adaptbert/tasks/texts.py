@@ -5,23 +5,21 @@ The vector is that of [CLS] (Devlin et al. 2019, section 4.1). The scores of a r
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
 from adaptbert.config.schema.task_types import PairOptions, TextOptions
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.families.registry import family_of
+from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, head_tail, whole, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, Weights, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
-    from adaptbert.tasks.batches import LabelledBatch
 
 HALF = 0.5
 FOLDED = (-1.0, 1.0)
@@ -29,12 +27,7 @@ FOLDED = (-1.0, 1.0)
 
 
 class Texts(TaskHead):
-    """One vector a row; a class below for each target.
-
-    Args:
-        options: those of pairs for pairs.
-        weights: of the labels.
-    """
+    """One vector a row; a class below for each target."""
 
     head = "sequence"
 
@@ -76,7 +69,7 @@ class Texts(TaskHead):
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         return self._targets(rows)[examples.rows]
 
-    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+    def logits(self, model: Any, hidden: Tensor) -> Tensor:
         family = family_of(model.config)
         return self._linear(family.last_layer(model), family.sentence_vectors(model, hidden))
 
@@ -94,14 +87,12 @@ class Texts(TaskHead):
     def _decode(self, scores: Float64) -> Decoded:
         """From the scores of rows, (rows, scores)."""
 
-    def _linear(self, layer: Any, vectors: "Tensor") -> "Tensor":
+    def _linear(self, layer: Any, vectors: Tensor) -> Tensor:
         scores: Tensor = layer(vectors)
         return scores
 
-    def _weights_on(self, device: "torch.device") -> "Tensor | None":
+    def _weights_on(self, device: torch.device) -> Tensor | None:
         """Put on each device once, because a GPU would wait for a copy in every step."""
-        import torch
-
         if self._weights is not None and device not in self._placed:
             self._placed[device] = torch.tensor(self._weights, dtype=torch.float32).to(device)
         return self._placed.get(device)
@@ -116,7 +107,7 @@ class SingleLabel(Texts):
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "single_label_classification"}
 
-    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+    def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         """With class weights each row counts by its label."""
         return cross_entropy(logits, batch.targets, self._weights_on(logits.device))
 
@@ -139,10 +130,8 @@ class MultiLabel(Texts):
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "multi_label_classification"}
 
-    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+    def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         """With class weights a label counts by them where the row has it."""
-        from torch.nn import functional
-
         weights = self._weights_on(logits.device)
         return functional.binary_cross_entropy_with_logits(logits.float(), batch.targets, pos_weight=weights)
 
@@ -174,22 +163,18 @@ class Regression(Texts):
     def config(self) -> dict[str, Any]:
         return {"num_labels": 1, "problem_type": "regression"}
 
-    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+    def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         error: Tensor = (logits[:, 0] - batch.targets) / self._half
         return error.square().mean()
 
     def fold_scale(self, model: Any) -> "Regression":
-        import torch
-
         layer = family_of(model.config).last_layer(model)
         with torch.no_grad():
             layer.weight.mul_(self._half)
             layer.bias.mul_(self._half).add_(self._middle)
         return Regression(self._task.model_copy(update={"range": list(FOLDED)}), self._options)
 
-    def _linear(self, layer: Any, vectors: "Tensor") -> "Tensor":
-        import torch
-
+    def _linear(self, layer: Any, vectors: Tensor) -> Tensor:
         # bfloat16 has three significant digits, too few for regression.
         with torch.autocast(vectors.device.type, enabled=False):
             return super()._linear(layer, vectors.float()) * self._half + self._middle

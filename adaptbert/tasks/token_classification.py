@@ -8,23 +8,20 @@ context, and the tags of a row are decoded as one sequence.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from adaptbert.config.schema.task_types import TokenOptions
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
+from adaptbert.tasks.batches import LabelledBatch
+from adaptbert.tasks.crf import CRF, best_legal, crf_by_rows
 from adaptbert.tasks.examples import Examples, gather, owned, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, cross_entropy, named, softmax
 from adaptbert.text.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from adaptbert.tasks.batches import LabelledBatch
-    from adaptbert.tasks.crf import CRF
 
 Int64 = NDArray[np.int64]
 SCHEME: tag_schemes.Scheme = "bio"
@@ -38,14 +35,12 @@ class TokenClassification(TaskHead):
     """Spans of some types, or a tag for every word.
 
     Args:
-        task: its labels are types of spans, or tags.
-        options: of this task type.
         crf: of the model whose head this is.
     """
 
     head = "tokens"
 
-    def __init__(self, task: TaskDescription, options: TokenOptions, crf: "CRF | None" = None) -> None:
+    def __init__(self, task: TaskDescription, options: TokenOptions, crf: CRF | None = None) -> None:
         self._options, self._crf = options, crf
         self._are_spans, classes = task.spec.output.marks_spans, task.labels
         if self._are_spans:
@@ -57,8 +52,6 @@ class TokenClassification(TaskHead):
     def extend(self, model: Any) -> "TokenClassification":
         if self._options.decoder != "crf":
             return self
-        from adaptbert.tasks.crf import CRF
-
         crf = CRF(self.classes, self._are_spans)
         model.add_module(CRF_NAME, crf)
         return TokenClassification(self._task, self._options, crf)
@@ -70,13 +63,13 @@ class TokenClassification(TaskHead):
         """Words without a subword token have no place."""
         ids, places, spans, numbers = [], [], [], []
         for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
-            words = [word for word in encoding.word_ids if word is not None]  # None for special tokens
-            firsts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
-            ranges = windows(len(words), max_length - 2, self._options.stride, firsts)
+            words = np.array([word for word in encoding.word_ids if word is not None], np.int64)  # no special tokens
+            firsts = np.flatnonzero(np.diff(words, prepend=-1))
+            ranges = windows(len(words), max_length - 2, self._options.stride, firsts.tolist())
             for (begin, end), own in zip(ranges, owned(firsts, ranges), strict=True):
                 ids.append([tokenizer.cls, *encoding.ids[begin:end], tokenizer.sep])
-                places.append([1 + i - begin for i in own])
-                spans.append([(words[i], words[i] + 1) for i in own])
+                places.append(1 + own - begin)
+                spans.append(np.stack([words[own], words[own] + 1], 1))
                 numbers.append(number)
         return gather(ids, places, spans, numbers, cut=0)
 
@@ -93,22 +86,19 @@ class TokenClassification(TaskHead):
         targets = np.zeros((len(words), 2), np.int64)
         for places in np.split(np.arange(len(words)), np.flatnonzero(np.diff(row)) + 1):
             if len(places):
-                tags = self._placed(rows[row[places[0]]]["tags"], words[places].tolist())
+                tags = [rows[row[places[0]]]["tags"][word] for word in words[places]]
+                if self._are_spans:
+                    tags = tag_schemes.legal(tags, SCHEME)
                 targets[places, 0] = [self._number[tag] for tag in tags]
                 targets[places[0], 1] |= BEGINS
                 targets[places[-1], 1] |= ENDS
         return targets
 
-    def _placed(self, tags: Sequence[str], words: Sequence[int]) -> Sequence[str]:
-        """The tags of some words of a row, in their order, made legal as if the row had no others."""
-        placed = [tags[word] for word in words]
-        return tag_schemes.legal(placed, SCHEME) if self._are_spans else placed
-
-    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+    def logits(self, model: Any, hidden: Tensor) -> Tensor:
         scores: Tensor = model.classifier(model.dropout(hidden))
         return scores
 
-    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
+    def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
         if self._crf is None:
             return cross_entropy(logits, batch.targets)
         # Not `bincount`: a GPU would wait for the largest number.
@@ -136,8 +126,17 @@ class TokenClassification(TaskHead):
     def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:
         """The tags of each row, spans in BIO, and the probability of its least confident tag."""
         counts = np.array([len(row["tokens"]) for row in rows], np.int64)
-        scores = self._scores(counts, examples, logits, tuned)
-        best, probabilities = self._decoded(scores, counts)
+        known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
+        scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)  # of the words of all rows
+        scores[:, 0 if self._are_spans else int(tuned[COMMONEST])] = 0  # with certainty, without a subword token
+        scores[known] = logits
+        if self._crf is not None:
+            device = self._crf.start.device
+            best = crf_by_rows(self._crf.decode, scores, counts, device)
+            probabilities = crf_by_rows(self._crf.marginals, scores, counts, device).astype(np.float64)
+        else:
+            best = best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
+            probabilities = softmax(scores)
         sure = probabilities[np.arange(len(best)), best]
         of_rows = np.split(np.arange(len(best)), np.cumsum(counts)[:-1])
 
@@ -147,32 +146,6 @@ class TokenClassification(TaskHead):
 
         answers = [[self.classes[tag] for tag in best[words]] for words in of_rows]
         return Decoded(answers, np.array([sure[words].min(initial=1.0) for words in of_rows]), details)
-
-    def _scores(self, counts: Int64, examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Float64:
-        """Scores of the words of all rows, (words, tags); words without a subword token get one tag with certainty.
-
-        Args:
-            counts: words of each row, (rows,).
-        """
-        known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
-        unseen = 0 if self._are_spans else int(tuned[COMMONEST])
-        scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
-        scores[:, unseen] = 0
-        scores[known] = logits
-        return scores
-
-    def _decoded(self, scores: Float64, counts: Int64) -> tuple[Int64, Float64]:
-        """The best legal tags of each row, (words,), and the probability of each tag at each word, (words, tags)."""
-        from adaptbert.tasks.crf import best_legal, crf_by_rows
-
-        if self._crf is None:
-            best = best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
-            return best, softmax(scores)
-        best, marginals = (
-            crf_by_rows(compute, scores, counts, self._crf.start.device)
-            for compute in (self._crf.decode, self._crf.marginals)
-        )
-        return best, marginals.astype(np.float64)
 
     def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
         """Whether every word gets the same tag."""

@@ -8,38 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from transformers import pipeline
 
-from adaptbert.config.schema.task_types import TARGETS
+from adaptbert.config.schema.task_types import TARGETS, TASK_TYPES, written
 from adaptbert.core.files import read_json, write_json
 from adaptbert.errors import BadData
 from adaptbert.prediction.predictor import HELD, Predictor
 from adaptbert.tasks.examples import Examples
+from adaptbert.tasks.metrics.cell_metrics import CellMetrics
+from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
-from tests.support import tiny_tasks
+from tests.support import tiny
 from tests.support.cells import Project
-from tests.support.predicting import (
-    ANSWER,
-    CLASS,
-    KINDS,
-    LEARNT,
-    PAIR,
-    ROWS,
-    SPANS,
-    json_lines,
-    model,
-    read,
-    rows_of,
-    run,
-)
-
-
-def assert_as_evaluated(answers: list[dict[str, Any]], project: Project, task: str) -> None:
-    """Numbers have no confidence."""
-    answer = TARGETS[KINDS[task][1]].answer
-    for answered, row in zip(answers, project.predictions(f"{task}-general"), strict=True):
-        predicted = row["predicted"] if isinstance(answered[answer], str) else json.loads(row["predicted"])
-        assert (answered["id"], answered[answer]) == (row["id"], predicted)
-        assert np.array_equal(answered.get("confidence", np.nan), row["confidence"], equal_nan=True)
+from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, ROWS, SPANS, json_lines, model, read, rows_of, run
 
 
 def answers(project: Project, task: str, rows: list[Any] | None = None, **options: Any) -> list[dict[str, Any]]:
@@ -55,21 +36,45 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
     done = run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out)
     assert done.exit_code == 0, done.output
     answer, answered = TARGETS[KINDS[task][1]].answer, read(out)
-    assert_as_evaluated(answered, project, task)
+    for row, evaluated in zip(answered, project.predictions(f"{task}-general"), strict=True):
+        assert (row["id"], written(row[answer])) == (evaluated["id"], evaluated["predicted"])
+        assert np.array_equal(row.get("confidence", np.nan), evaluated["confidence"], equal_nan=True)
     assert len(answered) == ROWS[2]
     assert all(row.keys() <= {"id", "tokens", answer, "confidence", "entities"} for row in answered)
     assert len({json.dumps(row.get("confidence", row[answer])) for row in answered}) > 100, "bits that could differ"
     assert answers(project, task, rows_of(project, task), probabilities=False) == answered, "and from Python"
 
 
-@pytest.mark.parametrize("task", ["sequence_labelling_spans", "sequence_labelling_tags"])
-def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str) -> None:
-    own = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
-    own.finetune(task, "general", {"decoder": "crf"}, **LEARNT)
-    answered = answers(own, task, rows_of(own, task))
-    assert_as_evaluated(answered, own, task)
-    every = [word for row in answered for word in row["probabilities"]]
-    assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
+@pytest.mark.parametrize("task", KINDS)
+def test_it_learns_what_can_be_learnt(project: Project, task: str) -> None:
+    """And what a stage writes is read whole."""
+    record = CellMetrics.read(project.root / f"metrics/{task}-general.json")
+    assert record.metric == COMPARED_BY[KINDS[task][1]]  # type: ignore[index]
+    assert record.seeds[0].test[record.metric] > 0.85
+    assert not record.seeds[0].degenerate
+    assert (record.unanswerable is None) == (KINDS[task][1] != "answer")
+    assert record.as_json() == read_json(project.root / f"metrics/{task}-general.json")
+
+
+@pytest.mark.parametrize("task", [task for task in KINDS if task.startswith(("single_sentence", "sentence_pair"))])
+def test_the_pipeline_of_transformers_answers_alike(project: Project, task: str) -> None:
+    """To rows that are neither cut nor read in windows."""
+    columns = [*TASK_TYPES[KINDS[task][0]].inputs]  # type: ignore[index]
+
+    def is_short(row: dict[str, Any]) -> bool:
+        texts = [row[column] for column in columns]
+        return sum(len(encoding.ids) + 1 for encoding in tiny.tokenizer().encode(texts)) < 48 and all(texts)
+
+    pipe = pipeline("text-classification", model=str(model(project, task)), device="cpu", top_k=None)
+    rows = [row for row in rows_of(project, task) if is_short(row)][:20]
+    assert len(rows) > 10
+    for row, answered in zip(rows, answers(project, task, rows), strict=True):
+        texts = {name: row[column] for name, column in zip(("text", "text_pair"), columns, strict=False)}
+        scores: Any = {each["label"]: each["score"] for each in pipe(texts)}
+        if "value" in answered:
+            assert [*scores.values()] == [pytest.approx(answered["value"], abs=1e-2)]
+        else:
+            assert scores == pytest.approx(answered["probabilities"], abs=1e-4)
 
 
 def test_texts_and_columns_are_those_of_the_task(tmp_path: Path) -> None:
@@ -136,20 +141,6 @@ def test_bad_rows_do_not_wait_without_end(project: Project) -> None:
 
 
 # ---- probabilities, entities, offsets
-
-
-@pytest.mark.parametrize("shape", ["single_sentence", "sentence_pair"])
-def test_probabilities_of_sentences(project: Project, shape: str) -> None:
-    for answered in answers(project, f"{shape}_class"):
-        chances = answered["probabilities"]
-        assert list(chances) == tiny_tasks.LABELS["class"]
-        assert sum(chances.values()) == pytest.approx(1)
-        assert chances[answered["label"]] == answered["confidence"] == max(chances.values())
-    for answered in answers(project, f"{shape}_labels"):
-        yes = answered["probabilities"]
-        assert answered["labels"] == sorted(label for label in yes if yes[label] > 0.5)
-        assert answered["confidence"] == min(max(chance, 1 - chance) for chance in yes.values())
-    assert all(answered.keys() == {"id", "value"} for answered in answers(project, f"{shape}_number"))
 
 
 def test_probabilities_of_words(project: Project) -> None:

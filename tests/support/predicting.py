@@ -1,8 +1,6 @@
 """What the tests of `adaptbert predict` share: a task of every kind, its model and rows, the command, its files."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from adaptbert.cli import app
 from adaptbert.data import labelled_set as labelled
 from tests.support import tiny_tasks
 from tests.support.cells import Project
-from tests.support.imports import ROOT
 
 CLASS, PAIR, SPANS, ANSWER = (
     "single_sentence_class",
@@ -21,8 +18,8 @@ CLASS, PAIR, SPANS, ANSWER = (
     "extractive_answer_answer",
 )
 KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny_tasks.KINDS}
-LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "learning_rate": 5e-3}
-ROWS = (128, 24, 150)
+LEARNT = {"seeds": [1], "epochs": 6.0, "dropout": 0.0, "learning_rate": 5e-3, "max_length": 48}
+ROWS = (512, 48, 150)
 """Of train, dev and test: more test rows than answered together."""
 
 
@@ -45,8 +42,3 @@ def json_lines(path: Path, rows: list[Any]) -> Path:
 
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def piped(*arguments: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    command = [sys.executable, "-m", "adaptbert.cli", "predict", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT)

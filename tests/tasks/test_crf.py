@@ -82,22 +82,16 @@ def test_likelihood_gradients_marginals_and_best_path_equal_brute_force(
 
 
 def test_no_illegal_path_is_decoded_however_much_the_logits_want_it() -> None:
-    crf, counts = crf_of(BIO, True), torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(3))
+    """Without a CRF the best tags are those of one whose scores are 0."""
+    counts = torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(3))
     logits = 1e5 * inputs(BIO, counts).detach()
-    without = torch.from_numpy(best_legal(logits.numpy(), counts.numpy(), BIO))
-    for numbers in (crf.decode(logits, counts), without):
+    trained, untrained = (crf.decode(logits, counts) for crf in (crf_of(BIO, True), CRF(BIO, True).double()))
+    for numbers in (trained, untrained):
         assert all(is_legal([BIO[number] for number in part]) for part in numbers.split(counts.tolist()))
+    for scores in (logits, logits.log_softmax(-1)):
+        assert best_legal(scores.numpy(), counts.numpy(), BIO).tolist() == untrained.tolist()
     one_by_one = logits.argmax(-1).split(counts.tolist())
     assert sum(not is_legal([BIO[number] for number in part]) for part in one_by_one) > 100, "else this shows nothing"
-
-
-def test_decoding_without_scores_is_decoding_with_scores_of_zero() -> None:
-    logits = inputs(BIO).detach()
-    numbers = CRF(BIO, True).double().decode(logits, COUNTS).tolist()
-    assert best_legal(logits.numpy(), COUNTS.numpy(), BIO).tolist() == numbers
-    assert best_legal(logits.log_softmax(-1).numpy(), COUNTS.numpy(), BIO).tolist() == numbers
-    tags = ["N", "V", "B"]
-    assert CRF(tags, False).decode(inputs(tags).float(), COUNTS).tolist() == inputs(tags).argmax(-1).tolist()
 
 
 def test_nothing_but_empty_sequences() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.config.schema.task_types import TARGETS
-from adaptbert.tasks.examples import ROW, Examples, gather, head_tail, owned, windows
+from adaptbert.tasks.examples import ROW, Examples, gather, owned, windows
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -21,7 +21,7 @@ ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=
 def test_take(ids: list[list[int]], paired: bool, data: st.DataObject) -> None:
     """Some of the examples are what they would be if they alone had been gathered."""
     places = [data.draw(st.lists(st.integers(0, len(row) - 1), max_size=4)) for row in ids]
-    spans = [[(place, place + number) for place in row] for number, row in enumerate(places)]
+    spans = [np.array(row, np.int64)[:, None] + [0, number] for number, row in enumerate(places)]
     segments = [[token % 2 for token in row] for row in ids] if paired else None
     rows = list(range(len(ids)))
     examples = gather(ids, places, spans, rows, 0, segments)
@@ -112,15 +112,9 @@ def test_each_word_begins_in_a_window_and_is_owned_by_that_with_most_context(
         begin, end = ranges[window]
         return min(place - begin, end - 1 - place)
 
-    of_windows = owned(starts, ranges)
+    of_windows = owned(np.array(starts), ranges)
     assert [place for places in of_windows for place in places] == starts
     for window, places in enumerate(of_windows):
         for place in places:
             assert context(place, window) == max(context(place, other) for other in range(len(ranges)))
             assert context(place, window) >= 0, "it is inside"
-
-
-@given(st.lists(st.integers()), st.integers(1, 50))
-def test_head_and_tail(tokens: list[int], room: int) -> None:
-    kept, head = list(head_tail(tokens, room)), room // 4
-    assert kept == (tokens if len(tokens) <= room else tokens[:head] + tokens[-(room - head) :])

@@ -1,16 +1,15 @@
 """The search tries what optuna asks for, and dev chooses; fewer labels; a killed cell goes on in the run it was in."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from math import log10, nan
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from adaptbert.config.schema.finetuning import Search
 from adaptbert.core.files import read_json
-from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.extra_runs import best, search, search_seeds
 from adaptbert.tasks.module import FineTuning
 from adaptbert.training.resume import Work
@@ -29,10 +28,6 @@ MANY = {"trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 5.0, 9.0], 
 
 def config(**values: Any) -> Search:
     return Search.model_validate(FEW | values)
-
-
-def tried(metrics: Mapping[str, Any]) -> list[Any]:
-    return [(row["learning_rate"], row["global_batch_size"], row["epochs"]) for row in metrics["search"]["trials"]]
 
 
 def peak(values: Mapping[str, Any]) -> float:
@@ -65,46 +60,20 @@ def test_optuna_is_deterministic_and_spends_as_much_on_every_arm(sizes: list[int
         assert {point["global_batch_size"] for point in points} <= {*(sizes or [16])}
 
 
-class Noted(Run):
-    """Notes what is recorded, by the name of the run; that of the cell has none."""
-
-    def __init__(self, name: str = "", notes: dict[str, dict[str, Any]] | None = None) -> None:
-        super().__init__()
-        self.notes = {} if notes is None else notes
-        self._own: dict[str, Any] = self.notes.setdefault(name, {})
-
-    def set_tags(self, tags: Mapping[str, str]) -> None:
-        self._own |= tags
-
-    def log_params(self, params: Mapping[str, Any]) -> None:
-        self._own |= params
-
-    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
-        self._own |= metrics
-
-    @contextmanager
-    def child(self, name: str, tags: Mapping[str, str]) -> Iterator[Run]:
-        child = Noted(name, self.notes)
-        child.set_tags(tags)
-        yield child
-
-
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("project"), KINDS)
-
-
-@pytest.fixture(scope="module")
-def searched(project: Project) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The metrics, and what was recorded."""
-    record = Noted()
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, Any], Any]:
+    """The metrics, and the run that was told; it is its own child as well."""
+    project, run = Project(tmp_path_factory.mktemp("project"), KINDS), MagicMock()
+    run.child.return_value.__enter__.return_value = run
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tiny, "no_record", lambda: record)
-        return project.finetune("section", "general", seeds=[1], search=config(), precision="auto"), record.notes
+        patched.setattr(tiny, "no_record", lambda: run)
+        metrics = project.finetune("section", "general", seeds=[1], search=config(), precision="auto")
+    return project, metrics, run
 
 
-def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, searched: Any) -> None:
-    metrics, rows = searched[0]["search"], searched[0]["search"]["trials"]
+def test_the_dev_split_chooses_and_the_seeds_train_with_it(searched: Any) -> None:
+    project, whole, _ = searched
+    metrics, rows = whole["search"], whole["search"]["trials"]
     assert [(row["global_batch_size"], row["epochs"]) for row in rows] == [(16, 1.0), (16, 2.0)] * 2
     scores = [row["dev/f1_macro"] for row in rows]
     assert len(set(scores)) > 1
@@ -114,7 +83,7 @@ def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, sea
     assert len(set(metrics["seeds"])) == 2
     assert min(metrics["seeds"]) > 1_000_000, "people write small ones, and these are those of no result"
 
-    whole, chosen = searched[0], rows[metrics["chosen"] - 1]
+    chosen = rows[metrics["chosen"] - 1]
     card = read_json(project.root / "models/finetune/section-general/card.json")
     assert card["params"]["learning_rate"] == chosen["learning_rate"]
     assert card["params"]["epochs"] == whole["epochs"] == chosen["epochs"]
@@ -125,26 +94,26 @@ def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, sea
 
 
 def test_each_trial_is_a_child_run_with_its_values(searched: Any) -> None:
-    metrics, notes = searched
-    for number, row in enumerate(metrics["search"]["trials"], 1):
-        for seed, score in zip(metrics["search"]["seeds"], row["seeds"], strict=True):
-            own = notes[f"trial {number} section-general seed {seed}"]
-            values = {"learning_rate": row["learning_rate"], "epochs": row["epochs"], "dev/f1_macro": score}
-            assert (values | {"trial": f"trial {number}", "seed": str(seed)}).items() <= own.items()
-            assert not [metric for metric in own if metric.startswith("test/")]
-    assert notes["seed 1 section-general"]["seed"] == "1"
-    assert notes[""]["cost/tokens"] == metrics["cost"]["tokens"]
-    assert notes[""]["precision"] in ("32-true", "bf16-mixed"), "what auto chose"
+    _, metrics, run = searched
+    search = metrics["search"]
+    trials = [(number, row, seed) for number, row in enumerate(search["trials"], 1) for seed in search["seeds"]]
+    children = [(f"trial {n} section-general seed {s}", {"trial": f"trial {n}", "seed": str(s)}) for n, _, s in trials]
+    assert [each.args for each in run.child.call_args_list] == [*children, ("seed 1 section-general", {"seed": "1"})]
+    values = [{name: row[name] for name in ("learning_rate", "global_batch_size", "epochs")} for _, row, _ in trials]
+    assert [each.args[0] for each in run.log_params.call_args_list] == values
+    told = {name: value for each in run.log_metrics.call_args_list for name, value in each.args[0].items()}
+    assert told["cost/tokens"] == metrics["cost"]["tokens"]
+    assert run.set_tags.call_args_list[0].args[0]["precision"] in ("32-true", "bf16-mixed"), "what auto chose"
 
 
-def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched: Any) -> None:
-    other = project.finetune("section", "scratch", seeds=[1], search=config())
-    assert tried(other) == tried(searched[0]), "every arm is searched alike"
-    rate, _, epochs = tried(other)[other["search"]["chosen"] - 1]
-    alone = project.finetune("section", "scratch", seeds=[1], learning_rate=rate, epochs=epochs)
+def test_the_chosen_values_alone_give_the_same_seeds(tmp_path: Path, searched: Any) -> None:
+    _, whole, _ = searched
+    search = whole["search"]
+    values = {name: search["trials"][search["chosen"] - 1][name] for name in ("learning_rate", "epochs")}
+    alone = Project(tmp_path, KINDS).finetune("section", "general", seeds=[1], precision="auto", **values)
     assert "search" not in alone
     assert alone["cost"] == {"tokens": alone["tokens"], "tflop": alone["tflop"]}
-    assert alone["seeds"] == other["seeds"]
+    assert alone["seeds"] == whole["seeds"]
 
 
 def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(
@@ -205,15 +174,21 @@ def test_a_killed_cell_goes_on_in_its_run(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_fewer_labels(tmp_path: Path) -> None:
+    """What runs on so many labels alone would be; the other runs are as they were."""
     project, counts = Project(tmp_path, KINDS), [16, 48]
-    values = {"seeds": [1, 2], "epochs": 2.0, "learning_rate": 1e-2}
-    metrics = project.finetune("section", "scratch", label_counts=counts, **values)
-    assert [point["labels"] for point in metrics["learning_curve"]] == counts
-    for point in metrics["learning_curve"]:
-        alone = project.finetune("section", "scratch", labels=point["labels"], **values)
+
+    def of(seeds: list[int], labels: int, **more: Any) -> dict[str, Any]:
+        return project.finetune(
+            "section", "scratch", seeds=seeds, labels=labels, epochs=2.0, learning_rate=1e-2, **more
+        )
+
+    metrics = of([1, 2], 64, label_counts=counts)
+    points, each = metrics["learning_curve"], [of([seed], 64) for seed in (1, 2)]
+    assert (metrics["labels"], [point["labels"] for point in points]) == (64, counts)
+    for point in points:
+        alone = of([1, 2], point["labels"])
         for one, other in zip(point["seeds"], alone["seeds"], strict=True):
-            assert one.items() <= other.items(), "what a run on so many labels alone would be"
+            assert one.items() <= other.items()
         assert {"tokens": point["tokens"], "tflop": point["tflop"]} == alone["cost"]
-    plain = project.finetune("section", "scratch", **values)
-    assert plain["seeds"] == metrics["seeds"], "the run on all labels is as it was"
-    assert metrics["cost"]["tokens"] == 2 * metrics["tokens"] + sum(row["tokens"] for row in metrics["learning_curve"])
+    assert [one["seeds"][0] for one in each] == metrics["seeds"]
+    assert metrics["cost"]["tokens"] == sum(one["tokens"] for one in [*each, *points])

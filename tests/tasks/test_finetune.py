@@ -1,9 +1,8 @@
 """A task in one arm: all seeds, the test set opened last, the best on dev kept, the same bytes twice.
 
-Of every task type: it learns, and its folder alone is enough to answer alike, here and with transformers.
+tests/prediction shows that every task type learns, and that its folder is enough to answer alike.
 """
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,25 +13,24 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForTokenClassification, pipeline
+from transformers import AutoModelForTokenClassification
 
 from adaptbert.config.schema.task_types import TARGETS, spec_of, written
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set as labelled
-from adaptbert.errors import BadData, UserError
+from adaptbert.errors import UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction.predictor import Predictor
-from adaptbert.tasks import seed_run
-from adaptbert.tasks.heads import load_fine_tuned
-from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING
-from tests.support import tiny, tiny_tasks
+from adaptbert.tasks.seed_run import TaskRun
+from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.cells import Project
-from tests.support.predicting import KINDS as EVERY
 
 KINDS: dict[str, Any] = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
+OTHERS: dict[str, Any] = {"score": ("single_sentence", "number"), "words": ("sequence_labelling", "tags")}
 SPLITS = {"train": 96, "dev": 24, "test": 32}
 SEEDS = [3, 1, 2]
+LEARNT = {"epochs": 4.0, "learning_rate": 1e-2}
 
 
 @pytest.fixture(scope="module")
@@ -40,26 +38,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Both tasks from a checkpoint with weights; the tests only look."""
     project = Project(tmp_path_factory.mktemp("project"), KINDS)
     for task in KINDS:
-        project.finetune(task, "general", epochs=4.0, seeds=SEEDS, learning_rate=1e-2)
+        project.finetune(task, "general", seeds=SEEDS, **LEARNT)
     return project
-
-
-@pytest.fixture(scope="module")
-def every(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """All task types trained once; texts of up to 90 tokens are read in windows or cut."""
-    made = Project(tmp_path_factory.mktemp("every"), EVERY, (512, 48, 48))
-    tiny.pretrained(made.root / "models/pretrain", initializer_range=0.15)  # of vectors apart more is learnt in a step
-    learnt = {"seeds": [1], "epochs": 6.0, "dropout": 0.0, "learning_rate": 5e-3, "max_length": 48}
-    for task, (kind, target) in EVERY.items():
-        windows = {"long_text": "windows", "stride": 20} if kind == "single_sentence" else {}
-        hard = kind == "sentence_pair" or target == "labels"
-        made.finetune(task, "general", windows, **learnt, labels=0 if hard else 192)
-    return made
 
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Project:
-    return Project(tmp_path, {**KINDS, "score": ("single_sentence", "number")})
+    return Project(tmp_path, KINDS | OTHERS)
 
 
 def read_metrics(project: Project, task: str) -> dict[str, Any]:
@@ -67,13 +52,15 @@ def read_metrics(project: Project, task: str) -> dict[str, Any]:
     return metrics
 
 
-def answers_alike(project: Project, task: str, recorded: list[dict[str, Any]]) -> None:
-    """The checkpoint, opened again from the disk, gives these predictions."""
+def answers_alike(project: Project, task: str, recorded: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the checkpoint, opened again from the disk, answers: these predictions."""
     rows = labelled.split(project.root / "data" / task, "test")
-    answers = list(Predictor.load(project.root / f"models/finetune/{task}-general").answers(rows))
+    predictor = Predictor.load(project.root / f"models/finetune/{task}-general")
+    answers = predictor.predict(rows, probabilities=True)
     for answer, row in zip(answers, recorded, strict=True):
-        assert written(answer[TARGETS[KINDS[task][1]].answer]) == row["predicted"]
+        assert written(answer[TARGETS[predictor.target].answer]) == row["predicted"]
         assert answer["confidence"] == pytest.approx(row["confidence"], abs=1e-5)
+    return answers
 
 
 # What is written
@@ -134,94 +121,40 @@ def test_twice_gives_equal_bytes(tmp_path: Path) -> None:
     assert len(outputs[0]) == 14
 
 
-# Every task type
-
-
-COLUMNS = {"single_sentence": ["text"], "sentence_pair": ["text_a", "text_b"]}
-
-
-@pytest.mark.parametrize("task", EVERY)
-def test_it_learns_what_can_be_learnt(every: Project, task: str) -> None:
-    metrics = read_metrics(every, task)
-    metric = COMPARED_BY[EVERY[task][1]]  # type: ignore[index]
-    assert metrics["metric"] == metric
-    assert metrics["seeds"][0][f"test/{metric}"] > 0.85
-    assert not metrics["seeds"][0]["degenerate"]
-    record = CellMetrics.read(every.root / f"metrics/{task}-general.json")
-    assert record.as_json() == metrics, "what a stage writes is read whole"
-    assert (record.unanswerable is None) == (EVERY[task][1] != "answer")
-
-
-@pytest.mark.parametrize("task", [task for task, (kind, _) in EVERY.items() if kind in COLUMNS])
-def test_the_pipeline_of_transformers_answers_alike(every: Project, task: str) -> None:
-    kind, target = EVERY[task]
-    columns = COLUMNS[kind]
-
-    def fits(row: dict[str, Any]) -> bool:
-        texts = [row[column] for column in columns]
-        return sum(len(encoding.ids) + 1 for encoding in tiny.tokenizer().encode(texts)) < 48 and all(texts)
-
-    folder = str(every.root / f"models/finetune/{task}-general")
-    run = pipeline("text-classification", model=folder, device="cpu", top_k=None)
-    rows = {row["id"]: row for row in labelled.split(every.root / "data" / task, "test")}
-    short = [row for row in every.predictions(f"{task}-general") if fits(rows[row["id"]])][:20]
-    assert len(short) > 10
-    for row in short:
-        texts = [rows[row["id"]][column] for column in columns]
-        predictions: Any = run([texts[0] if len(texts) == 1 else {"text": texts[0], "text_pair": texts[1]}])[0]
-        scores = {prediction["label"]: prediction["score"] for prediction in predictions}
-        if TARGETS[target].answer_cell == "text":
-            best = max(scores, key=lambda label: scores[label])
-            assert (best, scores[best]) == (row["predicted"], pytest.approx(row["confidence"], abs=1e-4))
-        elif target == "labels":
-            assert sorted(label for label, score in scores.items() if score > 0.5) == json.loads(row["predicted"])
-            assert min(max(score, 1 - score) for score in scores.values()) == pytest.approx(row["confidence"], abs=1e-4)
-        else:
-            assert list(scores.values()) == [pytest.approx(json.loads(row["predicted"]), abs=1e-2)]
-
-
 # Options: each does something, and the folder is enough to predict
 
 
 OPTIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "crf": ("mention", {"decoder": "crf"}, {}),
+    "crf of tags": ("words", {"decoder": "crf"}, {}),
     "weights": ("section", {}, {"class_weights": {"code": 0.1, "prose": 4.0}}),
-    "early": ("section", {}, {"early_stopping": {"patience": 1}, "epochs": 6.0}),
+    "early": ("section", {}, {"early_stopping": {"patience": 1}}),
     "decay": ("section", {}, {"layer_decay": 0.5}),
 }
 
 
-@pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, list[dict[str, Any]]]]:
-    """Both tasks without any option: what the tests compare with."""
-    project = Project(tmp_path_factory.mktemp("usual"), KINDS, (64, 24, 24))
-    for task in KINDS:
-        project.finetune(task, "general", seeds=[1], epochs=3.0, learning_rate=5e-3)
-    return project, {task: project.predictions(f"{task}-general") for task in KINDS}
-
-
 @pytest.mark.parametrize("name", OPTIONS)
-def test_an_option_does_something_and_the_folder_is_enough_to_predict(usual: Any, name: str) -> None:
-    project, without = usual
+def test_an_option_does_something_and_the_folder_is_enough_to_predict(
+    project: Project, fresh: Project, name: str
+) -> None:
     task, options, more = OPTIONS[name]
-    metrics = project.finetune(task, "general", options, **{"seeds": [1], "epochs": 3.0, "learning_rate": 5e-3, **more})
-    recorded = project.predictions(f"{task}-general")
-    assert recorded != without[task]
-    answers_alike(project, task, recorded)
-    if "early_stopping" in more:
-        assert metrics["seeds"][0]["kept_step"] <= metrics["seeds"][0]["steps"]
-    folder = project.root / f"models/finetune/{task}-general"
+    metrics = fresh.finetune(task, "general", options, seeds=[1], **LEARNT, **more)
+    recorded, (seed,) = fresh.predictions(f"{task}-general"), metrics["seeds"]
+    if task in KINDS:
+        assert recorded != [row for row in project.predictions(f"{task}-general") if row["seed"] == 1]
+    answers = answers_alike(fresh, task, recorded)
+    if name == "early":
+        scores = {point["step"]: point["dev/f1_macro"] for point in seed["curve"]}
+        assert (seed["kept_step"], seed["steps"]) == (max(scores, key=lambda step: scores[step]), max(scores))
+    folder = fresh.root / f"models/finetune/{task}-general"
     held = load_file(folder / "model.safetensors")
     assert {key.split(".")[0] for key in held} - {"bert", "classifier"} == ({"crf"} if "decoder" in options else set())
     if "decoder" in options:
         assert (held["crf.between"] != 0).any(), "it was learnt"
         stock = AutoModelForTokenClassification.from_pretrained(str(folder))
         assert torch.equal(stock.classifier.weight, held["classifier.weight"]), "stock transformers opens it"
-
-
-def test_only_what_finetune_wrote_is_opened(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match="not a checkpoint of `finetune`"):
-        load_fine_tuned(tiny.pretrained(tmp_path / "pretrain"))
+        words = [sum(word.values()) for answer in answers for word in answer["probabilities"]]
+        assert words == pytest.approx([1.0] * len(words), abs=1e-4)
 
 
 # Seeds, splits and labels
@@ -294,27 +227,15 @@ def test_what_fails_at_the_end_leaves_nothing(fresh: Project) -> None:
     assert not list(fresh.root.rglob("*.part"))
 
 
-def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project) -> None:
     """With a point of the learning curve, whose rows are among those of the same seed."""
-    trained: list[set[bytes]] = []
-    real = seed_run.LabelledBatches
-
-    def noted(examples: Any, *others: Any) -> Any:
-        trained.append({examples.take(np.array([number])).ids.tobytes() for number in range(len(examples))})
-        return real(examples, *others)
-
-    monkeypatch.setattr(seed_run, "LabelledBatches", noted)
-    for arm in ("general", "scratch"):
-        metrics = fresh.finetune("section", arm, labels=40, label_counts=[20], seeds=[1, 2])
-        assert metrics["labels"] == 40
-    assert trained[:4] == trained[4:], "the same for every arm"
-    first, second, fewer, fewer_second = trained[:4]
-    assert (len(first), len(second), len(fewer), len(fewer_second)) == (40, 40, 20, 20)
-    assert fewer < first
-    assert fewer_second < second
-    assert 0 < len(first & second) < 40, "two draws of 40 of 96"
-    each = [fresh.finetune("section", "scratch", labels=40, seeds=[seed])["tokens"] for seed in (1, 2)]
-    assert sum(each) + metrics["learning_curve"][0]["tokens"] == metrics["cost"]["tokens"], "that of every seed"
+    start, data = Checkpoint.load(fresh.root / "models/pretrain"), fresh.root / "data/section"
+    params, pool = tiny_params.cell(labels=40), labelled.split(data, "train")
+    task = TaskRun("section-general", "section", "general", start, params, data, tiny.work(data), tiny.no_record())
+    for seed in (1, 2):
+        for run, count in ((task.of(seed), 40), (task.of(seed, 20), 20)):
+            assert run.train.rows == labelled.subset(pool, count, seed)
+            assert len(run.train.examples) == count
 
 
 # Refusals

@@ -19,17 +19,22 @@ from tests.support import tiny, tiny_tasks
 # Hangul, what it drops, and special tokens as text.
 ACCENTS = ["e\u0301tat", "état", "cafe\u0301", "İstanbul", "a\u0308\u0323b", "The"]
 FORMS = ["MATRIX", "ＡＢＣ", "ﬁsh", "한국", "好的", "🙂", "\u200bx", "[SEP]", "walked-along", "axis=0,", "x" * 120]
-words = st.sampled_from([*ACCENTS, *FORMS])
+PLAIN = ["The", "MATRIX", "ﬁsh", "好的", "walked-along", "axis=0,", "état"]
 PERMISSIVE = {THRESHOLD: 0.0}
 
 
+@st.composite
+def marked(draw: st.DrawFn, words: list[str], most: int) -> tuple[str, int, str]:
+    """A context, where a part of it begins, and the part: whole words between spaces."""
+    chosen = draw(st.lists(st.sampled_from(words), min_size=1, max_size=most))
+    first = draw(st.integers(0, len(chosen) - 1))
+    part = chosen[first : first + draw(st.integers(1, 4))]
+    return " ".join(chosen), sum(len(word) + 1 for word in chosen[:first]), " ".join(part)
+
+
 def row(context: str, start: int = 0, text: str = "", question: str = "Which fish?") -> dict[str, Any]:
-    return {
-        "id": "a",
-        "context": context,
-        "question": question,
-        "answers": [{"text": text, "start": start}] if text else [],
-    }
+    answers = [{"text": text, "start": start}] if text else []
+    return {"id": "a", "context": context, "question": question, "answers": answers}
 
 
 def certain(head: Any, rows: list[dict[str, Any]], examples: Examples) -> np.ndarray:
@@ -39,23 +44,15 @@ def certain(head: Any, rows: list[dict[str, Any]], examples: Examples) -> np.nda
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(words, min_size=1, max_size=25), st.integers(0, 24), st.integers(1, 4), st.sampled_from([24, 40, 200]))
-def test_an_answer_comes_back_as_it_stands_in_the_context(
-    text_words: list[str], first: int, count: int, max_length: int
-) -> None:
-    """Whole words between spaces, through normalisation, lower-casing and windows: the very same characters."""
-    first = min(first, len(text_words) - 1)
-    context = " ".join(text_words)
-    start = sum(len(word) + 1 for word in text_words[:first])
-    text = " ".join(text_words[first : first + count])
-    pieces = tiny.tokenizer()
-    size = len(pieces.encode([text])[0].ids)
-    head = tiny_tasks.head_of("extractive_answer", stride=4, max_question=3, max_answer=300)
-    rows = [row(context, start, text)]
+@given(marked([*ACCENTS, *FORMS], 25), st.sampled_from([24, 40, 200]))
+def test_an_answer_comes_back_as_it_stands_in_the_context(part: tuple[str, int, str], max_length: int) -> None:
+    """Through normalisation, lower-casing and windows: the very same characters."""
+    pieces, (context, _, text) = tiny.tokenizer(), part
+    head, rows = tiny_tasks.head_of("extractive_answer", stride=4, max_question=3, max_answer=300), [row(*part)]
     examples = head.examples(rows, pieces, max_length)
     assert int(examples.lengths.max()) <= max_length
-    assume(size <= max_length - 3 - 3 - 4 + 1)  # so that some window holds all of it
-    assume(len(pieces.encode([text_words[first]])[0].ids) > 0)
+    assume(len(pieces.encode([text])[0].ids) <= max_length - 3 - 3 - 4 + 1)  # so that some window holds all of it
+    assume(len(pieces.encode([text.split(" ")[0]])[0].ids) > 0)
     answers, confidence, _ = head.decode(rows, examples, certain(head, rows, examples), PERMISSIVE)
     assert answers[0].strip("\u200b") == text.strip("\u200b")
     assert answers[0] in context
@@ -126,20 +123,13 @@ def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.Mo
     assert examples.rows.tolist() == [0, 1, 2, 3]
 
 
-plain = st.sampled_from(["The", "MATRIX", "ﬁsh", "好的", "walked-along", "axis=0,", "état"])
-
-
 @settings(max_examples=100, deadline=None)
-@given(st.lists(plain, min_size=1, max_size=40), st.integers(0, 39), st.integers(1, 4), st.integers(3, 9))
-def test_windows_and_targets_are_those_of_transformers_own_preparation(
-    text_words: list[str], first: int, count: int, stride: int
-) -> None:
+@given(marked(PLAIN, 40), st.integers(3, 9))
+def test_windows_and_targets_are_those_of_transformers_own_preparation(part: tuple[str, int, str], stride: int) -> None:
     """As its example of question answering asks its tokenizer for them; it names an overlap, we name a step."""
-    pieces, context, question, length = tiny.tokenizer(), " ".join(text_words), "Which fish?", 24
-    first = min(first, len(text_words) - 1)
-    start, text = sum(len(word) + 1 for word in text_words[:first]), " ".join(text_words[first : first + count])
+    pieces, (context, start, text), question, length = tiny.tokenizer(), part, "Which fish?", 24
     question_tokens = len(pieces.encode([question])[0].ids)
-    head, rows = tiny_tasks.head_of("extractive_answer", stride=stride), [row(context, start, text, question)]
+    head, rows = tiny_tasks.head_of("extractive_answer", stride=stride), [row(*part, question)]
     examples = head.examples(rows, pieces, length)
     theirs = deepcopy(pieces.hugging_face)(  # a call leaves its truncation in the tokenizer
         question,
@@ -153,9 +143,9 @@ def test_windows_and_targets_are_those_of_transformers_own_preparation(
     assert examples.segments is not None
     assert examples.segments.tolist() == [kind for window in theirs["token_type_ids"] for kind in window]
     targets = np.split(head.targets(rows, examples), np.cumsum(examples.counts)[:-1])
-    for window, part in enumerate(targets):
+    for window, marks in enumerate(targets):
         ends = [theirs.char_to_token(window, place, 1) for place in (start, start + len(text) - 1)]
-        assert part.argmax(0).tolist() == ([0, 0] if None in ends else ends)
+        assert marks.argmax(0).tolist() == ([0, 0] if None in ends else ends)
 
 
 def brute(spans: np.ndarray, scores: np.ndarray, longest: int) -> tuple[float, tuple[int, int]]:
