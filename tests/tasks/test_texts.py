@@ -96,8 +96,8 @@ def test_pairs_are_what_hugging_face_makes_of_them(first: list[str], second: lis
 def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
     row = {"id": "a", "text_a": LONG, "text_b": "by a", "label": "code"}
     whole = LONG.split()
-    for long_text, kept in (("head", whole[:12]), ("head_tail", whole[:3] + whole[-9:])):
-        (encoded,) = tokens(tiny_tasks.head_of("sentence_pair", long_text=long_text), [row], 17)
+    for long_text, kept in (("head", whole[:13]), ("head_tail", whole[:3] + whole[-10:])):
+        (encoded,) = tokens(tiny_tasks.head_of("sentence_pair", long_text=long_text), [row], 18)
         assert encoded == ["[CLS]", *kept, "[SEP]", "by", "a", "[SEP]"]
 
 
