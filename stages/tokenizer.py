@@ -27,7 +27,7 @@ def tokenizer(
         names = params.corpora or []
         vocabulary, source = Tokenizer.train(lambda: read(names), params), ", ".join(names)
     else:
-        vocabulary, source = Tokenizer.of(weights), weights.shown
+        vocabulary, source = Tokenizer.of(weights), weights.checkpoint
         if params.extend is not None:
             extended = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
             vocabulary, extension = extended.tokenizer, extended.metrics

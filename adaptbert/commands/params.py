@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adaptbert.commands.errors import user_errors
-from adaptbert.errors import UserError, raise_all
+from adaptbert.errors import UserError, failures_of, raise_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def check() -> None:
         for line in dvc_files.mend():
             print(line)
         recipe = checked()
-        stale = plan_file.errors(recipe, plan_file.stages())
+        stale = failures_of(plan_file.check, recipe, plan_file.stages())
         missing = own_data.check(recipe)
         seen = preflight.check(recipe, {path for path, _ in missing})
         of_the_plan = [" ".join(str(error).split()) for error in stale]

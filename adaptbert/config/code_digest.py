@@ -104,31 +104,21 @@ def meaning(name: str, content: bytes) -> bytes:
     Raises:
         SyntaxError: the file is being written.
     """
-    return _written(_Words().visit(ast.parse(content))) if name.endswith(".py") else content
+    if not name.endswith(".py"):
+        return content
+    return _written(_Words().visit(ast.parse(content))).encode(errors="surrogatepass")
 
 
-def _written(node: ast.AST) -> bytes:
+def _written(value: object) -> str:
     """A tree without places and empty fields: what Python's versions have in common."""
-    parts: list[str] = []
-
-    def write(value: object) -> None:
-        if isinstance(value, ast.AST):
-            parts.append(f"({type(value).__name__}")
-            for name, field in ast.iter_fields(value):
-                if field is not None and field != []:
-                    parts.append(name)
-                    write(field)
-            parts.append(")")
-        elif isinstance(value, list):
-            parts.append("[")
-            for each in value:
-                write(each)
-            parts.append("]")
-        else:
-            parts.append(repr(value))
-
-    write(node)
-    return "\n".join(parts).encode(errors="surrogatepass")
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if not isinstance(value, ast.AST):
+        return repr(value)
+    fields = [
+        f"{name}={_written(field)}" for name, field in ast.iter_fields(value) if field is not None and field != []
+    ]
+    return f"{type(value).__name__}({', '.join(fields)})"
 
 
 class _Words(ast.NodeTransformer):

@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.constructor import ConstructorError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
+from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from adaptbert.codes import Code
@@ -80,21 +81,27 @@ class _TooManyValues(Exception):
 
 
 class _Composer(Composer):
-    nodes = 0
+    """Counts the values, as many as they are once aliases are expanded, before a megabyte of them is read."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self.values, self.sizes = 0, dict[int, int]()
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        self.nodes += 1
-        if self.nodes > 2 * MAX_VALUES:  # keys and values; before a megabyte of them is read
+        is_alias, before = self.parser.check_event(AliasEvent), self.values
+        node = super().compose_node(parent, index)
+        if is_alias:
+            self.values += self.sizes.get(id(node), MAX_VALUES)  # one inside itself has no size yet, and no end
+        else:
+            is_key = isinstance(parent, MappingNode) and index is None
+            self.values += not is_key
+            self.sizes[id(node)] = self.values - before
+        if self.values > MAX_VALUES:
             raise _TooManyValues
-        return super().compose_node(parent, index)
+        return node
 
 
 class _Constructor(SafeConstructor):
-    def construct_document(self, node: Node) -> Any:
-        if _size(node, {}) > MAX_VALUES:
-            raise _TooManyValues
-        return super().construct_document(node)
-
     def construct_mapping(self, node: Node, deep: bool = False) -> Any:
         for key, _ in node.value if isinstance(node, MappingNode) else ():
             if str(key.tag) not in (_TEXT, _MERGE):
@@ -116,15 +123,6 @@ class _Constructor(SafeConstructor):
 def _wrong(node: Node, problem: str) -> ConstructorError:
     shown = f"'{shortened(repr(node.value)[1:-1], 30)}' " if isinstance(node, ScalarNode) else ""
     return ConstructorError(problem=f"{shown}{problem}", problem_mark=node.start_mark)
-
-
-def _size(node: Node, sizes: dict[int, int]) -> int:
-    """The number of values once aliases are expanded; one inside itself has no end."""
-    if id(node) not in sizes:
-        sizes[id(node)] = MAX_VALUES
-        inside = [value for _, value in node.value] if isinstance(node, MappingNode) else node.value
-        sizes[id(node)] = 1 + sum(_size(each, sizes) for each in inside if isinstance(each, Node))
-    return sizes[id(node)]
 
 
 def document(text: str, path: Path) -> Any:

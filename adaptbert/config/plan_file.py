@@ -5,6 +5,8 @@ DVC reads both files before its first stage, so a stage cannot write this one fo
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, RANDOM, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Section
 from adaptbert.core.files import atomic_write
-from adaptbert.errors import BadParams, UserError, raise_all, shortened
+from adaptbert.errors import BadParams, shortened
 
 CORPORA, TOKENIZED = "data/validated/corpora", "data/tokenized"
 """Outputs of dvc.yaml that a project may lack."""
@@ -38,103 +40,86 @@ def stages() -> list[str]:
 
 def expand(recipe: Recipe) -> Plan:
     """Every checkpoint that an arm of a task needs, and every cell; without the code."""
-    return _Expansion(recipe).plan()
-
-
-class _Expansion:
-    """The entries of a recipe.
-
-    Attributes:
-        transfers: stage -> the checkpoints above general pre-training, by key; they are found with the cells.
-        random: bases with an arm that begins with random weights.
-    """
-
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
-        self.transfers: dict[str, dict[str, Entry]] = {stage: {} for stage in TRANSFERS}
-        self.random: dict[str, None] = {}
-
-    def plan(self) -> Plan:
-        recipe = self.recipe
-        tables: dict[str, Any] = {"tokenizer": {}, "tokenize": {}, PRETRAIN: {}}
-        tables["collect"] = {name: Entry(path=each.path, values=_dumped(each)) for name, each in recipe.corpora.items()}
-        tables["collect_task"] = {
+    transfers: dict[str, dict[str, Entry]] = {step: {} for step in TRANSFERS}
+    cells: dict[str, Entry] = {}
+    with_random: dict[str, None] = {}  # bases
+    for names in recipe.cells():
+        task, arm, base = names["task"], names["arm"], names["base"]
+        trained_on = recipe.arms[arm].trained_on
+        if trained_on.is_random:
+            with_random[base] = None
+        for replicate in range(1, recipe.compare.replicates + 1) if trained_on.steps else (0,):
+            here, folder = TrainedOn(trained_on.is_random), f"{SCRATCH if trained_on.is_random else PRETRAIN}/{base}"
+            for step, corpus in zip_longest(trained_on.steps, trained_on.corpora, fillvalue=""):
+                here = here.after(step, corpus)
+                key = "-".join([*here.path(task), base, str(replicate)])
+                transfers[step][key] = _entry(recipe, step, folder, replicate, **here.names(task), base=base)
+                folder = f"{step}/{key}"
+            key = "-".join([task, arm, base, *([str(replicate)] if replicate else [])])
+            cells[key] = _entry(recipe, FINETUNE, folder, replicate, **names)
+    # Bases, corpora and tasks have different names, so the keys of two stages are never equal.
+    measured = {f"{RANDOM}-{base}": (f"{SCRATCH}/{base}", 0, base) for base in with_random}
+    measured |= {base: (f"{PRETRAIN}/{base}", 0, base) for base in recipe.bases}
+    for step, entries in transfers.items():
+        measured |= {key: (f"{step}/{key}", each.replicate, each.base) for key, each in entries.items()}
+    of_bases = {base: _of_base(recipe, base) for base in recipe.bases}
+    tables: dict[str, Any] = {
+        "collect": {name: Entry(path=each.path, values=_dumped(each)) for name, each in recipe.corpora.items()},
+        "collect_task": {
             name: Entry(train=each.train, dev=each.dev, test=each.test, values=_dumped(each))
             for name, each in recipe.tasks.items()
-        }
-        sets = {"corpora": list(recipe.corpora), "tasks": list(recipe.tasks)}
-        tables["validate"] = {"limits": _dumped(recipe.limits), **sets}
-        for base, weights in recipe.bases.items():
-            names, of_base = {"base": base}, {"base": _dumped(weights)}
-            folder = f"{FOLDERS}{base}"
-            init = folder if weights.checkpoint == folder else UNCHANGED
-            vocabulary, documents = recipe.values("tokenizer", names), recipe.values("tokenize", names)
-            text, values = CORPORA if recipe.corpora else UNCHANGED, of_base | {"tokenizer": _dumped(vocabulary)}
-            tables["tokenizer"][base] = Entry(base=base, init=init, text=text, values=values)
-            watched, values = documents.words.dictionary, {"tokenize": _dumped(documents)}
-            tables["tokenize"][base] = Entry(base=base, dictionary=watched, values=values)
-            values = of_base | self._measured_with(base) | self._overrides(PRETRAIN, names)
-            text, heldout = (
-                f"{TOKENIZED}/{base}/{kind}/{GENERAL}" if recipe.has_general_text else UNCHANGED
-                for kind in ("corpora", "heldout")
-            )
-            tables[PRETRAIN][base] = Entry(base=base, init=init, text=text, heldout=heldout, values=values)
-        tables |= {FINETUNE: self._cells()} | self.transfers
-        return Plan.model_validate(tables | {MEASURE: self._measured()})
-
-    def _cells(self) -> dict[str, Entry]:
-        cells = {}
-        for names in self.recipe.cells():
-            base, task, arm = names["base"], names["task"], names["arm"]
-            trained_on = self.recipe.arms[arm].trained_on
-            for replicate in range(1, self.recipe.compare.replicates + 1) if trained_on.steps else (0,):
-                checkpoint = self._checkpoint(trained_on, task, base, replicate)
-                key = "-".join([task, arm, base, *([str(replicate)] if replicate else [])])
-                cells[key] = self._entry(FINETUNE, checkpoint, replicate, task=task, arm=arm, base=base)
-        return cells
-
-    def _checkpoint(self, trained_on: TrainedOn, task: str, base: str, replicate: int) -> str:
-        """The folder of the checkpoint; it and those below it are added to the tables."""
-        if trained_on.steps:
-            key, stage = key_of(trained_on, task, base, replicate), trained_on.steps[-1]
-            below = self._checkpoint(trained_on.below, task, base, replicate)
-            self.transfers[stage][key] = self._entry(stage, below, replicate, **trained_on.names(task), base=base)
-            return f"{stage}/{key}"
-        if trained_on.is_random:
-            self.random.setdefault(base)
-        return f"{SCRATCH if trained_on.is_random else PRETRAIN}/{base}"
-
-    def _measured(self) -> dict[str, Entry]:
-        """Every checkpoint that an arm needs, and every base.
-
-        Bases, corpora and tasks have different names, so the keys of two stages are never equal.
-        """
-        checkpoints = [(f"{RANDOM}-{base}", f"{SCRATCH}/{base}", base, 0) for base in self.random]
-        checkpoints += [(base, f"{PRETRAIN}/{base}", base, 0) for base in self.recipe.bases]
-        for stage, table in self.transfers.items():
-            checkpoints += [(key, f"{stage}/{key}", each.base, each.replicate) for key, each in table.items()]
-        return {key: self._entry(MEASURE, folder, replicate, base=base) for key, folder, base, replicate in checkpoints}
-
-    def _entry(self, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
-        values = {} if stage == FINETUNE else self._measured_with(names["base"])
-        values |= self._overrides(stage, names)
-        if stage in TRANSFERS:
-            own = names.get("task") or names["corpus"]
-            is_control = own == GENERAL and DOMAIN in self.recipe.corpora
-            names["beside"] = DOMAIN if is_control else GENERAL if self.recipe.has_general_text else own
-        return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
-
-    def _measured_with(self, base: str) -> dict[str, Any]:
-        return {"seed": self.recipe.seed, "measure": _dumped(self.recipe.values(MEASURE, {"base": base}))}
-
-    def _overrides(self, stage: str, names: Mapping[str, str]) -> dict[str, Any]:
-        differing = self.recipe.overriding(stage, names)
-        return {"overrides": differing} if differing else {}
+        },
+        "validate": {"limits": _dumped(recipe.limits), "corpora": [*recipe.corpora], "tasks": [*recipe.tasks]},
+        **{stage: {base: of_bases[base][stage] for base in of_bases} for stage in ("tokenizer", "tokenize", PRETRAIN)},
+        **transfers,
+        MEASURE: {key: _entry(recipe, MEASURE, *start, base=base) for key, (*start, base) in measured.items()},
+        FINETUNE: cells,
+    }
+    return Plan.model_validate(tables)
 
 
-def key_of(trained_on: TrainedOn, task: str, base: str, replicate: int) -> str:
-    """Of a checkpoint above general pre-training: task (of task transfer), corpora, base and replicate."""
-    return "-".join([*trained_on.path(task), base, str(replicate)])
+def _of_base(recipe: Recipe, base: str) -> dict[str, Entry]:
+    """Its stages; where it has no weights or texts, DVC watches `UNCHANGED`."""
+    weights, names, folder = recipe.bases[base], {"base": base}, f"{FOLDERS}{base}"
+    init, of_base = folder if weights.checkpoint == folder else UNCHANGED, {"base": _dumped(weights)}
+    vocabulary, documents = recipe.values("tokenizer", names), recipe.values("tokenize", names)
+    general = f"{TOKENIZED}/{base}/{{}}/{GENERAL}" if recipe.has_general_text else UNCHANGED
+    return {
+        "tokenizer": Entry(
+            base=base,
+            init=init,
+            text=CORPORA if recipe.corpora else UNCHANGED,
+            values=of_base | {"tokenizer": _dumped(vocabulary)},
+        ),
+        "tokenize": Entry(base=base, dictionary=documents.words.dictionary, values={"tokenize": _dumped(documents)}),
+        PRETRAIN: Entry(
+            base=base,
+            init=init,
+            text=general.format("corpora"),
+            heldout=general.format("heldout"),
+            values=of_base | _measured_with(recipe, base) | _overrides(recipe, PRETRAIN, names),
+        ),
+    }
+
+
+def _entry(recipe: Recipe, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
+    """Of a stage that starts from a checkpoint."""
+    values = {} if stage == FINETUNE else _measured_with(recipe, names["base"])
+    values |= _overrides(recipe, stage, names)
+    if stage in TRANSFERS:
+        own = names.get("task") or names["corpus"]
+        is_control = own == GENERAL and DOMAIN in recipe.corpora
+        names["beside"] = DOMAIN if is_control else GENERAL if recipe.has_general_text else own
+    return Entry.model_validate({**names, "replicate": replicate, "from": checkpoint, "values": values})
+
+
+def _measured_with(recipe: Recipe, base: str) -> dict[str, Any]:
+    return {"seed": recipe.seed, "measure": _dumped(recipe.values(MEASURE, {"base": base}))}
+
+
+def _overrides(recipe: Recipe, stage: str, names: Mapping[str, str]) -> dict[str, Any]:
+    differing = recipe.overriding(stage, names)
+    return {"overrides": differing} if differing else {}
 
 
 def _dumped(section: Section) -> dict[str, Any]:
@@ -149,15 +134,11 @@ def text(planned: Plan) -> str:
 
     JSON, because DVC reads the file for every stage: of 400 entries, `dvc status` took four times as long with YAML.
     """
-    tables = []
+    in_a_line, tables = partial(json.dumps, ensure_ascii=False), []
     for table, entries in planned.model_dump(by_alias=True, exclude_unset=True).items():
-        lines = ",".join(f"\n   {_in_a_line(key)}: {_in_a_line(entry)}" for key, entry in entries.items())
-        tables.append(f"\n  {_in_a_line(table)}: {{{lines}}}")
+        lines = ",".join(f"\n   {in_a_line(key)}: {in_a_line(entry)}" for key, entry in entries.items())
+        tables.append(f"\n  {in_a_line(table)}: {{{lines}}}")
     return f'{{"plan": {{{",".join(tables)}\n}}}}\n'
-
-
-def _in_a_line(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def write(planned: Plan, path: Path = planning.PLAN) -> None:
@@ -167,36 +148,29 @@ def write(planned: Plan, path: Path = planning.PLAN) -> None:
 
 
 def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PLAN) -> None:
-    """Raise where the file is not what params.yaml stands for: more, fewer or other entries, or in another order.
+    """Whether the file is what params.yaml stands for.
 
     Args:
         codes_of: the stages whose code is looked at as well.
+
+    Raises:
+        BadParams: it is not; it has more, fewer or other entries, or in another order.
     """
-    raise_all(errors(recipe, codes_of, path))
-
-
-def errors(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PLAN) -> list[UserError]:
-    """The error that `check` raises, if there is one."""
-    try:
-        written = planning.read(path)
-    except UserError as error:
-        return [error]
+    written = planning.read(path)
     before, after = _by_address(written), _by_address(expand(recipe))
-    differences = [
-        *_named("missing", [entry for entry in after if entry not in before]),
-        *_named("to be removed", [entry for entry in before if entry not in after]),
-        *_named("different", [entry for entry in after if entry in before and after[entry] != before[entry]]),
-    ]
-    if not differences and [*before] != [*after]:  # the report has this order, and DVC compares params without it
+    differences = {
+        "missing": [entry for entry in after if entry not in before],
+        "to be removed": [entry for entry in before if entry not in after],
+        "different": [entry for entry in after if entry in before and after[entry] != before[entry]],
+    }
+    shown = [f"{what}: {_listed(entries)}" for what, entries in differences.items() if entries]
+    if not shown and [*before] != [*after]:  # the report has this order, and DVC compares params without it
         moved = dict.fromkeys(one.partition("@")[0] for one, other in zip(before, after, strict=True) if one != other)
-        differences = [f"in another order: {', '.join(moved)}"]
-    if differences:
-        return [
-            BadParams(Code.PLAN_IS_OLD, path, f"older than {recipe.file}: {'; '.join(differences)}", planning.WRITE)
-        ]
+        shown = [f"in another order: {', '.join(moved)}"]
+    if shown:
+        raise BadParams(Code.PLAN_IS_OLD, path, f"older than {recipe.file}: {'; '.join(shown)}", planning.WRITE)
     if edited := [stage for stage in codes_of if code_digest(stage) != written.code.get(stage)]:
-        return [BadParams(Code.PLAN_IS_OLD, path, f"older than the code of {', '.join(edited)}", planning.WRITE)]
-    return []
+        raise BadParams(Code.PLAN_IS_OLD, path, f"older than the code of {', '.join(edited)}", planning.WRITE)
 
 
 def stages_of(planned: Plan) -> list[str]:
@@ -212,7 +186,6 @@ def _by_address(planned: Plan) -> dict[str, Any]:
     return {"validate": validate} | entries
 
 
-def _named(what: str, entries: list[str]) -> list[str]:
-    shown = ", ".join(map(shortened, entries[:_MOST_SHOWN]))
+def _listed(entries: list[str]) -> str:
     rest = f" and {len(entries) - _MOST_SHOWN} more" if len(entries) > _MOST_SHOWN else ""
-    return [f"{what}: {shown}{rest}"] if entries else []
+    return ", ".join(map(shortened, entries[:_MOST_SHOWN])) + rest

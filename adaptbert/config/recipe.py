@@ -21,53 +21,35 @@ from adaptbert.config import load
 from adaptbert.config.schema.bases import ARMS, DOMAIN, FOLDERS, GENERAL, Arm, Arms, Base, BaseValue, usual_arms
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.config.schema.finetuning import Finetune
-from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, MlmStep, Pretrain, TaskTransfer
-from adaptbert.config.schema.section import Contradiction, Name, Section, Seed, is_name
+from adaptbert.config.schema.mlm import BUDGET, DomainTransfer, MlmSections, MlmStep, Pretrain
+from adaptbert.config.schema.section import Contradiction, Differs, Name, Seed, Values, empty, is_name
 from adaptbert.config.schema.sources import Corpus, Limits, Task
-from adaptbert.config.schema.text import Measure, Tokenize, Vocabulary
+from adaptbert.config.schema.text import TextSections, Vocabulary
 from adaptbert.errors import BadParams, Place, UserError, failures_of, nearest, raise_all
 
 PARAMS = Path("params.yaml")
-SECTIONS: Mapping[str, tuple[type[Section], tuple[str, ...]]] = {
-    "tokenizer": (Vocabulary, ("base",)),
-    "tokenize": (Tokenize, ("base",)),
-    "measure": (Measure, ("base",)),
-    "pretrain": (Pretrain, ("base",)),
-    "domain_transfer": (DomainTransfer, ("base", "corpus")),
-    "task_transfer": (TaskTransfer, ("base", "task")),
-    "finetune": (Finetune, ("base", "task", "arm")),
-}
-"""Section whose values can differ -> its class, and the kinds of names that `overrides` can have for it; later ones
-win."""
 KINDS = {"base": "bases", "corpus": "corpora", "task": "tasks", "arm": "arms"}
 """Kind of name -> the section that has such names."""
-
 
 Layer = tuple[tuple[str, ...], Mapping[str, Any]]
 """The keys of a section or an override, and the values that stand there."""
 
 
-def _mapping(value: object) -> object:
-    """A section without a value is an empty one."""
-    return {} if value is None else value
-
-
-Values = Annotated[dict[str, Any], BeforeValidator(_mapping)]
-
-
-class _Steps(Section):
+class _Sections(MlmSections, TextSections):
     """The sections whose values can differ, as they are written: of a whole recipe, or under one name."""
 
-    tokenizer: Values = {}
-    tokenize: Values = {}
-    measure: Values = {}
-    pretrain: Values = {}
-    domain_transfer: Values = {}
-    task_transfer: Values = {}
-    finetune: Values = {}
+    finetune: Annotated[Values, Differs(Finetune, ("base", "task", "arm"))] = {}
 
 
-class Document(_Steps):
+SECTIONS = {
+    name: differs
+    for name, field in _Sections.model_fields.items()
+    for differs in field.metadata
+    if isinstance(differs, Differs)
+}
+
+
+class Document(_Sections):
     """The keys of params.yaml."""
 
     seed: Seed = 1
@@ -76,7 +58,7 @@ class Document(_Steps):
     """What all weights begin with: one of `base` and `bases`. A text is the name or the folder of a checkpoint."""
     bases: dict[Name, BaseValue] | None = None
     """Several by name, which are compared."""
-    corpora: Annotated[dict[Name, Corpus], BeforeValidator(_mapping)] = {}
+    corpora: Annotated[dict[Name, Corpus], BeforeValidator(empty)] = {}
     """Unlabelled text. `general` is that of general pre-training and of its control, and is mixed into domain transfer;
     none is obligatory."""
     tasks: dict[Name, Task]
@@ -85,9 +67,9 @@ class Document(_Steps):
     {news: {domain_transfer: news}}]`. Known are `scratch`, `general`, `general_long`, `domain`, `task`, `domain_task`,
     `scratch_task` and `general_long_task`. Left out: those of the second to the sixth that the corpora `general` and
     `domain` allow."""
-    validation: Annotated[Limits, BeforeValidator(_mapping), Field(alias="validate")] = Limits()
-    compare: Annotated[Compare, BeforeValidator(_mapping)] = Compare()
-    overrides: Annotated[dict[str, Annotated[_Steps, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    validation: Annotated[Limits, BeforeValidator(empty), Field(alias="validate")] = Limits()
+    compare: Annotated[Compare, BeforeValidator(empty)] = Compare()
+    overrides: Annotated[dict[str, Annotated[_Sections, BeforeValidator(empty)]], BeforeValidator(empty)] = {}
     """Values of a section that differ for a base, a corpus, a task or an arm, under its name."""
 
     @model_validator(mode="after")
@@ -157,7 +139,7 @@ class Recipe:
 
     def entries(self, section: str) -> list[dict[str, str]]:
         """The names of all for which a section can differ."""
-        kinds, names = SECTIONS[section][1], self.names()
+        kinds, names = SECTIONS[section].by, self.names()
         if "arm" in kinds:
             return self.cells()
         return [dict(zip(kinds, each, strict=True)) for each in product(*(names[kind] for kind in kinds))]
@@ -180,21 +162,19 @@ class Recipe:
 
     def _parsed(self, section: str, layers: Sequence[Layer], base: str) -> Any:
         """As if there were these layers; places are keys inside the section."""
-        cls, merged = SECTIONS[section][0], dict[str, Any]()
-        for _, values in layers:
-            merged = _merged(merged, values)
-        filled = cls.filled(merged, random=self.bases[base].is_random)
-        return load.parse(cls, filled | self._by_what_there_is(cls, filled, base), "", self.file)
-
-    def _by_what_there_is(self, cls: type[Section], values: Mapping[str, Any], base: str) -> dict[str, Any]:
-        """Defaults that follow from which corpora there are, and from what arms begin with."""
+        cls, values = SECTIONS[section].cls, dict[str, Any]()
+        for _, written in layers:
+            values = _merged(values, written)
+        values = cls.filled(values, random=self.bases[base].is_random)
+        # Defaults that follow from which corpora there are, and from what arms begin with.
         if cls is Vocabulary and values.get("corpora") is None:
-            return {"corpora": [name for name in (GENERAL, DOMAIN) if name in self.corpora]}
-        if cls is Pretrain and all(values.get(key) is None for key in BUDGET):
-            return {} if self.has_general_text and self.uses_pretraining(base) else {"tokens": 0}
-        if self.has_general_text:
-            return {}
-        return {"replay_fraction": 0.0} if cls is DomainTransfer and "replay_fraction" not in values else {}
+            values["corpora"] = [name for name in (GENERAL, DOMAIN) if name in self.corpora]
+        elif cls is Pretrain and all(values.get(key) is None for key in BUDGET):
+            if not (self.has_general_text and self.uses_pretraining(base)):
+                values["tokens"] = 0
+        elif cls is DomainTransfer and not self.has_general_text:
+            values.setdefault("replay_fraction", 0.0)
+        return load.parse(cls, values, "", self.file)
 
     def _located(self, failure: UserError, section: str, layers: Sequence[Layer], base: str) -> UserError:
         """At the layer that has the value; if values disagree, at the one with which they begin to."""
@@ -227,18 +207,18 @@ class Recipe:
 
     def _layers(self, section: str, names: Mapping[str, str]) -> list[Layer]:
         """The section and its overrides for these names, as far as they are written; later ones win."""
-        layers: list[Layer] = [((section,), getattr(self._document, section))] if section in self.written else []
-        for name in (names[kind] for kind in SECTIONS[section][1]):
-            if section in (own := self.overrides().get(name, {})):
-                layers.append((("overrides", name, section), own[section]))
-        return layers
+        owners: dict[tuple[str, ...], _Sections] = {(): self._document}
+        for name in (names[kind] for kind in SECTIONS[section].by):
+            owners[("overrides", name)] = self._document.overrides.get(name, _Sections())
+        return [
+            ((*place, section), getattr(own, section))
+            for place, own in owners.items()
+            if section in own.model_fields_set
+        ]
 
     def overrides(self) -> dict[str, dict[str, Mapping[str, Any]]]:
         """Name -> section -> what differs for it, as it is written."""
-        return {
-            name: {section: getattr(own, section) for section in own.model_fields_set}
-            for name, own in self._document.overrides.items()
-        }
+        return {name: own.model_dump(exclude_unset=True) for name, own in self._document.overrides.items()}
 
 
 def _name_of(base: Base) -> str:
@@ -295,8 +275,8 @@ def _without_an_owner(recipe: Recipe) -> Iterator[UserError]:
             problem = f"'{name}' is no base, corpus, task or arm{nearest(name, known)}"
             yield BadParams(Code.UNKNOWN_KEY, recipe.at("overrides", name), problem, f"known: {', '.join(known)}")
         for section in sorted(sections) if kinds else ():
-            if not set(kinds) & set(SECTIONS[section][1]):
-                readers = " or ".join(SECTIONS[section][1])
+            if not set(kinds) & set(SECTIONS[section].by):
+                readers = " or ".join(SECTIONS[section].by)
                 problem = f"'{name}' is a name in {KINDS[kinds[0]]}, and {section} differs by {readers}"
                 place = recipe.at("overrides", name, section)
                 yield BadParams(Code.CONTRADICTION, place, problem, f"write it into {section}, for all")

@@ -15,7 +15,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import ARMS as KNOWN
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.section import RESERVED
-from adaptbert.errors import BadParams
+from adaptbert.errors import BadParams, failures_of
 from tests.support.rules import DEMO
 
 ARMS = {name: KNOWN[name] for name in DEMO["arms"]}
@@ -178,7 +178,7 @@ def test_values_are_in_the_entries_of_the_stages_that_read_them(
     assert {stage for stage in before if before[stage] != after[stage]} == touched
     assert all({*before[stage]} == {*after[stage]} for stage in before)
     plan_file.write(expanded(), tmp_path / "plan.json")
-    errors = plan_file.errors(recipe(**changes), path=tmp_path / "plan.json")
+    errors = failures_of(lambda: plan_file.check(recipe(**changes), path=tmp_path / "plan.json"))
     assert bool(errors) == bool(touched)
     assert all("older than params.yaml: different: " in error.problem for error in errors)
 

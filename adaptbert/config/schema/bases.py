@@ -74,11 +74,6 @@ class Base(Section):
         """Whether it is a folder of this project, and no name on the hub."""
         return self.checkpoint is not None and not is_hub_name(self.checkpoint)
 
-    @property
-    def shown(self) -> str:
-        """For messages and logs."""
-        return self.checkpoint or "random weights"
-
 
 def _named(value: object) -> object:
     return {"checkpoint": value} if isinstance(value, str) else value
@@ -113,11 +108,6 @@ class TrainedOn:
     def steps(self) -> tuple[str, ...]:
         """Those of `TRANSFERS` that it has, in their order."""
         return (DOMAIN_TRANSFER,) * len(self.corpora) + (TASK_TRANSFER,) * self.with_task_text
-
-    @property
-    def below(self) -> "TrainedOn":
-        """Without the last of its steps."""
-        return replace(self, with_task_text=False) if self.with_task_text else replace(self, corpora=self.corpora[:-1])
 
     def after(self, step: str, corpus: str) -> "TrainedOn":
         """With one step more."""

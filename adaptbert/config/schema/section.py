@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from adaptbert.codes import Code
 from adaptbert.config.schema import bounds
@@ -48,6 +48,23 @@ class Section(BaseModel):
                 below = known.get(name, {})
                 known[name] = field.annotation.filled(below, random=random) if isinstance(below, Mapping) else below
         return known
+
+
+def empty(value: object) -> object:
+    """A section without a value is an empty one."""
+    return {} if value is None else value
+
+
+Values = Annotated[dict[str, Any], BeforeValidator(empty)]
+"""A section as it is written."""
+
+
+class Differs(NamedTuple):
+    """Of a section whose values can differ."""
+
+    cls: type[Section]
+    by: tuple[str, ...]
+    """The kinds of names that `overrides` can have for it; later ones win."""
 
 
 class Contradiction(ValueError):

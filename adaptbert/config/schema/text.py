@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from adaptbert.config.schema import bounds
-from adaptbert.config.schema.section import FromWeights, Section, Seed
+from adaptbert.config.schema.section import Differs, FromWeights, Section, Seed, Values
 
 WORDS = "data/sources/words.txt"
 
@@ -70,3 +70,11 @@ class Measure(Section):
     """Of each held-out set; the first documents are taken."""
     seed: Seed = 0
     """Of the evaluation masks."""
+
+
+class TextSections(Section):
+    """The sections of this module, as they are written."""
+
+    tokenizer: Annotated[Values, Differs(Vocabulary, ("base",))] = {}
+    tokenize: Annotated[Values, Differs(Tokenize, ("base",))] = {}
+    measure: Annotated[Values, Differs(Measure, ("base",))] = {}
