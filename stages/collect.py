@@ -14,8 +14,8 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
 
 
+@Stage
 def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:
-    """Read a corpus of unlabelled text into data/raw."""
     from adaptbert.data.collect import collect_corpus
 
     with atomic_write(out) as folder:
@@ -29,7 +29,5 @@ def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:
     run.log_artifact(out / "manifest.json")
 
 
-STAGE = Stage(collect)
-
 if __name__ == "__main__":
-    STAGE.run()
+    collect.run()

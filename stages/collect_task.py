@@ -15,8 +15,8 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
 
 
+@Stage
 def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:
-    """Read a labelled set (train, dev, test) into data/raw."""
     from adaptbert.data import collect
 
     with atomic_write(out) as folder:
@@ -36,7 +36,5 @@ def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:
     run.log_artifact(out / "manifest.json")
 
 
-STAGE = Stage(collect_task)
-
 if __name__ == "__main__":
-    STAGE.run()
+    collect_task.run()

@@ -14,6 +14,7 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
 
 
+@Stage
 def compare(
     params: Compare,
     *,
@@ -30,7 +31,6 @@ def compare(
     metrics: Path,
     run: Run,
 ) -> None:
-    """Compare all arms and checkpoints: one table, one report, one sentence for each step."""
     from adaptbert.comparison.arms import StageOutputs
     from adaptbert.comparison.assemble import compare_all
     from adaptbert.config import plan as planning
@@ -60,7 +60,5 @@ def compare(
         run.log_artifact(path)
 
 
-STAGE = Stage(compare)
-
 if __name__ == "__main__":
-    STAGE.run()
+    compare.run()

@@ -14,10 +14,10 @@ from adaptbert.mlm.arguments import StepArguments
 from adaptbert.runtime.stage import Stage
 
 
+@Stage
 def domain_transfer(
     params: DomainTransfer, *, corpus: str, replicate: str, init: Path, beside: Path, **common: Unpack[StepArguments]
 ) -> None:
-    """Train the checkpoint of a corpus from the one before."""
     from adaptbert.mlm.step import Mixed, take_step
     from adaptbert.model.checkpoint import Checkpoint
 
@@ -26,7 +26,5 @@ def domain_transfer(
     take_step("domain_transfer", Checkpoint.load(init), params, texts, int(replicate), mixed, **common)
 
 
-STAGE = Stage(domain_transfer)
-
 if __name__ == "__main__":
-    STAGE.run()
+    domain_transfer.run()

@@ -8,6 +8,7 @@ from adaptbert.runtime.stage import Stage
 from adaptbert.training.resume import Work
 
 
+@Stage
 def finetune(
     params: Finetune,
     *,
@@ -23,7 +24,6 @@ def finetune(
     work: Work,
     run: Run,
 ) -> None:
-    """Fine-tune a task in one arm, from one base and replicate, with all seeds."""
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.tasks.finetune import fine_tune
     from adaptbert.tasks.seed_run import TaskRun
@@ -31,7 +31,5 @@ def finetune(
     fine_tune(TaskRun(out.name, task, arm, Checkpoint.load(init), params, data, work, run), out, predictions, metrics)
 
 
-STAGE = Stage(finetune)
-
 if __name__ == "__main__":
-    STAGE.run()
+    finetune.run()

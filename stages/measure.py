@@ -12,6 +12,7 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
 
 
+@Stage
 def measure(
     params: Measure,
     *,
@@ -24,7 +25,6 @@ def measure(
     metrics: Path,
     run: Run,
 ) -> None:
-    """Measure a checkpoint on all held-out text of its base."""
     from adaptbert.mlm.heldout_evaluation import measure_checkpoint
     from adaptbert.model.checkpoint import Checkpoint
 
@@ -35,7 +35,5 @@ def measure(
     print(f"{checkpoint}: bits per character: {', '.join(f'{name} {value:.3f}' for name, value in bits.items())}")
 
 
-STAGE = Stage(measure)
-
 if __name__ == "__main__":
-    STAGE.run()
+    measure.run()

@@ -1,7 +1,8 @@
 """The first stage: stops `dvc repro` where plan.json is older than params.yaml or the code, before any other runs.
 
 DVC puts names of plan.json into the paths of outputs, and removes the outputs of a stage before it runs it. So every
-stage depends on the output of this one, whose text is always the same.
+stage depends on the output of this one, whose text is always the same. A plain `dvc repro` reports here what else
+`adaptbert check` says of values: an arm that no step compares.
 """
 
 from pathlib import Path
@@ -13,11 +14,8 @@ from adaptbert.runtime.stage import Stage
 TEXT = "plan.json is what params.yaml and the code stand for.\n"
 
 
+@Stage
 def plan(*, recipe: Recipe, plan: Path, out: Path) -> None:
-    """Refuse an older plan.
-
-    A plain `dvc repro` reports here what else `adaptbert check` says of values: an arm that no step compares.
-    """
     from adaptbert.config import plan_file
     from adaptbert.project import rules
 
@@ -28,7 +26,5 @@ def plan(*, recipe: Recipe, plan: Path, out: Path) -> None:
         part.write_text(TEXT, encoding="utf-8")
 
 
-STAGE = Stage(plan)
-
 if __name__ == "__main__":
-    STAGE.run()
+    plan.run()

@@ -13,10 +13,10 @@ from adaptbert.mlm.arguments import StepArguments
 from adaptbert.runtime.stage import Stage
 
 
+@Stage
 def pretrain(
     params: Pretrain, *, weights: Base, tokenizer: Path, scratch: Path, **common: Unpack[StepArguments]
 ) -> None:
-    """Train the general checkpoint of a base, or use a public checkpoint without training."""
     from adaptbert.mlm.step import opened_base, take_step
 
     texts = [] if common["text"].is_file() else [GENERAL]
@@ -24,7 +24,5 @@ def pretrain(
         take_step("pretrain", init, params, texts, **common)
 
 
-STAGE = Stage(pretrain)
-
 if __name__ == "__main__":
-    STAGE.run()
+    pretrain.run()

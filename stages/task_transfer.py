@@ -12,10 +12,10 @@ from adaptbert.mlm.arguments import StepArguments
 from adaptbert.runtime.stage import Stage
 
 
+@Stage
 def task_transfer(
     params: TaskTransfer, *, task: str, replicate: str, init: Path, beside: Path, **common: Unpack[StepArguments]
 ) -> None:
-    """Train the checkpoint of a task from a general or domain checkpoint."""
     from adaptbert.mlm.step import take_step
     from adaptbert.model.checkpoint import Checkpoint
 
@@ -23,7 +23,5 @@ def task_transfer(
     take_step("task_transfer", Checkpoint.load(init), params, texts, int(replicate), **common)
 
 
-STAGE = Stage(task_transfer)
-
 if __name__ == "__main__":
-    STAGE.run()
+    task_transfer.run()

@@ -24,10 +24,10 @@ from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 
 
+@Stage
 def tokenize(
     params: Tokenize, *, base: str, weights: Base, validated: Path, tokenizer: Path, out: Path, metrics: Path, run: Run
 ) -> None:
-    """Tokenise every corpus and every task's text once, for all steps."""
     # adaptbert.runtime.worker_pool uses processes; threads within each would compete for the same cores.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     vocabulary, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, Path(params.words.dictionary))
@@ -57,7 +57,5 @@ def tokenize(
         run.log_metrics({f"{name}/{key}": value for key, value in shown.items()})
 
 
-STAGE = Stage(tokenize)
-
 if __name__ == "__main__":
-    STAGE.run()
+    tokenize.run()

@@ -13,21 +13,20 @@ from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 
 
+@Stage
 def tokenizer(
     params: Vocabulary, *, base: str, weights: Base, corpora: Path, out: Path, metrics: Path, run: Run
 ) -> None:
-    """Train the vocabulary of a base, or take that of its checkpoint."""
-
     def read(names: list[str]) -> Iterator[str]:
         for corpus in names:
             yield from (text for _, text in texts(corpora / f"{corpus}.parquet"))
 
     extension: dict[str, float] = {}
+    names = params.corpora or []
     if weights.is_random:
-        names = params.corpora or []
-        vocabulary, source = Tokenizer.train(lambda: read(names), params), ", ".join(names)
+        vocabulary = Tokenizer.train(lambda: read(names), params)
     else:
-        vocabulary, source = Tokenizer.of(weights), weights.checkpoint
+        vocabulary = Tokenizer.of(weights)
         if params.extend is not None:
             extended = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
             vocabulary, extension = extended.tokenizer, extended.metrics
@@ -41,10 +40,8 @@ def tokenizer(
     write_json(metrics, {"vocabulary": vocabulary.size, "fingerprint": vocabulary.fingerprint, **extension})
     run.set_tags({"tokenizer": vocabulary.fingerprint})
     run.log_metrics({f"tokenizer/{name}": v for name, v in {"vocabulary": vocabulary.size, **extension}.items()})
-    print(f"tokenizer: {vocabulary.size:,} subword tokens from {source}")
+    print(f"tokenizer: {vocabulary.size:,} subword tokens from {weights.checkpoint or ', '.join(names)}")
 
-
-STAGE = Stage(tokenizer)
 
 if __name__ == "__main__":
-    STAGE.run()
+    tokenizer.run()

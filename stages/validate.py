@@ -17,6 +17,7 @@ from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.worker_pool import workers
 
 
+@Stage
 def validate(
     params: Limits,
     *,
@@ -28,7 +29,6 @@ def validate(
     metrics: Path,
     run: Run,
 ) -> None:
-    """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
     from adaptbert.data.leaks import ForbiddenText
     from adaptbert.data.validate_corpus import Corpus, validate_corpus
     from adaptbert.data.validate_set import ValidatedSet, validate_labelled_set
@@ -59,7 +59,5 @@ def validate(
     run.log_artifact(metrics)
 
 
-STAGE = Stage(validate)
-
 if __name__ == "__main__":
-    STAGE.run()
+    validate.run()

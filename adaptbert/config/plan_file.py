@@ -58,10 +58,10 @@ def expand(recipe: Recipe) -> Plan:
             key = "-".join([task, arm, base, *([str(replicate)] if replicate else [])])
             cells[key] = _entry(recipe, FINETUNE, folder, replicate, **names)
     # Bases, corpora and tasks have different names, so the keys of two stages are never equal.
-    measured = {f"{RANDOM}-{base}": (f"{SCRATCH}/{base}", 0, base) for base in with_random}
-    measured |= {base: (f"{PRETRAIN}/{base}", 0, base) for base in recipe.bases}
+    measured = {f"{RANDOM}-{base}": ((f"{SCRATCH}/{base}", 0), base) for base in with_random}
+    measured |= {base: ((f"{PRETRAIN}/{base}", 0), base) for base in recipe.bases}
     for step, entries in transfers.items():
-        measured |= {key: (f"{step}/{key}", each.replicate, each.base) for key, each in entries.items()}
+        measured |= {key: ((f"{step}/{key}", each.replicate), each.base) for key, each in entries.items()}
     of_bases = {base: _of_base(recipe, base) for base in recipe.bases}
     tables: dict[str, Any] = {
         "collect": {name: Entry(path=each.path, values=_dumped(each)) for name, each in recipe.corpora.items()},
@@ -72,7 +72,7 @@ def expand(recipe: Recipe) -> Plan:
         "validate": {"limits": _dumped(recipe.limits), "corpora": [*recipe.corpora], "tasks": [*recipe.tasks]},
         **{stage: {base: of_bases[base][stage] for base in of_bases} for stage in ("tokenizer", "tokenize", PRETRAIN)},
         **transfers,
-        MEASURE: {key: _entry(recipe, MEASURE, *start, base=base) for key, (*start, base) in measured.items()},
+        MEASURE: {key: _entry(recipe, MEASURE, *start, base=base) for key, (start, base) in measured.items()},
         FINETUNE: cells,
     }
     return Plan.model_validate(tables)

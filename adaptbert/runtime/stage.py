@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, ParamSpec
 
 from adaptbert.config import load, plan_file
 from adaptbert.config import plan as planning
@@ -41,6 +41,7 @@ from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.worker_pool import lost_worker
 
+Arguments = ParamSpec("Arguments")
 UNDER_DVC = "DVC_STAGE"
 """Which DVC sets: `finetune@section-domain-small-1`."""
 
@@ -59,10 +60,14 @@ def checked(path: Path = PARAMS) -> Recipe:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Stage(Generic[Arguments]):
     """A stage function, named like its module and its DVC stage."""
 
-    function: Callable[..., None]
+    function: Callable[Arguments, None]
+
+    def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        """The function itself, without params.yaml and DVC."""
+        self.function(*args, **kwargs)
 
     @property
     def name(self) -> str:
@@ -92,7 +97,8 @@ class Stage:
             sys.stdout.reconfigure(line_buffering=True)
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         hints = self.hints()
-        parser = argparse.ArgumentParser(prog=f"python -m stages.{self.name}", description=self.function.__doc__)
+        what_it_does = (sys.modules[self.function.__module__].__doc__ or "").partition("\n")[0]
+        parser = argparse.ArgumentParser(prog=f"python -m stages.{self.name}", description=what_it_does)
         for name, kind in hints.items():
             if kind in (Path, str):
                 parser.add_argument(f"--{name.replace('_', '-')}", required=True)
@@ -114,7 +120,7 @@ class Stage:
             if "run" in hints:
                 logged = load.flatten(self._logged(values)) | _tokens_below(recipe, names)
                 arguments["run"] = stack.enter_context(open_run(self.name, names, logged, params_path=PARAMS))
-            self.function(**values, **arguments)
+            typing.cast(Callable[..., None], self.function)(**values, **arguments)
 
     def _values(self, recipe: Recipe, names: Mapping[str, str]) -> dict[str, Any]:
         """The arguments that come from params.yaml."""

@@ -58,7 +58,7 @@ def one_of_each() -> list[Any]:
 
 
 def stage_object(name: str) -> Stage:
-    stage = importlib.import_module(f"stages.{name}").STAGE
+    stage = getattr(importlib.import_module(f"stages.{name}"), name)
     assert isinstance(stage, Stage)
     return stage
 
