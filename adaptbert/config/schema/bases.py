@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
-from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Contradiction, Name, Section
 
 FOLDERS = "models/init/"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+MOST_WEIGHTS = 20_000_000_000
+"""Of an encoder: 80 GB in float32, before gradients and the two moments of the optimizer."""
 _SIZES = "{layers: 2, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512}"
 
 
@@ -22,7 +23,8 @@ def is_hub_name(text: str) -> bool:
 
 
 class Base(Section):
-    """A public checkpoint, or the sizes of a BERT with random weights (Devlin et al. 2019, section 3).
+    """A public checkpoint, or the sizes of a BERT with random weights (Devlin et al. 2019, section 3), at most those of
+    the largest language models: 96 layers, 16,384 wide.
 
     A text is the checkpoint: `base: google-bert/bert-base-chinese`.
     """
@@ -31,15 +33,15 @@ class Base(Section):
     """The name of a model on the hub, or a Hugging Face folder, `models/init/<base>`."""
     revision: Annotated[str, Field(min_length=1)] | None = None
     """Of a model on the hub: a commit, a tag or a branch; left out: `main`, which may move."""
-    layers: Annotated[int, Field(ge=1, le=bounds.LAYERS)] | None = None
+    layers: Annotated[int, Field(ge=1, le=96)] | None = None
     """Transformer layers. This and the other sizes are those of random weights; a checkpoint brings its own."""
-    hidden_size: Annotated[int, Field(ge=8, le=bounds.HIDDEN)] | None = None
+    hidden_size: Annotated[int, Field(ge=8, le=16_384)] | None = None
     """Width of the encoder."""
-    heads: Annotated[int, Field(ge=1, le=bounds.HEADS)] | None = None
+    heads: Annotated[int, Field(ge=1, le=1_024)] | None = None
     """Attention heads; they divide `hidden_size`."""
-    intermediate_size: Annotated[int, Field(ge=8, le=bounds.INTERMEDIATE)] | None = None
+    intermediate_size: Annotated[int, Field(ge=8, le=65_536)] | None = None
     """Width of the feed-forward layers."""
-    max_positions: Annotated[int, Field(ge=8, le=bounds.POSITIONS)] | None = None
+    max_positions: Annotated[int, Field(ge=8, le=8_192)] | None = None
     """Tokens of the longest document that it can read."""
 
     @model_validator(mode="after")
@@ -60,8 +62,8 @@ class Base(Section):
             problem = f"hidden_size {hidden} % heads {heads} = {remainder}, not 0"
             raise Contradiction(problem, f"write heads: {fewer}, or a hidden_size that {heads} divides")
         weights = layers * (4 * hidden**2 + 2 * hidden * intermediate)
-        if weights > bounds.PARAMETERS:
-            problem = f"{weights:,} weights in {layers} layers, more than {bounds.PARAMETERS:,}"
+        if weights > MOST_WEIGHTS:
+            problem = f"{weights:,} weights in {layers} layers, more than {MOST_WEIGHTS:,}"
             raise Contradiction(problem, "write smaller sizes; BERT-base has 12 layers of 768 and 3072")
         return self
 
@@ -128,7 +130,7 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[list[Name], Field(min_length=1, max_length=bounds.NAMES)]
+Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
 
 
 class Arm(Section):
@@ -136,7 +138,7 @@ class Arm(Section):
 
     pretrain: Literal["none"] | None = None
     """`none`: random weights of the sizes of the base."""
-    domain_transfer: Annotated[list[Name], BeforeValidator(_listed), Field(max_length=bounds.NAMES)] = []
+    domain_transfer: Annotated[list[Name], BeforeValidator(_listed), Field(max_length=100)] = []
     """A corpus, or several in a list, one after the other."""
     task_transfer: Literal["own"] | None = None
     """`own`: the training text of the task, without labels; it comes last."""

@@ -5,13 +5,12 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from adaptbert.codes import Code
-from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Contradiction, Decoder, FromWeights, LongText, Positions, Section, Seed
 from adaptbert.config.schema.training import Fraction, Rate, Training
 
-Count = Annotated[int, Field(gt=0, le=bounds.ROWS)]
-Size = Annotated[int, Field(gt=0, le=bounds.BATCH_EXAMPLES)]
-Epochs = Annotated[float, Field(gt=0, le=bounds.EPOCHS)]
+Count = Annotated[int, Field(gt=0, le=1_000_000_000)]
+Size = Annotated[int, Field(gt=0, le=65_536)]
+Epochs = Annotated[float, Field(gt=0, le=1_000)]
 ClassWeights = Literal["balanced"] | dict[str, Annotated[float, Field(gt=0)]]
 
 
@@ -21,7 +20,7 @@ class EarlyStopping(Section):
     The rule is the same for every arm and uses dev only (Prechelt 1998, "Early Stopping - But When?").
     """
 
-    patience: Annotated[int, Field(ge=1, le=bounds.EPOCHS)]
+    patience: Annotated[int, Field(ge=1, le=1_000)]
     """The run ends after so many consecutive epochs without improvement."""
 
 
@@ -29,15 +28,15 @@ class Search(Section):
     """The values that are tried before the seeds are trained (the extra `search`). A value that is left out is that of
     the task."""
 
-    trials: Annotated[int, Field(gt=0, le=bounds.TRIALS)]
+    trials: Annotated[int, Field(gt=0, le=10_000)]
     """How many; optuna's TPE sampler chooses the next by those before."""
-    learning_rate: Annotated[list[Rate], Field(max_length=bounds.VALUES)]
+    learning_rate: Annotated[list[Rate], Field(max_length=50)]
     """The lowest and the highest to try."""
-    global_batch_size: Annotated[list[Size], Field(max_length=bounds.VALUES)] | None = None
+    global_batch_size: Annotated[list[Size], Field(max_length=50)] | None = None
     """Values to try."""
-    epochs: Annotated[list[Epochs], Field(max_length=bounds.VALUES)] | None = None
+    epochs: Annotated[list[Epochs], Field(max_length=50)] | None = None
     """Values to try, in turn, so that the trials of each arm cost the same."""
-    seeds: Annotated[int, Field(gt=0, le=bounds.RUNS)]
+    seeds: Annotated[int, Field(gt=0, le=100)]
     """Runs of each trial, the same for every trial and arm and none of them that of a result; the mean of their scores
     on the dev split decides, the earlier trial where two are equal."""
 
@@ -63,8 +62,8 @@ def _counted(value: object) -> object:
     """A number of seeds as these seeds."""
     if not isinstance(value, int) or isinstance(value, bool):
         return value
-    if not 0 < value <= bounds.RUNS:
-        remedy = f"write how many, from 1 to {bounds.RUNS}, or a list"
+    if not 0 < value <= 100:
+        remedy = "write how many, from 1 to 100, or a list"
         raise Contradiction(f"{value} is out of range", remedy, Code.BAD_OPTION)
     return list(range(1, value + 1))
 
@@ -72,10 +71,10 @@ def _counted(value: object) -> object:
 class Finetune(Training):
     """Supervised fine-tuning of a task, whatever its arm."""
 
-    seeds: Annotated[list[Seed], Field(max_length=bounds.RUNS), BeforeValidator(_counted)] = [1, 2, 3]
+    seeds: Annotated[list[Seed], Field(max_length=100), BeforeValidator(_counted)] = [1, 2, 3]
     """A number, or a list: one run each, of the head, the order of the examples and dropout (and, from random weights,
     of all weights)."""
-    labels: Annotated[int, Field(ge=0, le=bounds.ROWS)] = 0
+    labels: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     """Rows of the training split that are used; 0 = all."""
     epochs: Epochs = 4
     """Passes over the training rows; a fraction is allowed."""
@@ -87,7 +86,7 @@ class Finetune(Training):
     """Examples an optimizer step."""
     micro_batch_size: Size = 32
     """Examples a forward pass."""
-    max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)] = 128
+    max_length: Annotated[int, Field(ge=8, le=8_192)] = 128
     """Tokens of the longest example; `long_text` and `stride` say what becomes of a longer row."""
     dropout: Fraction = 0.1
     """Of hidden states, attention and the input of the head."""
@@ -112,7 +111,7 @@ class Finetune(Training):
     """Left out: all epochs are trained, and the last weights are kept."""
     search: Search | None = None
     """Left out: the values above are trained with as they stand."""
-    label_counts: Annotated[list[Count], Field(max_length=bounds.VALUES)] | None = None
+    label_counts: Annotated[list[Count], Field(max_length=50)] | None = None
     """Training on so many of the labels as well, each number a part of the next, with all seeds and as many epochs: a
     learning curve. Left out: on all of them only."""
 

@@ -9,13 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Contradiction, Differs, FromWeights, Section, Values
 from adaptbert.config.schema.training import Fraction, Rate, Training
 
 SentenceObjective = Literal["none", "nsp", "sop"]
 Share = Annotated[float, Field(ge=0, le=1)]
-Points = Annotated[int, Field(ge=1, le=bounds.POINTS)]
+Points = Annotated[int, Field(ge=1, le=1_000)]
 BUDGET = ("tokens", "passes", "steps")
 """Keys of which one alone is in force: one that is written takes the place of another in a section below."""
 
@@ -67,23 +66,23 @@ class MlmStep(Training):
     """The budget where none is written."""
 
     masking: Masking
-    tokens: Annotated[int, Field(ge=0, le=bounds.TOKENS)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=10**14)] | None = None
     """Budget: tokens trained on, special tokens included. One of `tokens`, `passes` and `steps` is the length."""
-    passes: Annotated[float, Field(ge=0, le=bounds.PASSES)] | None = None
+    passes: Annotated[float, Field(ge=0, le=10_000)] | None = None
     """Budget: passes over the text, of domain transfer with what is replayed; of the control on general text over that
     of `domain`, so that both are trained on as many tokens."""
-    steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] | None = None
+    steps: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
     """Budget: optimizer steps."""
     warmup_fraction: Fraction = 0.06
     betas: Annotated[list[Fraction], FromWeights([0.9, 0.98], [0.9, 0.999])]
     """Decay of the running means of the gradient and of its square; 0.98 for the second as in RoBERTa (Liu et al.
     2019)."""
     epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    global_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS), FromWeights(1024, 32_768)]
+    global_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(1024, 32_768)]
     """Tokens an optimizer step."""
-    micro_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS), FromWeights(1024, 16_384)]
+    micro_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(1024, 16_384)]
     """Tokens a forward pass; it sets gradient accumulation."""
-    head_warmup_steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] = 0
+    head_warmup_steps: Annotated[int, Field(ge=0, le=100_000_000)] = 0
     """Optimizer steps before those of the budget that train the head only, for a checkpoint with a random head; 0 for
     none."""
     dropout: Annotated[Fraction, FromWeights(0.0, 0.1)]

@@ -1,4 +1,8 @@
-"""What every section of params.yaml is made of."""
+"""What every section of params.yaml is made of.
+
+A value that becomes an allocation or the length of a loop has an upper bound, well above what anyone has trained with
+and below what ends in minutes of silence or a killed process: a zero too many is reported at once.
+"""
 
 import re
 import unicodedata
@@ -8,7 +12,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from adaptbert.codes import Code
-from adaptbert.config.schema import bounds
 from adaptbert.errors import BadParams, Place, shortened
 
 CHANGE = "change one of them"
@@ -123,7 +126,7 @@ def _checked(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(_checked)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
-Positions = Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
+Positions = Annotated[int, Field(gt=0, le=8_192)]
 LongText = Literal["head", "head_tail", "windows"]
 Decoder = Literal["softmax", "crf"]
 """These are options of fine-tuning, and of a task in the card of a checkpoint."""

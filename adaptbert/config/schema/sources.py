@@ -5,7 +5,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Contradiction, Section
 from adaptbert.config.schema.task_types import SPECS, Target, TaskName, TaskSpec, TaskType
 
@@ -35,7 +34,7 @@ class Source(Section):
     """Format of the files; left out: by their names."""
     encoding: str | None = None
     """Encoding of text files, e.g. gb18030; left out: UTF-8."""
-    replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
+    replace: Annotated[list[Replacement], Field(max_length=100)] | None = None
     r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
     A pattern that takes five seconds for one text is an error, which names the row."""
 
@@ -148,9 +147,9 @@ class Task(Source):
 class Limits(Section):
     """The section `validate`: what a row may be like."""
 
-    min_characters: Annotated[int, Field(ge=0, le=bounds.CHARACTERS)] = 2
+    min_characters: Annotated[int, Field(ge=0, le=100_000_000)] = 2
     """Minimum of a corpus row; labelled rows are only rejected when they are empty."""
-    max_characters: Annotated[int, Field(ge=1, le=bounds.CHARACTERS)] = 200_000
+    max_characters: Annotated[int, Field(ge=1, le=100_000_000)] = 200_000
     """Maximum of any row."""
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)] = 0.01
     """The stage fails when a larger share of the rows of a set is unreadable or invalid."""

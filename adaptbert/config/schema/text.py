@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Differs, FromWeights, Section, Seed, Values
 
 WORDS = "data/sources/words.txt"
@@ -15,9 +14,9 @@ class Extension(Section):
 
     corpora: Annotated[list[str], Field(min_length=1)]
     """Whose words are candidates."""
-    num_new_tokens: Annotated[int, Field(ge=1, le=bounds.VOCABULARY)]
+    num_new_tokens: Annotated[int, Field(ge=1, le=1_000_000)]
     """At most so many."""
-    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
+    min_frequency: Annotated[int, Field(ge=1, le=1_000_000_000)]
     """A word that occurs less often is no candidate."""
 
 
@@ -28,12 +27,12 @@ class Vocabulary(Section):
     corpora: list[str] | None = None
     """Whose text is read; left out: `general` and `domain`, where they exist, so that another corpus trains nothing
     again. For random weights."""
-    vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)] = 12_000
+    vocabulary_size: Annotated[int, Field(ge=100, le=1_000_000)] = 12_000
     """Number of tokens of the vocabulary. For random weights. BERT has 30,522 (Devlin et al. 2019); fewer suffice for
     small models."""
     lowercase: bool = True
     """Lower-case and strip accents. For random weights."""
-    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)] = 2
+    min_frequency: Annotated[int, Field(ge=1, le=1_000_000_000)] = 2
     """Subword tokens that occur less often are dropped. For random weights."""
     extend: Extension | None = None
     """Words of the domain for the vocabulary of a checkpoint; `pretrain` grows the embeddings to match."""
@@ -53,7 +52,7 @@ class Segmentation(Section):
 class Tokenize(Section):
     """The section `tokenize`: how texts become documents."""
 
-    max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)] = 128
+    max_length: Annotated[int, Field(ge=8, le=8_192)] = 128
     """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
     heldout_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.02
     """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every checkpoint is measured on
@@ -66,7 +65,7 @@ class Measure(Section):
 
     probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Masking probability of the evaluation on held-out text (Devlin et al. 2019, section 3.1)."""
-    max_tokens: Annotated[int, Field(gt=0, le=bounds.HELD_OUT_TOKENS), FromWeights(20_000, 200_000)]
+    max_tokens: Annotated[int, Field(gt=0, le=100_000_000), FromWeights(20_000, 200_000)]
     """Of each held-out set; the first documents are taken."""
     seed: Seed = 0
     """Of the evaluation masks."""

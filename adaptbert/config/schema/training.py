@@ -4,7 +4,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.config.schema import bounds
 from adaptbert.config.schema.section import Contradiction, Section
 
 Precision = Literal["auto", "bf16-mixed", "32-true"]
@@ -34,7 +33,7 @@ class Training(Section):
     layer_decay: Rate | None = None
     """The learning rate of each layer is that of the layer above times this factor; the head has the full rate (Sun et
     al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4). Left out: the same rate for all."""
-    block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)] = 128
+    block_size: Annotated[int, Field(ge=8, le=65_536)] = 128
     """Tokens of a packed row; attention does not cross documents."""
     dropout: Fraction
     precision: Precision = "auto"
