@@ -60,7 +60,8 @@ def run(stage: str, folder: Path, env: dict[str, str]) -> None:
         for number in (1, 2):
             os.dup2(log.fileno(), number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
-    importlib.import_module(f"stages.{stage.split()[0]}").STAGE.run(COMMANDS[stage].split())
+    name = stage.split()[0]
+    getattr(importlib.import_module(f"stages.{name}"), name).run(COMMANDS[stage].split())
 
 
 def values(accumulate: int) -> dict[str, Any]:

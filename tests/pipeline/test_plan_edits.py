@@ -1,135 +1,102 @@
-"""Which stages an edit of the names in params.yaml makes run, by a real DVC: those of the new name, and no others.
+"""Which stages an edit of the names in params.yaml makes DVC run: those of the new name, and no others.
 
-Paths, params and `foreach` are those of the project. In the place of every stage runs `STAND_IN`, whose outputs are a
-function of what the stage reads: its data, and the values that are in force for it. So a checkpoint that is trained on
-something else makes those above it run, and one that is trained on the same does not.
+DVC reads dvc.yaml, params.yaml and plan.json, and says what it compares of each stage: its command, values, and what it
+reads. Here nothing runs, and a stage that would run is taken to write something else. The rows of a text, its tokens
+and the vocabulary of a checkpoint alone depend on what they are made of, and on nothing else that their stage reads.
+test_reruns.py lets DVC run the real stages.
 """
 
 import fnmatch
 import json
-import re
-import shutil
-from collections.abc import Callable, Mapping
-from contextlib import chdir
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
+from hashlib import sha256
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dvc.dependency import ParamsDependency
+from dvc.repo import Repo
 
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
-from adaptbert.config.schema.bases import TRANSFERS
-from tests.support.project import ROOT, Project, environment, write_graph, write_params
+from tests.support.project import ROOT, write_graph
 
-STAND_IN = """
-import hashlib, json, os, re, shutil
-from pathlib import Path
-
-document = json.loads(Path("params.yaml").read_text())
-name, _, key = os.environ["DVC_STAGE"].partition("@")
-stage = json.loads(Path("dvc.yaml").read_text())["stages"][name]
-tables = json.loads(Path("plan.json").read_text())["plan"]
-entry = tables.get(name, {}).get(key, {})
-SECTIONS = ("pretrain", "domain_transfer", "task_transfer", "finetune", "compare")
+Contents = dict[str, str]
+"""Path -> a digest of what lies there."""
 
 
-def filled(text):
-    text = text.replace("${key}", key)
-    return re.sub(r"\\$\\{item\\.(\\w+)\\}", lambda match: str(entry[match[1]]), text)
-
-
-def digest(*what):
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-
-
-def content(path):
-    if path.is_dir():
-        return {str(file.relative_to(path)): file.read_text() for file in sorted(path.rglob("*")) if file.is_file()}
-    return path.read_text()
-
-
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
-body = stage.get("do", stage)
-rest = dict(tables["validate"] if name == "validate" else entry.get("values", {}))
-values = dict(document.get(name, {}) if name in SECTIONS else {})
-for other in rest.pop("overrides", {}).values():
-    values |= other
-contents = [content(Path(filled(path))) for path in body["deps"]]
-if name == "tokenizer":  # a vocabulary knows no names of corpora
-    contents = [sorted(each.values()) if isinstance(each, dict) else each for each in contents]
-if name == "tokenizer" and "checkpoint" in rest["base"]:  # it brings its own
-    rest, contents = rest["base"], []
-made = digest(name, values, rest, entry.get("replicate"), contents) if name != "plan" else name
-outs = [filled(out if isinstance(out, str) else next(iter(out)))
-        for kind in ("outs", "metrics", "plots") for out in body.get(kind, [])]
-for out in map(Path, outs):
-    if name == "validate" and out.name == "validated":
-        for kind in ("corpora", "tasks"):
-            for each in rest[kind]:
-                write(out / kind / each / "rows", digest(rest["limits"], content(Path("data/raw") / kind / each)))
-    elif name == "tokenize" and not out.suffix:
-        shutil.rmtree(out, ignore_errors=True)
-        for rows in Path("data/validated").glob("*/*/rows"):
-            tokens = digest(rest, content(Path("data/tokenizer") / key), rows.read_text())
-            for kind in (rows.parts[-3], "heldout"):
-                write(out / kind / rows.parts[-2] / "tokens", tokens)
-    else:
-        write(out if out.suffix or name == "plan" else out / "made", made)
-"""
-
-
-class PlanGraph(Project):
-    """A project in which a stage takes no time."""
-
-    def write(self, document: Mapping[str, Any]) -> None:
-        """Replace params.yaml and plan.json, and make the files that they name and no stage makes."""
-        write_params(self.root, document)
-        for path in (self.root / name for name in sources(document)):
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(f"text of {path.name}", encoding="utf-8")
-
-    def repro(self) -> set[str]:
-        """The stages that `dvc repro` ran."""
-        done = self.run("dvc", "repro", timeout=600)
-        assert done.returncode == 0, done.stdout
-        return set(re.findall(r"Running stage '(.+)':", done.stdout))
-
-
-def plan_graph(folder: Path, document: Mapping[str, Any]) -> PlanGraph:
-    """A repository of DVC without git and with this params.yaml, in which nothing has run."""
+@pytest.fixture(autouse=True)
+def _graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project with our dvc.yaml."""
+    monkeypatch.chdir(tmp_path)
     graph = params.read(ROOT / "dvc.yaml")
     graph["stages"]["plan"]["deps"] = ["params.yaml", "plan.json"]
-    for values in graph["stages"].values():
-        values.get("do", values)["cmd"] = "exec python -S stand_in.py"
-    del graph["plots"]
-    folder.mkdir()
-    with chdir(folder):
-        write_graph(json.dumps(graph))
-    shutil.copy(ROOT / ".dvcignore", folder)
-    (folder / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
-    for step in TRANSFERS:  # in git, so that `compare` finds them where no arm has the step
-        (folder / "metrics" / step).mkdir(parents=True)
-    project = PlanGraph(folder, environment(folder.parent))
-    project.write(document)
-    return project
+    write_graph(json.dumps(graph))
 
 
-def sources(document: Mapping[str, Any]) -> set[str]:
+def compared(document: Mapping[str, Any]) -> dict[str, str]:
+    """Of a recipe that has run: every stage of DVC -> a digest of what DVC compares."""
+    plan = plan_file.expand(Recipe(document))
+    plan = plan.model_copy(update={"code": dict.fromkeys(plan_file.stages(), "the same")})
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    plan_file.write(plan)
+    there = {name: digest(Path(name).read_text(encoding="utf-8")) for name in ("params.yaml", "plan.json")}
+    there |= {path: digest(path) for path in sources(document)}
+    found = {}
+    with Repo(".") as repo:
+        for stage in repo.index.stages:
+            values, read = dict[str, Any](), Contents()
+            for dep in stage.deps:
+                if isinstance(dep, ParamsDependency):
+                    values |= dep.read_params()
+                else:
+                    here = below(there, dep.def_path)
+                    assert here or stage.addressing == "compare", f"{stage.addressing} reads {dep.def_path}"
+                    read |= here
+            found[stage.addressing] = digest(stage.cmd, values, read)
+            for out in stage.outs:
+                there |= written(stage.addressing, values, read, there, out.def_path)
+    assert {*found} == {*plan_file.stages_of(plan)}
+    return found
+
+
+def written(stage: str, values: Mapping[str, Any], read: Contents, there: Contents, out: str) -> Contents:
+    """What a stage leaves at the path of an output."""
+    name, _, base = stage.partition("@")
+    if name == "plan":
+        return {out: "the same"}
+    if out == "data/validated":
+        of = values["plan.validate"]
+        sets = [f"{kind}/{each}" for kind in ("corpora", "tasks") for each in of[kind]]
+        return {f"{out}/{each}": digest(of["limits"], there[f"data/raw/{each}"]) for each in sets}
+    if name == "tokenizer" and "checkpoint" in (own := values[f"plan.{name}.{base}"]["values"]["base"]):
+        return {out: digest(own)}
+    if out == f"data/tokenized/{base}":
+        tokens = Contents()
+        for path, rows in below(read, "data/validated").items():
+            kind, each = path.split("/")[-2:]
+            of_text = digest(values[f"plan.{name}.{base}"], below(read, "data/tokenizer"), rows)
+            tokens |= {f"{out}/{kind}/{each}": of_text, f"{out}/heldout/{each}": of_text}
+        return tokens
+    return {out: digest(stage, values, read)}
+
+
+def below(there: Contents, folder: str) -> Contents:
+    return {path: content for path, content in there.items() if path == folder or path.startswith(f"{folder}/")}
+
+
+def digest(*what: Any) -> str:
+    return sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+def sources(document: Mapping[str, Any]) -> Iterator[str]:
     """The files that no stage makes."""
-    return {
-        document["tokenize"]["words"]["dictionary"],
-        "models/init/README.md",
-        *(corpus["path"] for corpus in document.get("corpora", {}).values()),
-        *(task[split] for task in document["tasks"].values() for split in SPLITS),
-    }
+    yield from (document["tokenize"]["words"]["dictionary"], "models/init/README.md")
+    yield from (corpus["path"] for corpus in document.get("corpora", {}).values())
+    yield from (task[split] for task in document["tasks"].values() for split in SPLITS)
 
 
 SPLITS, TASKS = ("train", "dev", "test"), ("section", "mention")
@@ -166,24 +133,10 @@ def small() -> dict[str, Any]:
 
 def stages(document: Mapping[str, Any], *patterns: str) -> set[str]:
     """Those of the plan that fit one of the patterns: `finetune@*-domain-*`; each pattern fits some."""
-    planned = ["plan", *plan_file._by_address(plan_file.expand(Recipe(document))), "compare"]
+    planned = plan_file.stages_of(plan_file.expand(Recipe(document)))
     fitting = {pattern: set(fnmatch.filter(planned, pattern)) for pattern in patterns}
     assert all(fitting.values()), fitting
     return set().union(*fitting.values())
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> PlanGraph:
-    project = plan_graph(tmp_path_factory.mktemp("graph") / "pristine", small())
-    assert project.repro() == stages(small(), "*")
-    return project
-
-
-@pytest.fixture
-def project(pristine: PlanGraph, tmp_path: Path) -> PlanGraph:
-    """A copy in which every stage has run."""
-    shutil.copytree(pristine.root, tmp_path / "project")
-    return PlanGraph(tmp_path / "project", pristine.env)
 
 
 Edit = Callable[[Any], None]
@@ -255,46 +208,28 @@ EDITS: dict[str, tuple[Edit, tuple[str, ...]]] = {
     "a value of all of domain transfer": (put("domain_transfer", "tokens", value=9), TRANSFER),
 }
 AFTER = {"plan", "compare"}
-"""What runs after every edit: they depend on the plan, or on what has run."""
+"""What runs after every edit: they depend on the plan."""
 
 
-QUICK = ("a second replicate", "an arm renamed", "arms in another order", "an override that is gone")
+def run_by(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """The stages that run where the recipe was another one."""
+    were = compared(before)
+    return {stage for stage, state in compared(after).items() if state != were.get(stage)}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in EDITS]
-)
-def test_an_edit_runs_what_it_names(project: PlanGraph, name: str) -> None:
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_runs_what_it_names(name: str) -> None:
     edit, patterns = EDITS[name]
     document = small()
     edit(document)
-    project.write(document)
-    assert project.repro() == stages(document, *patterns) | AFTER
+    assert run_by(small(), document) == stages(document, *patterns) | AFTER
 
 
-@pytest.mark.slow
-def test_text_that_comes_later(tmp_path: Path) -> None:
-    """Without any corpus all stages run; what domain text brings is added, and nothing is trained again."""
+def test_text_that_comes_later() -> None:
+    """Without any corpus there is a stage for all; what domain text brings is added, and nothing is trained again."""
     document = small() | {"bases": {"small": "hfl/rbt3"}, "arms": ["general", "task"]}
     del document["corpora"]
-    project = plan_graph(tmp_path / "graph", document)
-    assert project.repro() == stages(document, "*")
-    document |= {"corpora": {"domain": {"path": "domain.txt"}}, "arms": ["general", "task", "domain"]}
-    project.write(document)
-    before_training = stages(document, "collect@domain", "validate", "tokenizer@*", "tokenize@*")
-    of_domain = stages(document, "domain_transfer@*", "finetune@*-domain-*")
-    assert project.repro() == before_training | of_domain | stages(document, "measure@*") | AFTER
-
-
-@pytest.mark.slow
-def test_what_was_removed_comes_back_without_training(project: PlanGraph) -> None:
-    """From DVC's run cache, also where its files are gone."""
-    less = small()
-    less["arms"].pop("domain_task")
-    project.write(less)
-    assert project.repro() == AFTER
-    for path in (project.root / "models/finetune").glob("*-domain_task-*"):
-        shutil.rmtree(path)
-    project.write(small())
-    assert project.repro() == AFTER - {"plan"}, "of a plan that it has seen, DVC knows what the first stage says"
-    assert len(list((project.root / "models/finetune").glob("*-domain_task-*"))) == 2
+    later = document | {"corpora": {"domain": {"path": "domain.txt"}}, "arms": ["general", "task", "domain"]}
+    before_training = stages(later, "collect@domain", "validate", "tokenizer@*", "tokenize@*")
+    of_domain = stages(later, "domain_transfer@*", "finetune@*-domain-*")
+    assert run_by(document, later) == before_training | of_domain | stages(later, "measure@*") | AFTER
