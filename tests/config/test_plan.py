@@ -15,12 +15,11 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import ARMS as KNOWN
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.section import RESERVED
-from adaptbert.errors import BadParams, failures_of
+from adaptbert.errors import BadParams
 from tests.support.rules import DEMO
 
 ARMS = {name: KNOWN[name] for name in DEMO["arms"]}
 SMALL, TASK = DEMO["bases"]["small"], DEMO["tasks"]["section"]
-CHANGED = ("pretrain", "domain_transfer", "task_transfer", "measure", "finetune", "tokenizer", "tokenize")
 
 
 def recipe(replicates: int = 1, bases: tuple[str, ...] = ("small",), **changes: Any) -> Recipe:
@@ -102,55 +101,11 @@ def test_what_a_project_without_general_text_watches() -> None:
     assert steps == {"domain-small-1": "general", "general-small-1": "domain"}, "the control is as long as the domain"
 
 
-def test_one_replicate_more_adds_and_changes_nothing() -> None:
-    two, three = (expanded(replicates).model_dump() for replicates in (2, 3))
-    for stage in CHANGED:
-        entries = two[stage]
-        assert {key: three[stage][key] for key in entries} == entries
-        assert {key.rpartition("-")[2] for key in three[stage].keys() - entries} <= {"3"}
-    checkpoint = expanded(3).task_transfer["section-domain-small-3"].checkpoint
-    assert checkpoint == "domain_transfer/domain-small-3", "of its own replicate"
-
-
-def test_arms_with_the_same_steps_share_their_checkpoints() -> None:
-    """And another name of an arm trains none again."""
-    renamed = {"weibo" if name == "domain" else name: arm for name, arm in ARMS.items()}
-    tables, again = expanded(), expanded(arms=renamed)
-    assert again.domain_transfer == tables.domain_transfer
-    assert again.task_transfer == tables.task_transfer
-    assert again.finetune["section-weibo-small-1"].checkpoint == tables.finetune["section-domain-small-1"].checkpoint
-
-
 def test_tasks_and_bases_of_an_arm() -> None:
     arms = ARMS | {"task": {"task_transfer": "own", "tasks": ["mention"]}, "general": {"bases": ["large"]}}
     cells = expanded(bases=("small", "large"), arms=arms).finetune
     assert {key for key in cells if "-task-" in key} == {"mention-task-small-1", "mention-task-large-1"}
     assert {key for key in cells if "-general-" in key} == {"section-general-large", "mention-general-large"}
-
-
-def test_an_entry_has_the_overrides_that_it_differs_by() -> None:
-    """So that DVC runs it again, and no other, when one of them changes."""
-    more, epochs, less = {"dropout": 0.2}, {"epochs": 6}, {"dropout": 0.3}
-    overrides = {
-        "small": {"pretrain": more, "finetune": more},
-        "domain": {"domain_transfer": more},
-        "mention": {"finetune": epochs},
-        "domain_task": {"finetune": less},
-    }
-    tables = expanded(overrides=overrides)
-    differing = {
-        f"{stage}@{key}": entry.values["overrides"]
-        for stage in CHANGED
-        for key, entry in getattr(tables, stage).items()
-        if "overrides" in entry.values
-    }
-    cells = {f"finetune@{key}": {"small": more} for key in tables.finetune}
-    of_mention = {key: {"small": more, "mention": epochs} for key in cells if "mention" in key}
-    cells |= of_mention
-    of_arm = {key: {**own, "domain_task": less} for key, own in cells.items() if "domain_task" in key}
-    transfers = {"pretrain@small": {"small": more}, "domain_transfer@domain-small-1": {"domain": more}}
-    assert differing == transfers | cells | of_arm
-    assert {f"finetune@{key}" for key, cell in tables.finetune.items() if cell.has_own_values} == {*of_arm}
 
 
 TRAINED = {"pretrain", "domain_transfer", "task_transfer", "measure"}
@@ -170,17 +125,11 @@ TRAINED = {"pretrain", "domain_transfer", "task_transfer", "measure"}
         ({"corpora": DEMO["corpora"] | {"domain": {"path": "other.txt"}}}, {"collect"}),
     ],
 )
-def test_values_are_in_the_entries_of_the_stages_that_read_them(
-    tmp_path: Path, changes: dict[str, Any], touched: set[str]
-) -> None:
+def test_values_are_in_the_entries_of_the_stages_that_read_them(changes: dict[str, Any], touched: set[str]) -> None:
     """And those of sections of params.yaml that DVC compares itself are in none, free for `dvc exp run -S`."""
     before, after = expanded().model_dump(), expanded(**changes).model_dump()
     assert {stage for stage in before if before[stage] != after[stage]} == touched
     assert all({*before[stage]} == {*after[stage]} for stage in before)
-    plan_file.write(expanded(), tmp_path / "plan.json")
-    errors = failures_of(lambda: plan_file.check(recipe(**changes), path=tmp_path / "plan.json"))
-    assert bool(errors) == bool(touched)
-    assert all("older than params.yaml: different: " in error.problem for error in errors)
 
 
 # --- whatever the names are
@@ -198,7 +147,7 @@ def steps_of(tables: Plan, folder: str) -> list[str]:
     """How the weights of a checkpoint began, and the names of its texts."""
     stage, _, key = folder.partition("/")
     if stage in ("scratch", "pretrain"):
-        return [stage]
+        return [folder]
     entry = getattr(tables, stage)[key]
     return [*steps_of(tables, entry.checkpoint), entry.corpus or entry.task]
 
@@ -219,12 +168,14 @@ def test_every_checkpoint_is_there(
     tables = expand(whole)
     parents = tables.parents()
     assert all(below is None or below in parents for below in parents.values())
+    for entry in (*tables.domain_transfer.values(), *tables.task_transfer.values(), *tables.finetune.values()):
+        of_base = entry.checkpoint.startswith(("scratch/", "pretrain/"))
+        assert of_base or entry.checkpoint.endswith(f"-{entry.base}-{entry.replicate}")
     for cell in tables.finetune.values():
         trained_on = whole.arms[cell.arm].trained_on
-        begin, end = "scratch" if trained_on.is_random else "pretrain", [cell.task] if trained_on.with_task_text else []
+        begin = f"{'scratch' if trained_on.is_random else 'pretrain'}/{cell.base}"
+        end = [cell.task] if trained_on.with_task_text else []
         assert steps_of(tables, cell.checkpoint) == [begin, *trained_on.corpora, *end]
-        key = cell.checkpoint.rpartition("/")[2].split("-")
-        assert key[-2 if cell.replicate else -1] == cell.base
     trained = [arm for arm in whole.arms.values() if arm.trained_on not in (TrainedOn(), TrainedOn(is_random=True))]
     each = replicates * len(trained) + len(arms) - len(trained)
     assert len(tables.finetune) == each * len(bases) * len(tasks)
