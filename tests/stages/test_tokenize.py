@@ -84,6 +84,7 @@ def _threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_set_is_there(outputs: Path) -> None:
+    """And held-out texts are not trained on."""
     sets = {path.parent.relative_to(outputs / "tokenized").as_posix() for path in outputs.rglob("corpus.json")}
     assert sets == {
         *(f"corpora/{kind}" for kind in tiny.WORDS),
@@ -95,11 +96,16 @@ def test_every_set_is_there(outputs: Path) -> None:
     assert facts == {name: read_json(outputs / "tokenized" / name / "corpus.json") for name in sets}
     assert {each["tokenizer"] for each in facts.values()} == {Tokenizer.load(outputs / "tokenizer").fingerprint}
     assert read_json(outputs / "metrics/tokenizer.json")["fingerprint"] == facts["corpora/general"]["tokenizer"]
+    for kind in tiny.WORDS:
+        held = sum(is_heldout(text_id, 0.1) for text_id in [*(f"{kind}-0-{n}" for n in range(300)), f"{kind}-rare"])
+        assert (facts[f"corpora/{kind}"]["texts"], facts[f"heldout/{kind}"]["texts"]) == (301 - held, held)
+        assert held > 5
 
 
 def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, outputs: Path, tmp_path: Path) -> None:
-    words = Segmentation(segmenter="rjieba", dictionary=str(ROOT / "data/sources/words.txt"))
-    facts = run(validated, tmp_path, Tokenize(max_length=24, heldout_fraction=0.1, words=words))
+    """And `extend` is for checkpoints: random weights have words of all its corpora already."""
+    words = Segmentation(segmenter="rjieba", dictionary=WORDS.dictionary)
+    facts = run(validated, tmp_path, CUT.model_copy(update={"words": words}), extend=Extension(**EXTEND))
     before = read_json(outputs / "metrics/tokenize.json")
     assert {each["segmentation"]["segmenter"][:7] for each in facts.values()} == {"rjieba "}
     assert {each["segmentation"]["segmenter"] for each in before.values()} == {"none"}
@@ -107,15 +113,6 @@ def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, output
     word_starts = [root / "tokenized/corpora/general/word_starts.bin" for root in (tmp_path, outputs)]
     segmented, plain = (path.read_bytes().count(1) for path in word_starts)
     assert segmented < plain, "the rare characters of the fixture make words"
-
-
-def test_held_out_texts_are_not_trained_on(outputs: Path) -> None:
-    for kind in tiny.WORDS:
-        ids = [f"{kind}-0-{number}" for number in range(300)] + [f"{kind}-rare"]
-        held = sum(is_heldout(text_id, 0.1) for text_id in ids)
-        facts = {name: read_json(outputs / f"tokenized/{name}/{kind}/corpus.json") for name in ("corpora", "heldout")}
-        assert (facts["corpora"]["texts"], facts["heldout"]["texts"]) == (301 - held, held)
-        assert held > 5
 
 
 def test_a_task_is_trained_on_its_train_split_and_measured_on_its_dev_split(outputs: Path, validated: Path) -> None:
@@ -146,11 +143,21 @@ def test_equal_bytes_in_another_process(validated: Path, outputs: Path, tmp_path
     assert [name for name in actual if actual[name] != expected[name]] == []
 
 
-def test_a_new_corpus_changes_no_byte_of_the_others(validated: Path, outputs: Path, tmp_path: Path) -> None:
-    """Where `tokenizer.corpora` names the others, as docs/how-to/arms.md says."""
+def test_a_new_corpus_changes_no_byte_of_the_others(
+    validated: Path, outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where `tokenizer.corpora` names the others, as docs/how-to/arms.md says. Unknown tokens are a notice, one a text,
+    and none of a text of which the vocabulary knows nearly all."""
     shutil.copytree(validated, tmp_path / "validated")
-    shutil.copy(validated / "corpora/domain.parquet", tmp_path / "validated/corpora/more.parquet")
+    odd = [
+        {"id": f"odd-{number}", "text": f"{text} ⴰⵎⴰⵣⵉⵖ"} for number, text in enumerate(tiny.sentences("domain", 90))
+    ]
+    pq.write_table(pa.Table.from_pylist(odd), tmp_path / "validated/corpora/more.parquet")
     run(tmp_path / "validated", tmp_path / "out")
+    notices = [line.split()[1] for line in capsys.readouterr().out.splitlines() if "notice: " in line]
+    assert "more:" in notices
+    assert len({*notices}) == len(notices)
+    assert "section:" not in notices
     before, after = (tiny.folder_bytes(root, "tokenizer", "tokenized") for root in (outputs, tmp_path / "out"))
     assert before.items() <= after.items()
     assert {name.partition("/more/")[0] for name in after.keys() - before.keys()} == {
@@ -195,27 +202,6 @@ def test_nothing_is_left_where_texts_do_not_fit(validated: Path, tmp_path: Path,
     assert not list((tmp_path / "out").rglob("*.part"))
 
 
-def test_some_unknown_tokens_are_a_notice(validated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One a text, and none of a text of which the vocabulary knows nearly all."""
-    shutil.copytree(validated, tmp_path / "validated")
-    rows = [
-        {"id": f"odd-{number}", "text": f"{text} ⴰⵎⴰⵣⵉⵖ"} for number, text in enumerate(tiny.sentences("domain", 90))
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "validated/corpora/odd.parquet")
-    run(tmp_path / "validated", tmp_path / "out")
-    notices = [line.split() for line in capsys.readouterr().out.splitlines() if "notice: " in line]
-    assert "odd:" in [words[1] for words in notices]
-    assert len({words[1] for words in notices}) == len(notices)
-    assert "section:" not in [words[1] for words in notices]
-
-
 def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"AB-018 heldout/\w+: no text\n.* raise tokenize.heldout"):
-        run(validated, tmp_path, Tokenize(max_length=24, heldout_fraction=1e-6, words=WORDS))
-
-
-def test_random_weights_get_no_further_words(validated: Path, tmp_path: Path) -> None:
-    """`extend` is for checkpoints; random weights have words of all its corpora already."""
-    run(validated, tmp_path, extend=Extension(**EXTEND))
-    metrics = read_json(tmp_path / "metrics/tokenizer.json")
-    assert (metrics["vocabulary"], "new_tokens" in metrics) == (160, False)
+        run(validated, tmp_path, CUT.model_copy(update={"heldout_fraction": 1e-6}))
