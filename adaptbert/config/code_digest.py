@@ -36,13 +36,13 @@ def code_digest(stage: str, root: Path = ROOT) -> str:
         root: the folder of adaptbert/ and stages/.
     """
     digest = sha256()
-    for path in sorted(_files(f"stages.{stage}", root)):
+    for path in sorted(files(f"stages.{stage}", root)):
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
         digest.update(meaning(path.name, path.read_bytes()))
     return digest.hexdigest()[:16]
 
 
-def _files(module: str, root: Path) -> set[Path]:
+def files(module: str, root: Path) -> set[Path]:
     """The source of a module and of all of ours that are imported with it, without those that carry, and what lies
     beside them."""
     found: dict[str, Path] = {}

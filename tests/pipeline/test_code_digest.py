@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.config import code_digest
-from adaptbert.config.code_digest import PACKAGES, carries, meaning
+from adaptbert.config.code_digest import PACKAGES, carries, code_digest, files, meaning
 from adaptbert.config.plan import PRETRAIN
 from adaptbert.config.plan_file import stages
 from adaptbert.config.schema.bases import TRANSFERS
@@ -63,17 +62,13 @@ MLM = {PRETRAIN, *TRANSFERS}
 TRAINING = {*MLM, "finetune"}
 EDITS = {
     "adaptbert/errors.py": set(),
-    "adaptbert/commands/project.py": set(),
     "adaptbert/runtime/stage.py": set(),
-    "adaptbert/project/new_project.py": set(),
     "adaptbert/config/recipe.py": set(),
-    "adaptbert/prediction/predictor.py": set(),
     "adaptbert/config/schema/finetuning.py": {"finetune"},
     "adaptbert/config/schema/mlm.py": {"measure", *MLM},
     "adaptbert/core/files.py": set(stages()),
     "adaptbert/statistics/spread.py": {"compare"},
     "adaptbert/report/page.css": {"compare"},
-    "adaptbert/data/read_conll.py": {"collect", "collect_task"},
     "adaptbert/data/collect.py": {"collect", "collect_task"},  # imported in a function
     "adaptbert/data/leaks.py": {"validate"},
     "adaptbert/text/token_store.py": {"measure", *MLM},
@@ -89,76 +84,61 @@ EDITS = {
 }
 
 
-@pytest.fixture(scope="module")
-def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The code of this project, to be edited."""
-    folder = tmp_path_factory.mktemp("code")
-    for name in PACKAGES:
-        shutil.copytree(ROOT / name, folder / name)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def before(code: Path) -> dict[str, str]:
-    return digests(code)
-
-
-def digests(code: Path) -> dict[str, str]:
-    return {stage: code_digest.code_digest(stage, code) for stage in stages()}
-
-
-def reached(code: Path, before: dict[str, str], name: str, text: str) -> set[str]:
-    """The stages whose digest is another with this text in a file; then the file is as it was."""
-    path = code / name
-    was = path.read_bytes() if path.is_file() else None
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    try:
-        return {stage for stage, digest in digests(code).items() if digest != before[stage]}
-    finally:
-        path.unlink() if was is None else path.write_bytes(was)
-
-
-def test_a_copy_has_the_digests_of_the_original(before: dict[str, str]) -> None:
-    assert before == digests(ROOT)
-
-
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edit_reaches_the_stages_that_import_it(code: Path, before: dict[str, str], name: str) -> None:
-    text = (code / name).read_text(encoding="utf-8")
-    assert reached(code, before, name, f"{text}\nMORE = 1\n") == EDITS[name]
+def test_an_edit_reaches_the_stages_that_import_it(name: str) -> None:
+    assert {stage for stage in stages() if ROOT / name in files(f"stages.{stage}", ROOT)} == EDITS[name]
 
 
-def test_a_module_that_is_imported_late_counts(code: Path, before: dict[str, str]) -> None:
-    """Planted: a module of its own, imported inside a function, and then another text in it."""
-    (code / "adaptbert/model/planted.py").write_text("A = 1\n")
-    name = "adaptbert/mlm/step.py"
-    text = (code / name).read_text(encoding="utf-8")
-    late = f"{text}\n\ndef late() -> int:\n    from adaptbert.model.planted import A\n\n    return A\n"
-    (code / name).write_text(late, encoding="utf-8")
-    try:
-        planted = digests(code)
-        assert {stage for stage in planted if planted[stage] != before[stage]} == MLM
-        assert reached(code, planted, "adaptbert/model/planted.py", "A = 2\n") == MLM
-    finally:
-        (code / "adaptbert/model/planted.py").unlink()
-        (code / name).write_text(text, encoding="utf-8")
+TREE = {
+    "stages/a.py": "import adaptbert.errors, adaptbert.runtime.stage\nfrom adaptbert.data import read\n",
+    "adaptbert/data/__init__.py": '"""Data."""\n',
+    "adaptbert/data/read.py": (
+        "import json\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import adaptbert.data.typed\n"
+        "def f():\n    from adaptbert.text.late import B\n    import adaptbert.config.plan, adaptbert.config.load\n"
+    ),
+    "adaptbert/data/typed.py": "",
+    "adaptbert/data/page.css": "",
+    "adaptbert/text/late.py": "B = 1\n",
+    "adaptbert/config/plan.py": "import adaptbert.config.schema.section\n",
+    "adaptbert/config/schema/section.py": "",
+    "adaptbert/config/load.py": "import adaptbert.core.files\n",
+    "adaptbert/core/files.py": "",
+    "adaptbert/runtime/stage.py": "",
+    "adaptbert/errors.py": "",
+}
 
 
 @pytest.mark.parametrize(
-    "name", ["__pycache__/masking.pyc", ".masking.py.swp", "masking.py~", ".#masking.py", ".DS_Store", "unused.py"]
+    ("name", "more", "is_equal"),
+    [
+        *((name, "C = 1\n", False) for name in ("stages/a.py", "adaptbert/data/read.py", "adaptbert/data/__init__.py")),
+        *((name, "C = 1\n", False) for name in ("adaptbert/text/late.py", "adaptbert/config/schema/section.py")),
+        *((name, "left", False) for name in ("adaptbert/data/page.css", "adaptbert/text/new.po")),
+        ("adaptbert/data/read.py", '"""Words."""\n# more\n', True),
+        ("adaptbert/data/typed.py", "C = 1\n", True),
+        *((name, "C = 1\n", True) for name in ("adaptbert/errors.py", "adaptbert/runtime/stage.py")),
+        *((name, "C = 1\n", True) for name in ("adaptbert/config/load.py", "adaptbert/core/files.py")),
+        *(
+            (f"adaptbert/data/{name}", "left", True)
+            for name in ("__pycache__/read.pyc", ".read.py.swp", "read.py~", ".#read.py", ".#page.css", "unused.py")
+        ),
+    ],
 )
-def test_what_nobody_imports_reaches_none(code: Path, before: dict[str, str], name: str) -> None:
-    assert reached(code, before, f"adaptbert/mlm/{name}", "left") == set()
+def test_what_a_digest_is_of(tmp_path: Path, name: str, more: str, is_equal: bool) -> None:
+    """The modules that are imported, at whatever place, and what they may read; none that carries, and no words."""
+    for path, text in TREE.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    before = code_digest("a", tmp_path)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(TREE.get(name, "") + more, encoding="utf-8")
+    assert (code_digest("a", tmp_path) == before) is is_equal
 
 
-def test_words_reach_none(code: Path, before: dict[str, str]) -> None:
-    """A docstring, a comment, and the message of an error."""
-    name = "adaptbert/mlm/step.py"
-    text = (code / name).read_text(encoding="utf-8")
-    said = text.replace('"""', '"""Said better: ', 1).replace("lower tokenize.max_length or", "lower it, or")
-    assert said.count("lower it, or") == 1
-    assert reached(code, before, name, f"{said}# why\n") == set()
+def test_a_copy_has_the_digest_of_the_original(tmp_path: Path) -> None:
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, tmp_path / name)
+    assert code_digest("finetune", tmp_path) == code_digest("finetune", ROOT)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from dvc.dependency import ParamsDependency
 from dvc.repo import Repo
 
 from adaptbert.config import load as params
@@ -17,14 +18,10 @@ from adaptbert.config.plan import TRAINED
 from adaptbert.runtime.stage import Stage
 from tests.support.imports import ROOT
 
-# Of params.yaml: all others are compared through plan.json.
 COMPARED = (*TRAINED, "compare")
-
-# Read by each stage itself.
-NOT_ARGUMENTS = {"params.yaml"}
-
-PLANNED = "data/planned"
-
+"""Sections of params.yaml: all others are compared through plan.json."""
+READ_BY_EACH = {"data/planned", "adaptbert", "stages", "params.yaml"}
+"""What no command names."""
 SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* [\w./-]+)*)")
 
 
@@ -35,50 +32,17 @@ def resolved() -> dict[str, Any]:
         return {stage.addressing: stage for stage in repo.index.stages if not stage.is_data_source}
 
 
+@cache
 def written() -> dict[str, Any]:
-    """The stages as they stand in dvc.yaml."""
-    stages: dict[str, Any] = params.read(ROOT / "dvc.yaml")["stages"]
-    return stages
-
-
-def names() -> list[str]:
-    """Of the stages that params.yaml stands for, in the order of dvc.yaml."""
-    return list(dict.fromkeys(address.partition("@")[0] for address in resolved()))
-
-
-def every() -> list[Any]:
-    """All DVC stages."""
-    return [pytest.param(stage, id=address) for address, stage in resolved().items()]
+    """The stages as they stand in dvc.yaml: what is done, and for each of what."""
+    stages = params.read(ROOT / "dvc.yaml")["stages"]
+    return {name: stage.get("do", stage) | {"each": stage.get("foreach")} for name, stage in stages.items()}
 
 
 def one_of_each() -> list[Any]:
     """One DVC stage of every name: the items of a foreach differ in values only."""
     first = {address.partition("@")[0]: stage for address, stage in reversed(resolved().items())}
-    return [pytest.param(first[name], id=name) for name in names()]
-
-
-def stage_object(name: str) -> Stage:
-    stage = getattr(importlib.import_module(f"stages.{name}"), name)
-    assert isinstance(stage, Stage)
-    return stage
-
-
-def files_in_stages() -> set[str]:
-    return {path.stem for path in (ROOT / "stages").glob("*.py") if path.stem != "__init__"}
-
-
-def arguments(stage: Any) -> dict[str, str]:
-    """Options of the command: `--out models/pretrain` as {"out": "models/pretrain"}."""
-    words = shlex.split(stage.cmd)[4:]
-    pairs = zip(words[::2], words[1::2], strict=True)
-    return {option.removeprefix("--").replace("-", "_"): value for option, value in pairs}
-
-
-def of_the_user(stage: Any) -> set[str]:
-    """What an entry of the plan names: paths of params.yaml, which the stage reads itself."""
-    name, _, key = stage.addressing.partition("@")
-    entry = dict(planning.read(ROOT / planning.PLAN)).get(name, {}).get(key, {})
-    return {str(value) for field, value in entry if field in ("path", "train", "dev", "test", "init", "dictionary")}
+    return [pytest.param(stage, id=name) for name, stage in reversed(first.items())]
 
 
 def related(path: str, others: set[str]) -> bool:
@@ -92,85 +56,73 @@ def related(path: str, others: set[str]) -> bool:
 
 def paths(stage: Any) -> tuple[set[str], set[str]]:
     """Deps on data, and outs with metrics and plots."""
-    deps = {dep.def_path for dep in stage.deps if type(dep).__name__ == "Dependency"}
-    return deps - {PLANNED, "adaptbert", "stages"}, {out.def_path for out in stage.outs}
+    deps = {dep.def_path for dep in stage.deps if not isinstance(dep, ParamsDependency)}
+    return deps - READ_BY_EACH, {out.def_path for out in stage.outs}
 
 
-def test_stages_files_and_functions_have_the_same_names() -> None:
-    assert set(written()) == files_in_stages()
-    assert {name: stage_object(name).name for name in names()} == {name: name for name in names()}
+def test_stages_and_files_have_the_same_names() -> None:
+    assert set(written()) == {path.stem for path in (ROOT / "stages").glob("*.py")} - {"__init__"}
+    assert next(iter(written())) == "plan"
 
 
 @pytest.mark.parametrize("stage", one_of_each())
-def test_command_is_one_simple_command(stage: Any) -> None:
-    """So that DVC's child is the stage itself (`exec`), and a copy of the project runs its own code (`-m`)."""
+def test_a_command_calls_the_function_of_its_name_with_paths_that_are_declared(stage: Any) -> None:
+    """It is one simple command, so that DVC's child is the stage itself (`exec`), and a copy of the project runs its
+    own code (`-m`). What an entry of the plan names are the user's paths, which the stage reads itself."""
+    name, _, key = stage.addressing.partition("@")
     match = SIMPLE_COMMAND.fullmatch(stage.cmd)
     assert match is not None, stage.cmd
-    assert match[1] == stage.addressing.partition("@")[0]
+    function = getattr(importlib.import_module(f"stages.{name}"), name)
+    assert isinstance(function, Stage)
+    assert function.name == match[1] == name
+    words = shlex.split(match[2])
+    pairs = zip(words[::2], words[1::2], strict=True)
+    options = {word.removeprefix("--").replace("-", "_"): value for word, value in pairs}
+    hints = function.hints()
+    assert set(options) == {option for option, kind in hints.items() if kind in (Path, str)}
 
-
-@pytest.mark.parametrize("stage", one_of_each())
-def test_options_are_the_arguments_of_the_function(stage: Any) -> None:
-    hints = stage_object(stage.addressing.partition("@")[0]).hints()
-    assert set(arguments(stage)) == {name for name, kind in hints.items() if kind in (Path, str)}
-
-
-@pytest.mark.parametrize("stage", one_of_each())
-def test_paths_in_the_command_are_declared_and_used(stage: Any) -> None:
-    hints = stage_object(stage.addressing.partition("@")[0]).hints()
-    in_command = {value for name, value in arguments(stage).items() if hints[name] is Path}
-    data, outs = paths(stage)
-    assert {path for path in in_command if not related(path, data | outs)} == set(), "in the command, not declared"
-    needed = (data | outs) - NOT_ARGUMENTS - of_the_user(stage)
-    assert {path for path in needed if not related(path, in_command)} == set(), "declared, not used"
+    in_command = {value for option, value in options.items() if hints[option] is Path}
+    deps, outs = paths(stage)
+    assert {path for path in in_command if not related(path, deps | outs)} == set(), "in the command, not declared"
+    entry = dict(planning.read(ROOT / planning.PLAN)).get(name, {}).get(key, {})
+    users = {str(value) for field, value in entry if field in ("path", "train", "dev", "test", "init", "dictionary")}
+    assert {path for path in (deps | outs) - users if not related(path, in_command)} == set(), "declared, not used"
 
 
 def test_only_checked_names_of_the_plan_stand_in_a_command() -> None:
     """A shell reads commands: DVC may fill in names, which `adaptbert plan` has checked, and no path of the user's."""
-    commands = [values.get("do", values)["cmd"] for values in written().values()]
-    filled = {each for command in commands for each in re.findall(r"\$\{(.*?)\}", command)}
+    filled = {each for stage in written().values() for each in re.findall(r"\$\{(.*?)\}", stage["cmd"])}
     names = ("base", "replicate", "corpus", "task", "arm", "from", "text", "beside")
     assert filled == {"key", *(f"item.{name}" for name in names)}
-    assert [values["foreach"] for values in written().values() if "foreach" in values] == [
-        f"${{plan.{name}}}" for name, values in written().items() if "foreach" in values
-    ]
+    assert all(stage["each"] in (None, f"${{plan.{name}}}") for name, stage in written().items())
 
 
-@pytest.mark.parametrize("stage", every())
-def test_a_stage_compares_its_section_its_code_and_its_entry(stage: Any) -> None:
-    name, _, key = stage.addressing.partition("@")
-    if name == "plan":
-        return
-    of_params = [dep for dep in stage.deps if type(dep).__name__ == "ParamsDependency"]
+@pytest.mark.parametrize("address", [address for address in resolved() if address != "plan"])
+def test_a_stage_compares_its_section_its_code_and_its_entry(address: str) -> None:
+    name, _, key = address.partition("@")
+    of_params = [dep for dep in resolved()[address].deps if isinstance(dep, ParamsDependency)]
     compared = {(dep.def_path, each) for dep in of_params for each in dep.params}
-    entry = f"plan.{name}.{key}" if key else f"plan.{name}"
     expected = {("plan.json", f"plan.code.{name}")} | ({("params.yaml", name)} if name in COMPARED else set())
-    assert expected <= compared
-    assert compared - expected <= {("plan.json", entry)}
-    assert (("plan.json", entry) in compared) == bool(key or name == "validate")
-
-
-def test_the_first_stage_is_the_first() -> None:
-    assert next(iter(written())) == "plan"
+    if key or name == "validate":
+        expected.add(("plan.json", f"plan.{name}.{key}".rstrip(".")))
+    assert compared == expected
 
 
 def test_a_source_that_is_missing_costs_no_output() -> None:
     """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. A recipe stops at
     the first stage that reads what no stage makes; without plan.json DVC does not even begin."""
-    outs = [out for values in written().values() for out in values.get("do", values)["outs"]]
-    made = {(out if isinstance(out, str) else next(iter(out))).replace("${key}", "name") for out in outs}
-    made |= {path for stage in resolved().values() for path in paths(stage)[1]}
+    made = {path for stage in resolved().values() for path in paths(stage)[1]} | {
+        (out if isinstance(out, str) else next(iter(out))).replace("${key}", "name")
+        for stage in written().values()
+        for out in stage["outs"]
+    }
     read: set[str] = set()
     for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
-        outside = {path for path in paths(stage)[0] - NOT_ARGUMENTS - {"plan.json"} if not related(path, made)}
-        if not outside <= read:
+        outside = {path for path in paths(stage)[0] - {"plan.json"} if not related(path, made)}
+        if not outside <= read or address == "compare":  # the last report stays until there is a new one
             assert [out.def_path for out in stage.outs if not out.persist] == [], address
         read |= outside
     assert {"models/init/README.md", "data/sources/words.txt", "data/demo/general.jsonl"} <= read
-
-
-def test_the_last_report_stays_until_there_is_a_new_one() -> None:
-    assert [out.def_path for out in resolved()["compare"].outs if not out.persist] == []
 
 
 def test_the_run_cache_knows_what_trains() -> None:
@@ -186,8 +138,8 @@ def test_the_run_cache_knows_what_trains() -> None:
 def test_git_ignores_what_dvc_keeps_of_every_name() -> None:
     """Else DVC adds a line to a .gitignore for each checkpoint and cell, and a run changes files that are committed."""
     outs: list[str] = []
-    for values in written().values():
-        for out in values.get("do", values)["outs"]:
+    for stage in written().values():
+        for out in stage["outs"]:
             path, options = (out, {}) if isinstance(out, str) else next(iter(out.items()))
             if options.get("cache", True):
                 outs.append(path.replace("${key}", "another-name-3"))
