@@ -8,7 +8,10 @@ from adaptbert.config.recipe import SECTIONS, Document
 from adaptbert.config.schema.section import RESERVED
 from tests.support.rules import DEMO, REMOVED, errors, found
 
-SMALL = DEMO["bases"]["small"]
+SMALL, CORPUS = DEMO["bases"]["small"], {"path": "a.txt"}
+TASK = {"type": "text-classification", "train": "a.csv", "dev": "b.csv", "test": "c.csv"}
+ANSWERS = {**TASK, "type": "question-answering", "no_answer": False}
+SPANS = {**TASK, "type": "token-classification", "tag_scheme": "bio"}
 ONCE, SEARCH = {"patience": 1}, {"trials": 4, "seeds": 1, "learning_rate": [1e-5, 1e-4]}
 
 # Changes to the demonstration, the code, and the place of the one error.
@@ -24,16 +27,10 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"overrides": {"section": {"compare": {"confidence": 0.9}}}}, 99, "overrides.section.compare"),
     ({"tasks": REMOVED}, 99, "tasks"),
     # ---- types
-    ({"pretrain.learning_rate": "fast"}, 109, "pretrain.learning_rate"),
-    ({"tokenizer.lowercase": "yes"}, 109, "tokenizer.lowercase"),
-    ({"domain_transfer.tokens": "12k"}, 109, "domain_transfer.tokens"),
     ({"pretrain.betas": 0.9}, 109, "pretrain.betas"),
-    ({"finetune.early_stopping": True}, 109, "finetune.early_stopping"),
     ({"tokenize.words": {"dictionary": None}}, 109, "tokenize.words.dictionary"),
-    ({"pretrain.masking": {"unit": "words"}}, 109, "pretrain.masking.unit"),
     ({"seed": True}, 109, "seed"),
     ({"seed": "1"}, 109, "seed"),
-    ({"compare.replicates": "many"}, 109, "compare.replicates"),
     ({"finetune.class_weights": "even"}, 109, "finetune.class_weights"),
     ({"finetune.class_weights": {"a": -1.0}}, 109, "finetune.class_weights.a"),
     ({"arms": [3]}, 109, "arms"),
@@ -94,6 +91,23 @@ DISAGREEING: list[tuple[dict[str, Any], str, str]] = [
     ({"finetune": {"search": SEARCH | {"trials": 1, "epochs": [3.0, 4.0]}}}, "finetune.search", "< 2 values of epochs"),
     ({"finetune": {"search": SEARCH | {"global_batch_size": [6]}}}, "finetune", "search.global_batch_size 6 is not"),
     ({"finetune": {"search": SEARCH | {"epochs": [1.0, 2.0]}, "early_stopping": ONCE}}, "finetune", "and epochs 1.0"),
+    # ---- where texts and labels come from
+    ({"corpora.x": {**CORPUS, "columns": {"正文": "text"}}}, "corpora.x", "'正文' is not a field of a corpus\n"),
+    ({"corpora.x": {**CORPUS, "format": "squad"}}, "corpora.x", "is for labelled sets"),
+    ({"tasks.x": {**TASK, "dev": "a.csv"}}, "tasks.x", "same file"),
+    ({"tasks.x": {**TASK, "test": "b.csv"}}, "tasks.x", "dev and test name the same file"),
+    ({"tasks.x": {**TASK, "split": {"dev": 0.1}}}, "tasks.x", "names a file of its own"),
+    ({"tasks.x": {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}}, "tasks.x.split", "nothing to train"),
+    ({"tasks.x": {**TASK, "split": {}}}, "tasks.x.split", "\n  give a share"),
+    ({"tasks.x": {**TASK, "columns": {"tokens": "x"}}}, "tasks.x", "'tokens' is not a field"),
+    ({"tasks.x": {**TASK, "pair": True}}, "tasks.x", "pair: true, and the type is text-classification"),
+    ({"tasks.x": {**TASK, "tag_scheme": "bio"}}, "tasks.x", "'text-classification' takes no 'tag_scheme'"),
+    ({"tasks.x": {**TASK, "tag_scheme": "none"}}, "tasks.x", "tag_scheme, and the type is text-classification"),
+    ({"tasks.x": {**SPANS, "tag_scheme": None}}, "tasks.x", "'token-classification' needs 'tag_scheme'\n"),
+    ({"tasks.x": {**SPANS, "format": "doccano", "tag_scheme": "io"}}, "tasks.x", "marks characters"),
+    ({"tasks.x": {**TASK, "type": "regression", "range": [1.0, 1.0]}}, "tasks.x", "1.0 is not below 1.0"),
+    ({"tasks.x": {**ANSWERS, "no_answer": None}}, "tasks.x", "'question-answering' needs 'no_answer'"),
+    ({"tasks.x": {**ANSWERS, "replace": [["a", "b"]]}}, "tasks.x", "offsets must stay aligned"),
 ]  # fmt: skip
 
 
@@ -132,6 +146,8 @@ def test_the_message_shows_the_value_and_what_to_write(key: str, value: Any, mes
         {"arms": ["general", {"news": {"domain_transfer": ["general", "domain"]}}]},
         dict.fromkeys(("tokenizer", "tokenize", "measure", "compare", "validate", "overrides")),
         {"bases.small": {"checkpoint": "bert-base-chinese", "revision": "main"}},
+        {"tasks.x": {**SPANS, "format": "doccano"}},
+        {"tasks.x": {**SPANS, "format": "doccano", "tag_scheme": None}},
     ],
 )
 def test_allowed(changes: dict[str, Any]) -> None:

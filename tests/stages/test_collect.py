@@ -2,11 +2,9 @@
 
 import json
 import logging
-import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +18,6 @@ from adaptbert.errors import BadData
 from stages.collect import collect
 from stages.collect_task import collect_task
 from tests.support import stores
-from tests.support.rules import errors
 from tests.support.tiny import folder_bytes, no_record
 
 ROOT = Path(__file__).parents[2]
@@ -84,41 +81,3 @@ def test_a_labelled_set_of_one_file_is_cut_and_says_so(
     assert labelled_set.test_groups(out) == groups, "the comparison draws the test rows of an author together"
     (bad,) = pq.read_table(out / "unreadable.parquet").to_pylist()
     assert (bad["id"], bad["split"], bad["code"]) == ("train-91", "train", 44)
-
-
-FILES = {"path": "a.txt"}
-TASK = {"type": "text-classification", "train": "a.csv", "dev": "b.csv", "test": "c.csv"}
-ANSWERS = {"type": "question-answering", "no_answer": False}
-SPANS = {"type": "token-classification", "tag_scheme": "bio"}
-
-
-@pytest.mark.parametrize(
-    ("key", "values", "words"),
-    [
-        ("corpora", {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' is not a field of a corpus\n"),
-        ("tasks", {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
-        ("tasks", {**TASK, "type": "token-classification"}, "AB-111 .*'token-classification' needs 'tag_scheme'\n"),
-        ("tasks", {**TASK, "tag_scheme": "bio"}, "AB-111 .*'text-classification' takes no 'tag_scheme'"),
-        ("tasks", {**TASK, "tag_scheme": "none"}, "AB-111 .*tag_scheme, and the type is text-classification"),
-        ("tasks", {**TASK, "pair": True}, "AB-111 .*pair: true, and the type is text-classification"),
-        ("tasks", {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
-        ("tasks", {**TASK, **ANSWERS, "no_answer": None}, "AB-111 .*'question-answering' needs 'no_answer'"),
-        ("tasks", {**TASK, **ANSWERS, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
-        ("tasks", {**TASK, "type": "regression", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
-        ("tasks", {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
-        ("tasks", {**TASK, "split": {}}, "AB-111 .*\n  give a share"),
-        ("tasks", {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
-        ("tasks", {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
-        ("corpora", {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
-        ("tasks", {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
-    ],
-)  # fmt: skip
-def test_params_that_contradict_each_other(key: str, values: dict[str, Any], words: str) -> None:
-    pattern = words.replace(" .*", f" params.yaml: {key}.x.*", 1)
-    messages = errors(**{f"{key}.x": values})
-    assert any(re.match(pattern, line, re.DOTALL) for line in messages), messages
-
-
-@pytest.mark.parametrize("scheme", ["bio", None])
-def test_formats_that_mark_characters_need_no_scheme(scheme: str | None) -> None:
-    assert errors(**{"tasks.x": {**TASK, **SPANS, "format": "doccano", "tag_scheme": scheme}}) == []
