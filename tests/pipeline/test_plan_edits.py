@@ -8,10 +8,8 @@ test_reruns.py lets DVC run the real stages.
 
 import fnmatch
 import json
-from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Mapping
 from hashlib import sha256
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,11 @@ from dvc.dependency import ParamsDependency
 from dvc.repo import Repo
 
 from adaptbert.config import load as params
+from adaptbert.config import plan as planning
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import Recipe
 from tests.support.project import ROOT, write_graph
+from tests.support.rules import DEMO, REMOVED, changed
 
 Contents = dict[str, str]
 """Path -> a digest of what lies there."""
@@ -44,7 +44,9 @@ def compared(document: Mapping[str, Any]) -> dict[str, str]:
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     plan_file.write(plan)
     there = {name: digest(Path(name).read_text(encoding="utf-8")) for name in ("params.yaml", "plan.json")}
-    there |= {path: digest(path) for path in sources(document)}
+    there[planning.UNCHANGED] = "the same"
+    for entry in (*plan.collect.values(), *plan.collect_task.values(), *plan.tokenize.values()):
+        there |= dict.fromkeys((entry.path, entry.train, entry.dev, entry.test, entry.dictionary), "of the user")
     found = {}
     with Repo(".") as repo:
         for stage in repo.index.stages:
@@ -92,45 +94,6 @@ def digest(*what: Any) -> str:
     return sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 
-def sources(document: Mapping[str, Any]) -> Iterator[str]:
-    """The files that no stage makes."""
-    yield from (document["tokenize"]["words"]["dictionary"], "models/init/README.md")
-    yield from (corpus["path"] for corpus in document.get("corpora", {}).values())
-    yield from (task[split] for task in document["tasks"].values() for split in SPLITS)
-
-
-SPLITS, TASKS = ("train", "dev", "test"), ("section", "mention")
-
-
-def labelled(name: str) -> dict[str, str]:
-    return {"type": "text-classification", **{split: f"{name}.{split}.csv" for split in SPLITS}}
-
-
-def sizes(layers: int) -> dict[str, int]:
-    return {"layers": layers, "hidden_size": 32, "heads": 2, "intermediate_size": 64, "max_positions": 128}
-
-
-def small() -> dict[str, Any]:
-    """Names of a recipe, and few values."""
-    return {
-        "bases": {"small": sizes(2)},
-        "corpora": {name: {"path": f"{name}.txt"} for name in ("general", "domain")},
-        "tasks": {name: labelled(name) for name in TASKS},
-        "arms": {
-            "scratch": {"pretrain": "none"},
-            "domain": {"domain_transfer": "domain"},
-            "domain_task": {"domain_transfer": "domain", "task_transfer": "own"},
-        },
-        "tokenize": {"words": {"dictionary": "words.txt"}},
-        "pretrain": {"tokens": 600},
-        "domain_transfer": {"tokens": 1200, "learning_rate": 0.001},
-        "task_transfer": {"tokens": 150},
-        "finetune": {"epochs": 4},
-        "compare": {"replicates": 1},
-        "overrides": {"section": {"finetune": {"labels": 600}}},
-    }
-
-
 def stages(document: Mapping[str, Any], *patterns: str) -> set[str]:
     """Those of the plan that fit one of the patterns: `finetune@*-domain-*`; each pattern fits some."""
     planned = plan_file.stages_of(plan_file.expand(Recipe(document)))
@@ -139,36 +102,19 @@ def stages(document: Mapping[str, Any], *patterns: str) -> set[str]:
     return set().union(*fitting.values())
 
 
-Edit = Callable[[Any], None]
+ARMS = {
+    "scratch": {"pretrain": "none"},
+    "domain": {"domain_transfer": "domain"},
+    "domain_task": {"domain_transfer": "domain", "task_transfer": "own"},
+}
+RENAMED = {{"domain": "adapted"}.get(name, name): steps for name, steps in ARMS.items()}
+TASKS, SIZES = ("section", "mention"), DEMO["bases"]["small"] | {"layers": 3}
 
 
-def put(*keys: str, value: Any) -> Edit:
-    """A value at a place of params.yaml."""
-
-    def edit(document: Any) -> None:
-        *above, last = keys
-        reduce(getitem, above, document)[last] = value
-
-    return edit
-
-
-def drop(*keys: str) -> Edit:
-    return lambda document: reduce(getitem, keys[:-1], document).pop(keys[-1])
-
-
-def rename_an_arm(document: Any) -> None:
-    """In its place, since the order of the file is that of the plan."""
-    arms = document["arms"]
-    document["arms"] = {{"domain": "adapted"}.get(name, name): steps for name, steps in arms.items()}
-
-
-def turn_the_arms_round(document: Any) -> None:
-    """Their order is that of the report."""
-    document["arms"] = dict(reversed(document["arms"].items()))
-
-
-def override(name: str, section: str, **values: Any) -> Edit:
-    return lambda document: document["overrides"].setdefault(name, {}).update({section: values})
+def edited(**changes: Any) -> dict[str, Any]:
+    """A recipe of few arms, and other values at these dotted keys."""
+    own = {"arms": dict(ARMS), "compare.replicates": 1, "overrides": {"section": {"finetune": {"labels": 600}}}}
+    return changed({**own, **changes})
 
 
 TRANSFER = ("*_transfer@*", "measure@*-?", "finetune@*-?")
@@ -176,39 +122,39 @@ TRANSFER = ("*_transfer@*", "measure@*-?", "finetune@*-?")
 PRETRAINED = ("pretrain@*", "measure@*")
 RANDOM = "finetune@*-scratch-small"
 
-EDITS: dict[str, tuple[Edit, tuple[str, ...]]] = {
-    "a second replicate": (put("compare", "replicates", value=2), ("*-2",)),
+EDITS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "a second replicate": ({"compare.replicates": 2}, ("*-2",)),
     "an arm of new checkpoints": (
-        put("arms", "task", value={"task_transfer": "own"}),
+        {"arms.task": {"task_transfer": "own"}},
         (*(f"{stage}@{task}-small-?" for stage in ("task_transfer", "measure") for task in TASKS), "finetune@*-task-*"),
     ),
-    "an arm of a checkpoint that is there": (put("arms", "general", value={}), ("finetune@*-general-*",)),
-    "an arm renamed": (rename_an_arm, ("finetune@*-adapted-*",)),
-    "arms in another order": (turn_the_arms_round, ()),
-    "an arm removed": (drop("arms", "domain_task"), ()),
+    "an arm of a checkpoint that is there": ({"arms.general": {}}, ("finetune@*-general-*",)),
+    "an arm renamed": ({"arms": RENAMED}, ("finetune@*-adapted-*",)),
+    "arms in another order": ({"arms": dict(reversed(ARMS.items()))}, ()),
+    "an arm removed": ({"arms.domain_task": REMOVED}, ()),
     "an arm of other steps": (
-        put("arms", "domain", "domain_transfer", value=["general", "domain"]),
+        {"arms.domain": {"domain_transfer": ["general", "domain"]}},
         ("domain_transfer@general-*", "measure@general-*", "finetune@*-domain-*"),
     ),
-    "a base added": (put("bases", "other", value=sizes(3)), ("*@other", "*-other", "*-other-?")),
+    "a base added": ({"bases.other": SIZES}, ("*@other", "*-other", "*-other-?")),
     "a base of other sizes": (
-        put("bases", "small", value=sizes(3)),
+        {"bases.small": SIZES},
         ("tokenizer@small", "tokenize@small", *PRETRAINED, *TRANSFER, RANDOM),
     ),
     # Each checkpoint is measured on the held-out text of every task; none of another task is trained again.
     "a task added": (
-        put("tasks", "intent", value=labelled("intent")),
+        {"tasks.intent": DEMO["tasks"]["section"]},
         ("collect_task@intent", "validate", "tokenize@*", "task_transfer@intent-*", "measure@*", "finetune@intent-*"),
     ),
-    "a task removed": (drop("tasks", "mention"), ("validate", "tokenize@*", "measure@*")),
-    "another seed": (put("seed", value=2), (*PRETRAINED, *TRANSFER, RANDOM)),
-    "an override of a base": (override("small", "pretrain", dropout=0.2), (*PRETRAINED, *TRANSFER, RANDOM)),
-    "an override of a corpus": (override("domain", "domain_transfer", dropout=0.2), TRANSFER),
-    "an override of a task": (override("mention", "finetune", epochs=6), ("finetune@mention-*",)),
-    "an override of an arm": (override("domain_task", "finetune", epochs=2), ("finetune@*-domain_task-*",)),
-    "an override that is gone": (drop("overrides", "section"), ("finetune@section-*",)),
-    "a value of all cells": (put("finetune", "epochs", value=9), ("finetune@*",)),
-    "a value of all of domain transfer": (put("domain_transfer", "tokens", value=9), TRANSFER),
+    "a task removed": ({"tasks.mention": REMOVED}, ("validate", "tokenize@*", "measure@*")),
+    "another seed": ({"seed": 2}, (*PRETRAINED, *TRANSFER, RANDOM)),
+    "an override of a base": ({"overrides.small.pretrain.dropout": 0.2}, (*PRETRAINED, *TRANSFER, RANDOM)),
+    "an override of a corpus": ({"overrides.domain.domain_transfer.dropout": 0.2}, TRANSFER),
+    "an override of a task": ({"overrides.mention.finetune.epochs": 6}, ("finetune@mention-*",)),
+    "an override of an arm": ({"overrides.domain_task.finetune.epochs": 2}, ("finetune@*-domain_task-*",)),
+    "an override that is gone": ({"overrides.section": REMOVED}, ("finetune@section-*",)),
+    "a value of all cells": ({"finetune.epochs": 9}, ("finetune@*",)),
+    "a value of all of domain transfer": ({"domain_transfer.tokens": 9}, TRANSFER),
 }
 AFTER = {"plan", "compare"}
 """What runs after every edit: they depend on the plan."""
@@ -222,17 +168,15 @@ def run_by(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_runs_what_it_names(name: str) -> None:
-    edit, patterns = EDITS[name]
-    document = small()
-    edit(document)
-    assert run_by(small(), document) == stages(document, *patterns) | AFTER
+    changes, patterns = EDITS[name]
+    document = edited(**changes)
+    assert run_by(edited(), document) == stages(document, *patterns) | AFTER
 
 
 def test_text_that_comes_later() -> None:
     """Without any corpus there is a stage for all; what domain text brings is added, and nothing is trained again."""
-    document = small() | {"bases": {"small": "hfl/rbt3"}, "arms": ["general", "task"]}
-    del document["corpora"]
-    later = document | {"corpora": {"domain": {"path": "domain.txt"}}, "arms": ["general", "task", "domain"]}
+    none = edited(bases={"small": "hfl/rbt3"}, arms=["general", "task"], corpora=REMOVED)
+    later = none | {"corpora": {"domain": {"path": "domain.txt"}}, "arms": ["general", "task", "domain"]}
     before_training = stages(later, "collect@domain", "validate", "tokenizer@*", "tokenize@*")
     of_domain = stages(later, "domain_transfer@*", "finetune@*-domain-*")
-    assert run_by(document, later) == before_training | of_domain | stages(later, "measure@*") | AFTER
+    assert run_by(none, later) == before_training | of_domain | stages(later, "measure@*") | AFTER
