@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.config.schema.task_types import TARGETS, Target, comparable
+from adaptbert.config.schema.task_types import TARGETS, Target, comparable, parsed
 from adaptbert.data import labelled_set, tag_schemes
 from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription
@@ -56,7 +56,7 @@ def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
     output = TARGETS[target]
     by_seed: dict[int, list[Answer]] = {}
     for row in pq.read_table(path, columns=["seed", "id", "gold", "predicted", "confidence"]).to_pylist():
-        gold, predicted = output.read_gold(row["gold"]), output.read_answer(row["predicted"])
+        gold, predicted = parsed(row["gold"], output.cell), parsed(row["predicted"], output.answer_cell)
         answer = Answer(row["id"], gold, predicted, row["confidence"])
         by_seed.setdefault(row["seed"], []).append(answer)
     return {seed: by_seed[seed] for seed in sorted(by_seed)}

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification
 
-from adaptbert.config.schema.task_types import TARGETS, spec_of, written
+from adaptbert.config.schema.task_types import TARGETS, parsed, spec_of, written
 from adaptbert.core.files import read_json
 from adaptbert.data import labelled_set as labelled
 from adaptbert.errors import UserError
@@ -98,8 +98,9 @@ def test_the_predictions_have_the_scores_and_the_checkpoint_is_the_best_on_dev(p
     for number, seed in enumerate(metrics["seeds"]):
         own = rows[number * len(test) : (number + 1) * len(test)]
         assert [(row["seed"], row["id"]) for row in own] == [(seed["seed"], row["id"]) for row in test]
-        predicted, gold = [target.read_answer(row["predicted"]) for row in own], [row[target.column] for row in test]
-        assert [target.read_gold(row["gold"]) for row in own] == gold
+        predicted = [parsed(row["predicted"], target.answer_cell) for row in own]
+        gold = [row[target.column] for row in test]
+        assert [parsed(row["gold"], target.cell) for row in own] == gold
         score = SCORING[name].score(gold, predicted, tiny_tasks.described(kind, name))
         assert {f"test/{name}": value for name, value in score.items()}.items() <= seed.items()
         assert all(0 < row["confidence"] <= 1 for row in own)

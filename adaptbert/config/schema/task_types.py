@@ -154,10 +154,6 @@ ONLY_SOME = {key for of_rows in TASK_TYPES.values() for key in of_rows.options.m
 """Keys of `finetune` that only some task types have."""
 
 
-def _as_it_is(cell: Any) -> Any:
-    return cell
-
-
 def _none(cell: Any) -> Iterable[str]:
     return ()
 
@@ -176,9 +172,6 @@ class TargetSpec:
         needs: those of them that are required.
         labels: the labels of a cell.
         fewest_labels: that the training rows must have.
-        gold: the gold answer of a cell, in the form in which answers are compared with it.
-        read_gold, read_answer: parse the text that `written` writes to a file of predictions.
-        has_confidence: whether an answer has a probability.
         marks_spans: whether tags encode spans, which files may do in several schemes.
         metrics: their names; arms are compared by the first, unless `compare.metric` names another.
         like: another target, of which it has what it does not say itself.
@@ -193,13 +186,18 @@ class TargetSpec:
     needs: tuple[str, ...] = ()
     labels: Callable[[Any], Iterable[str]] = _none
     fewest_labels: int = 0
-    gold: Callable[[Any], Any] = _as_it_is
-    read_gold: Callable[[str], Any] = json.loads
-    read_answer: Callable[[str], Any] = json.loads
-    has_confidence: bool = True
     marks_spans: bool = False
     metrics: tuple[str, ...] = ()
     like: Target | None = None
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether an answer has a probability."""
+        return self.answer_cell != "number"
+
+    def gold(self, cell: Any) -> Any:
+        """The gold answer of a cell, in the form in which answers are compared with it."""
+        return [answer["text"] for answer in cell] if self.cell == "answers" else cell
 
 
 _NAMES = ("labels", "map_labels")
@@ -212,30 +210,25 @@ TARGETS: dict[Target, TargetSpec] = {
         takes=("positive", *_NAMES),
         labels=lambda label: [label],
         fewest_labels=2,
-        read_gold=str,
-        read_answer=str,
         metrics=("f1_macro", "accuracy", "f1_positive"),
     ),
     "labels": TargetSpec(
         "labels", "texts", "labels", "texts",
         classes="row",
         takes=("separator", *_NAMES),
-        labels=_as_it_is,
+        labels=list,
         fewest_labels=1,
         metrics=("f1_macro", "f1_micro", "exact_match"),
     ),
     "number": TargetSpec(
         "value", "number", "value", "number",
         takes=("range",),
-        has_confidence=False,
         metrics=("pearson", "spearman", "rmse"),
     ),
     "answer": TargetSpec(
         "answers", "answers", "answer", "text",
         takes=("no_answer",),
         needs=("no_answer",),
-        gold=lambda answers: [answer["text"] for answer in answers],
-        read_answer=str,
         metrics=("f1_answer", "exact_match"),
     ),
     "spans": TargetSpec(
@@ -259,7 +252,7 @@ TARGETS["tags"] = _like(
     "spans",
     takes=_NAMES,
     needs=(),
-    labels=_as_it_is,
+    labels=list,
     fewest_labels=2,
     marks_spans=False,
     metrics=("accuracy", "f1_macro"),
@@ -359,3 +352,8 @@ def spec_of(task_type: str, target: str) -> TaskSpec:
 def written(answer: Any) -> str:
     """A predicted or gold answer, as written to a file of predictions."""
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+def parsed(text: str, cell: CellType) -> Any:
+    """The answer of this type that `written` wrote."""
+    return text if cell == "text" else json.loads(text)
