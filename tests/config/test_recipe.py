@@ -8,104 +8,98 @@ import pytest
 
 from adaptbert.config import load
 from adaptbert.config.recipe import Recipe
+from adaptbert.config.schema.mlm import BUDGET
 from adaptbert.errors import UserError
 from tests.support.rules import DEMO, REMOVED, changed, errors, found, recipe, refusals
 
 NAMES = {"base": "small", "corpus": "domain", "task": "section", "arm": "domain"}
 
 
-def differing(**overrides: dict[str, Any]) -> Recipe:
-    """With a dropout for all, and other values under these names."""
-    section = {"tokens": 1000, "dropout": 0.1, "masking": {"unit": "word"}}
-    return recipe(domain_transfer=section, finetune={"dropout": 0.1}, overrides=overrides)
+def dropout(section: str, /, **rates: float) -> dict[str, Any]:
+    """One for all, and others under these names."""
+    own = {f"overrides.{name}.{section}.dropout": rate for name, rate in rates.items()}
+    return {f"{section}.dropout": 0.1, **own}
 
 
-@pytest.mark.parametrize(
-    ("section", "own", "changes", "expected"),
-    [
-        ("domain_transfer", {"general": 0.3}, {}, 0.1),
-        ("domain_transfer", {"domain": 0.4, "small": 0.2}, {}, 0.4),
-        ("finetune", {"domain": 0.4, "section": 0.3, "small": 0.2}, {}, 0.4),
-        ("finetune", {"domain": 0.4, "section": 0.3, "small": 0.2}, {"arm": "general"}, 0.3),
-        ("finetune", {"domain": 0.4, "section": 0.3, "small": 0.2}, {"arm": "general", "task": "mention"}, 0.2),
-    ],
-)
-def test_the_later_kind_of_name_wins(
-    section: str, own: dict[str, float], changes: dict[str, str], expected: float
+OF_THREE = dropout("finetune", domain=0.4, section=0.3, small=0.2)
+WITHOUT_ITS_WEIGHTS = {"finetune.class_weights": "balanced", "overrides.section.finetune.class_weights": None}
+TWO_BASES = {"bases.public": "hfl/rbt3", "measure": {}}
+NO_GENERAL_TEXT = {"corpora.general": REMOVED, "pretrain": {}}
+
+# Changes to the demonstration, the section, the names of an entry, and values that are in force for it.
+IN_FORCE: list[tuple[dict[str, Any], str, dict[str, str], dict[str, Any]]] = [
+    # ---- arm over task over base, and corpus over base, whatever the order in the file; else the section
+    (dropout("domain_transfer", general=0.3), "domain_transfer", {}, {"dropout": 0.1}),
+    (dropout("domain_transfer", domain=0.4, small=0.2), "domain_transfer", {}, {"dropout": 0.4}),
+    (OF_THREE, "finetune", {}, {"dropout": 0.4}),
+    (OF_THREE, "finetune", {"arm": "general"}, {"dropout": 0.3}),
+    (OF_THREE, "finetune", {"arm": "general", "task": "mention"}, {"dropout": 0.2}),
+    # ---- mappings are merged key by key; one budget takes the place of another; null is no value
+    (
+        {"pretrain.masking.unit": "word", "overrides.small.pretrain.masking.probability": 0.2},
+        "pretrain", {}, {"masking.unit": "word", "masking.probability": 0.2, "masking.keep_share": 0.1},
+    ),
+    *(
+        ({"overrides.domain.domain_transfer": {key: 9}}, "domain_transfer", {}, dict.fromkeys(BUDGET) | {key: 9})
+        for key in BUDGET
+    ),
+    (WITHOUT_ITS_WEIGHTS, "finetune", {}, {"class_weights": None}),
+    (WITHOUT_ITS_WEIGHTS, "finetune", {"task": "mention"}, {"class_weights": "balanced"}),
+    # ---- defaults follow the weights of the base
+    *(
+        (TWO_BASES, section, {"base": base}, {key: value})
+        for section, key, random, trained in (
+            ("pretrain", "learning_rate", 1e-3, 1e-4),
+            ("pretrain", "tokens", 600_000, 600_000),
+            ("domain_transfer", "dropout", 0.0, 0.1),
+            ("domain_transfer", "masking.probability", 0.3, 0.15),
+            ("domain_transfer", "betas", [0.9, 0.98], [0.9, 0.999]),
+            ("finetune", "learning_rate", 4e-4, 3e-5),
+            ("measure", "max_tokens", 20_000, 200_000),
+        )
+        for base, value in (("small", random), ("public", trained))
+    ),
+    # ---- a checkpoint is taken as it is, and random weights need a budget (test_schema.py): nobody can guess one
+    *(
+        ({"bases.small": "hfl/rbt3", section: {}}, section, {}, budget)
+        for section, budget in (
+            ("pretrain", {"tokens": 0}), ("domain_transfer", {"passes": 1}), ("task_transfer", {"passes": 50}),
+        )
+    ),
+    # ---- without general text nothing is pre-trained or replayed, whatever the weights, unless params.yaml says so
+    ({}, "domain_transfer", {}, {"replay_fraction": 0.05}),
+    *(
+        (NO_GENERAL_TEXT | {"bases.small": base} | more, section, {}, values)
+        for base in (DEMO["bases"]["small"], "hfl/rbt3")
+        for more, section, values in (
+            ({}, "pretrain", {"tokens": 0}),
+            ({"pretrain": {"steps": 9}}, "pretrain", {"steps": 9}),
+            ({}, "domain_transfer", {"replay_fraction": 0}),
+            ({}, "tokenizer", {"corpora": ["domain"]}),
+        )
+    ),
+    # ---- seeds are a number or a list
+    ({"finetune.seeds": 3}, "finetune", {}, {"seeds": [1, 2, 3]}),
+    ({"finetune.seeds": 1}, "finetune", {}, {"seeds": [1]}),
+    ({"finetune.seeds": [7, 9]}, "finetune", {}, {"seeds": [7, 9]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "section", "names", "expected"), IN_FORCE, ids=lambda each: str(each)[:60])
+def test_values_in_force(
+    changes: dict[str, Any], section: str, names: dict[str, str], expected: dict[str, Any]
 ) -> None:
-    """Arm over task over base, and corpus over base, whatever the order in the file; else the section is in force."""
-    overrides = {name: {section: {"dropout": rate}} for name, rate in own.items()}
-    assert differing(**overrides).values(section, NAMES | changes).dropout == expected
-
-
-def test_mappings_are_merged_key_by_key_and_nothing_is_changed_in_place() -> None:
-    own = differing(small={"domain_transfer": {"masking": {"probability": 0.2}}})
+    own = recipe(**changes)
     before = copy.deepcopy(own.written)
-    masking = own.values("domain_transfer", NAMES).masking
-    assert (masking.unit, masking.probability, masking.keep_share) == ("word", 0.2, 0.1)
-    assert own.written == before
-
-
-@pytest.mark.parametrize("budget", [{"passes": 3.0}, {"steps": 7}, {"tokens": 9}])
-def test_one_budget_takes_the_place_of_another(budget: dict[str, Any]) -> None:
-    values = differing(domain={"domain_transfer": budget}).values("domain_transfer", NAMES)
-    assert {key: getattr(values, key) for key in ("tokens", "passes", "steps") if getattr(values, key)} == budget
-
-
-def test_null_is_no_value() -> None:
-    """An override says so that it has not what all have."""
-    own = differing(section={"finetune": {"class_weights": None}}).written | {"finetune": {"class_weights": "balanced"}}
-    assert Recipe(own).values("finetune", NAMES).class_weights is None
-    assert Recipe(own).values("finetune", NAMES | {"task": "mention"}).class_weights == "balanced"
-
-
-@pytest.mark.parametrize(
-    ("section", "key", "random", "trained"),
-    [
-        ("pretrain", "learning_rate", 1e-3, 1e-4),
-        ("pretrain", "tokens", 600_000, 600_000),
-        ("domain_transfer", "dropout", 0.0, 0.1),
-        ("domain_transfer", "masking.probability", 0.3, 0.15),
-        ("domain_transfer", "betas", [0.9, 0.98], [0.9, 0.999]),
-        ("finetune", "learning_rate", 4e-4, 3e-5),
-        ("measure", "max_tokens", 20_000, 200_000),
-    ],
-)
-def test_defaults_follow_the_weights_of_the_base(section: str, key: str, random: Any, trained: Any) -> None:
-    two = recipe(**{"bases.public": "hfl/rbt3", "measure": {}})
-    for base, expected in (("small", random), ("public", trained)):
-        values = load.flatten(two.values(section, NAMES | {"base": base}).model_dump())
-        assert values[key] == expected
-
-
-def test_the_usual_budgets() -> None:
-    """A checkpoint is taken as it is, and random weights need a budget: nobody can guess one."""
-    public = recipe(bases={"small": "hfl/rbt3"}, pretrain={}, domain_transfer={}, task_transfer={})
-    assert public.values("pretrain", NAMES).tokens == 0
-    assert public.values("domain_transfer", NAMES).passes == 1
-    assert public.values("task_transfer", NAMES).passes == 50
-
-
-def test_without_general_text_nothing_is_pre_trained_or_replayed() -> None:
-    """Whatever the weights, unless params.yaml says so, which is refused (tests/project/test_rules.py)."""
-    for base in (DEMO["bases"]["small"], "hfl/rbt3"):
-        changes = {"corpora.general": REMOVED, "bases": {"small": base}, "pretrain": {}}
-        own = recipe(**changes)
-        assert own.values("pretrain", NAMES).tokens == own.values("domain_transfer", NAMES).replay_fraction == 0
-        assert own.values("tokenizer", NAMES).corpora == ["domain"]
-        assert recipe(**changes | {"pretrain": {"steps": 9}}).values("pretrain", NAMES).steps == 9
-    assert recipe().values("domain_transfer", NAMES).replay_fraction == 0.05
+    values = load.flatten(own.values(section, NAMES | names).model_dump())
+    assert {key: values[key] for key in expected} == expected
+    assert own.written == before, "nothing is changed in place"
 
 
 def test_one_base_has_the_name_of_its_folder() -> None:
     without = {key: DEMO[key] for key in DEMO if key != "bases"}
     for base, name in (("hfl/rbt3", "base"), ("models/init/bert", "bert"), (DEMO["bases"]["small"], "base")):
         assert list(Recipe({**without, "base": base}).bases) == [name]
-
-
-def test_seeds_are_a_number_or_a_list() -> None:
-    for written, seeds in ((3, [1, 2, 3]), ([7, 9], [7, 9]), (1, [1])):
-        assert recipe(**{"finetune.seeds": written}).values("finetune", NAMES).seeds == seeds
 
 
 def test_arms_that_are_left_out_are_all_that_the_text_allows() -> None:
@@ -200,7 +194,7 @@ def test_dvc_needs_the_sections_that_its_stages_compare(section: str) -> None:
 
 
 def test_the_place_of_a_value_is_where_it_is_written() -> None:
-    own = differing(section={"finetune": {"dropout": 0.3}})
+    own = recipe(**dropout("finetune", section=0.3))
     assert own.place("finetune", NAMES, "dropout").keys == ("overrides", "section", "finetune", "dropout")
     assert own.place("finetune", NAMES | {"task": "mention"}, "dropout").keys == ("finetune", "dropout")
     assert own.place("finetune", NAMES, "epochs").keys == ("finetune", "epochs")
