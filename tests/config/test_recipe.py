@@ -69,13 +69,13 @@ IN_FORCE: list[tuple[dict[str, Any], str, dict[str, str], dict[str, Any]]] = [
     # ---- without general text nothing is pre-trained or replayed, whatever the weights, unless params.yaml says so
     ({}, "domain_transfer", {}, {"replay_fraction": 0.05}),
     *(
-        (NO_GENERAL_TEXT | {"bases.small": base} | more, section, {}, values)
+        (NO_GENERAL_TEXT | {"bases.small": base} | more, section, {}, {key: value})
         for base in (DEMO["bases"]["small"], "hfl/rbt3")
-        for more, section, values in (
-            ({}, "pretrain", {"tokens": 0}),
-            ({"pretrain": {"steps": 9}}, "pretrain", {"steps": 9}),
-            ({}, "domain_transfer", {"replay_fraction": 0}),
-            ({}, "tokenizer", {"corpora": ["domain"]}),
+        for more, section, key, value in (
+            ({}, "pretrain", "tokens", 0),
+            ({"pretrain": {"steps": 9}}, "pretrain", "steps", 9),
+            ({}, "domain_transfer", "replay_fraction", 0),
+            ({}, "tokenizer", "corpora", ["domain"]),
         )
     ),
     # ---- seeds are a number or a list

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from adaptbert.config.recipe import SECTIONS, Document
-from adaptbert.config.schema.section import RESERVED
+from adaptbert.config.schema.section import RESERVED, Section
 from tests.support.rules import DEMO, REMOVED, errors, found
 
 SMALL, CORPUS = DEMO["bases"]["small"], {"path": "a.txt"}
 TASK = {"type": "text-classification", "train": "a.csv", "dev": "b.csv", "test": "c.csv"}
 ANSWERS = {**TASK, "type": "question-answering", "no_answer": False}
 SPANS = {**TASK, "type": "token-classification", "tag_scheme": "bio"}
+WRONG: list[Any] = [3, [], "x"]
 ONCE, SEARCH = {"patience": 1}, {"trials": 4, "seeds": 1, "learning_rate": [1e-5, 1e-4]}
 
 # Changes to the demonstration, the code, and the place of the one error.
@@ -39,7 +40,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     *(
         ({place: wrong}, 109, place)
         for place in (*SECTIONS, "compare", "validate", "overrides", "overrides.section", "corpora")
-        for wrong in (3, [], "x")
+        for wrong in WRONG
     ),
     # ---- ranges
     ({"pretrain.learning_rate": 0.0}, 109, "pretrain.learning_rate"),
@@ -208,7 +209,8 @@ def unbounded(kind: Any) -> bool:
 def test_every_size_has_an_upper_bound() -> None:
     """Of an allocation or the length of a loop."""
     classes: dict[str, Any] = {}
-    for cls in (Document, *(cls for cls, _ in SECTIONS.values())):
+    sections: list[type[Section]] = [Document, *(cls for cls, _ in SECTIONS.values())]
+    for cls in sections:
         whole = cls.model_json_schema()
         classes |= {cls.__name__: whole, **whole.get("$defs", {})}
     without_bound = [

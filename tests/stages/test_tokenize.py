@@ -30,7 +30,7 @@ TRAIN = {"corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": 
 RANDOM = Base(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
 FOLDER = Base(checkpoint="models/init/small")
 WORDS = Segmentation(segmenter="none", dictionary=str(ROOT / "data/sources/words.txt"))
-EXTEND = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
+EXTEND: dict[str, Any] = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
 CUT = Tokenize(max_length=24, heldout_fraction=0.1, words=WORDS)
 
 
