@@ -81,6 +81,7 @@ def test_refused(text: str, line: int | None, problem: str, remedy: str) -> None
         ("a: &a {x: 1}\nb: {<<: *a, '：': 1}\n", {"a": {"x": 1}, "b": {"x": 1, "：": 1}}),
         ('a:\n  "2024": 1e-5\n', {"a": {"2024": 1e-5}}),
         ("\ufeffa: 1\r\nb: 2\r\n", {"a": 1, "b": 2}),
+        ("".join(f"k{n}: 1\n" for n in range(9_000)), {f"k{n}": 1 for n in range(9_000)}),
     ],
 )
 def test_read(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:

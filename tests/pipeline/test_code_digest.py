@@ -166,6 +166,8 @@ def test_a_copy_has_the_digest_of_the_original(tmp_path: Path) -> None:
         ("f(1, a=2)", "f(1, b=2)", False),
         ("x = -0.0", "x = 0.0", False),
         ("x = 1", "x = True", False),
+        ("x = 0", "x = False", False),
+        ("x[1:]", "x[:1]", False),
     ],
 )
 def test_what_is_words(before: str, after: str, is_equal: bool) -> None:
