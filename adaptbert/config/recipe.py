@@ -47,6 +47,7 @@ SECTIONS = {
     for differs in field.metadata
     if isinstance(differs, Differs)
 }
+"""Section whose values can differ -> its class, and the kinds of names that `overrides` can have for it."""
 
 
 class Document(_Sections):
