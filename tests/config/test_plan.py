@@ -78,27 +78,32 @@ def test_dvc_watches_the_folder_that_has_the_name_of_its_base(checkpoint: str, w
     assert tables.tokenizer["small"].init == tables.pretrain["small"].init == watched
 
 
-def test_what_a_project_without_general_text_watches() -> None:
-    """Its own text alone; and in the place of a text that it lacks, a file that never changes."""
-    unchanged = "models/init/README.md"
-    domain, none = (
-        expanded(corpora={name: DEMO["corpora"][name] for name in corpora}, arms=None) for corpora in (["domain"], [])
-    )
-    assert {key: entry.beside for key, entry in domain.domain_transfer.items()} == {"domain-small-1": "domain"}
-    assert {entry.beside for key, entry in domain.task_transfer.items() if key.startswith("section")} == {"section"}
-    assert (none.collect, none.domain_transfer, [*none.task_transfer]) == (
-        {},
-        {},
-        ["section-small-1", "mention-small-1"],
-    )
-    for tables, corpora in ((domain, "data/validated/corpora"), (none, unchanged)):
-        assert tables.tokenizer["small"].text == corpora
-        assert (tables.pretrain["small"].text, tables.pretrain["small"].heldout) == (unchanged, unchanged)
-    with_general = expanded()
-    assert with_general.pretrain["small"].text == "data/tokenized/small/corpora/general"
-    assert {entry.beside for entry in with_general.task_transfer.values()} == {"general"}
-    steps = {key: entry.beside for key, entry in with_general.domain_transfer.items()}
-    assert steps == {"domain-small-1": "general", "general-small-1": "domain"}, "the control is as long as the domain"
+VALIDATED, GENERAL, UNCHANGED = "data/validated/corpora", "data/tokenized/small/{}/general", "models/init/README.md"
+
+
+@pytest.mark.parametrize(
+    ("corpora", "watched", "of_domain", "of_task"),
+    [
+        (
+            ["general", "domain"],
+            [VALIDATED, GENERAL.format("corpora"), GENERAL.format("heldout")],
+            {"general-small-1": "domain", "domain-small-1": "general"},  # the control is as long as the domain
+            "general",
+        ),
+        (["domain"], [VALIDATED, UNCHANGED, UNCHANGED], {"domain-small-1": "domain"}, "section"),
+        ([], [UNCHANGED, UNCHANGED, UNCHANGED], {}, "section"),
+    ],
+)
+def test_what_dvc_watches_of_the_texts_that_there_are(
+    corpora: list[str], watched: list[str], of_domain: dict[str, str], of_task: str
+) -> None:
+    """In the place of a text that it lacks, a file that never changes; beside a text, itself."""
+    tables = expanded(corpora={name: DEMO["corpora"][name] for name in corpora}, arms=None)
+    pretrain = tables.pretrain["small"]
+    assert [*tables.collect] == corpora
+    assert [tables.tokenizer["small"].text, pretrain.text, pretrain.heldout] == watched
+    assert {key: entry.beside for key, entry in tables.domain_transfer.items()} == of_domain
+    assert {entry.beside for entry in tables.task_transfer.values() if entry.task == "section"} == {of_task}
 
 
 def test_tasks_and_bases_of_an_arm() -> None:
