@@ -24,6 +24,7 @@ from adaptbert.mlm.masked_lm import LOSS_NAME, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import Masker
 from adaptbert.model.device import BF16, chosen
 from adaptbert.model.flops import training_flop
+from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import Documents as Corpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
@@ -44,7 +45,7 @@ def batches_of(corpus: Corpus, pieces: Tokenizer, setting: Setting, seed: int) -
 
 
 def made(setting: Setting, documents: Documents, steps: int, seed: int) -> Made:
-    module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
+    module = MaskedLM(BertForMaskedLM(setting.config()), Optimization(OPTIM, steps))
     return module, batches_of(documents, Tokenizer(tokenizer(setting)), setting, seed), LOSS_NAME
 
 

@@ -35,7 +35,7 @@ from adaptbert.config.schema.training import Training
 from adaptbert.data.files import Files
 from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
-from adaptbert.model.optimizer import adamw, rate
+from adaptbert.model.optimizer import Optimization, adamw, rate
 from adaptbert.runtime.mlflow import Run
 from adaptbert.statistics.intervals import ANYWHERE
 from adaptbert.statistics.spread import MADE_ONCE
@@ -157,7 +157,7 @@ def ours(course: Course, seed: int) -> list[Point]:
     """`fit`, as every step calls it."""
     model = course.model(seed)
     curve = Curve(model, course)
-    module = MaskedLM(model, course.optim, course.steps)
+    module = MaskedLM(model, Optimization(course.optim, course.steps))
     plan = TrainingArguments(course.steps, 1, course.optim.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
     points: dict[int, Measure] = dict.fromkeys(course.measured, curve.look)
     fit(module, course.batches(seed), plan, Run(), points)

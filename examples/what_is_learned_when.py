@@ -26,8 +26,8 @@ from adaptbert.mlm.masked_lm import LOSS_NAME, NO_ANSWER, MaskedBatch, MaskedBat
 from adaptbert.mlm.masking import CLASSES, Masker, token_classes
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.device import evaluating
-from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.token_scores import token_scores
+from adaptbert.model.encoder import Tokens, encode, token_scores
+from adaptbert.model.optimizer import Optimization
 from adaptbert.runtime.mlflow import Run
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import write
@@ -125,7 +125,7 @@ def learn(texts: list[str], steps: int, folder: Path) -> dict[str, dict[str, flo
         return {}
 
     plan = TrainingArguments(steps, 1, OPTIM.clip_norm, "32-true", SEED, LOSS_NAME)
-    module = MaskedLM(model, OPTIM, steps)
+    module = MaskedLM(model, Optimization(OPTIM, steps))
     fit(module, batches_of(training, tokenizer, BATCH), plan, Run(), dict.fromkeys(measured_steps(steps), measure))
     return table
 

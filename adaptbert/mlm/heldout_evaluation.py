@@ -19,10 +19,9 @@ from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures
 from adaptbert.mlm.sentence_pairs import SentencePairs, can_pair
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.device import evaluating
-from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.encoder import Tokens, encode, token_scores
+from adaptbert.model.families import family_of
 from adaptbert.model.packing import pack
-from adaptbert.model.token_scores import token_scores
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.stability import Diverged

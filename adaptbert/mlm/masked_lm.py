@@ -14,15 +14,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adaptbert.config.schema.mlm import MlmStep
-from adaptbert.config.schema.training import Training
 from adaptbert.mlm.masking import Masker
 from adaptbert.mlm.sentence_pairs import PairLabels, SentencePairs
 from adaptbert.model.device import Movable
-from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.families.registry import family_of
-from adaptbert.model.optimizer import adamw, rate
+from adaptbert.model.encoder import Tokens, encode, token_scores
+from adaptbert.model.families import family_of
+from adaptbert.model.optimizer import Optimization
 from adaptbert.model.packing import Rows, pack
-from adaptbert.model.token_scores import token_scores
 from adaptbert.text.token_store import Documents
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
@@ -115,17 +113,12 @@ class MaskedBatches:
 
 
 class MaskedLM(pl.LightningModule):
-    """Loss, optimizer and schedule around a model with the head `masked_lm`, or `pretraining` for pairs.
+    """The loss of a model with the head `masked_lm`, or `pretraining` for pairs, and its optimizer."""
 
-    Args:
-        steps: optimizer steps after the warm-up of the head.
-        head_steps: optimizer steps of that warm-up; its batches have `head_only`.
-    """
-
-    def __init__(self, model: Any, optim: Training, steps: int, head_steps: int = 0) -> None:
+    def __init__(self, model: Any, optimization: Optimization) -> None:
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
-        self.model, self._optim, self._steps, self._head_steps = model, optim, steps, head_steps
+        self.model, self._optimization = model, optimization
         self._frozen: list[nn.Parameter] = []
 
     def training_step(self, batch: MaskedBatch, k: int) -> Tensor | dict[str, Tensor]:
@@ -158,11 +151,4 @@ class MaskedLM(pl.LightningModule):
             parameter.grad = None
 
     def configure_optimizers(self) -> Any:
-        def of_step(step: int) -> float:
-            """Two schedules in sequence: the encoder begins with a warm-up of its own."""
-            left = step - self._head_steps
-            return rate(self._optim, step, self._head_steps) if left < 0 else rate(self._optim, left, self._steps)
-
-        optimizer = adamw(self.model, self._optim)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, of_step)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return self._optimization.of(self.model)

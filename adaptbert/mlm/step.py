@@ -4,9 +4,8 @@ pretrain, domain_transfer and task_transfer are this operation with three sets o
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
@@ -14,7 +13,6 @@ from adaptbert.codes import Code
 from adaptbert.config.plan import seed_of_replicate
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.mlm import MlmStep
-from adaptbert.config.schema.text import Measure
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.core.record import CurvePoint
 from adaptbert.errors import BadData
@@ -26,17 +24,15 @@ from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, V
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance
-from adaptbert.model.device import named_precision
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.families import family_of
 from adaptbert.model.flops import training_flop
-from adaptbert.runtime.mlflow import Run
+from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import ranks
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
-from adaptbert.training.resume import Work
 
 NEAR_CHANCE = 0.8
 """Of ln V, the loss of a random head: a head with a higher loss on every held-out text was never trained.
@@ -74,81 +70,6 @@ def opened_base(base: Base, tokenizer: Path, scratch: Path) -> Iterator[Checkpoi
         yield public or Checkpoint.load(part)
 
 
-@dataclass(frozen=True)
-class Step:
-    """The inputs of a step.
-
-    Attributes:
-        name: of the stage.
-        init: the checkpoint that it begins from.
-        corpus: its text, with what is replayed.
-        pass_tokens: of a pass over the text, by which a budget in passes is counted.
-        heldout: folders of the held-out sets that it is measured on while it is trained.
-    """
-
-    name: str
-    init: Checkpoint
-    corpus: TokenizedCorpus
-    pass_tokens: int
-    params: MlmStep
-    measure: Measure
-    seed: int
-    heldout: Sequence[Path]
-
-    def check(self) -> None:
-        """Refuse a corpus with another tokenizer or too long documents.
-
-        Raises:
-            BadData
-        """
-        if not self.corpus.texts:
-            return
-        self.init.check_tokenizer(self.corpus.fingerprint, self.corpus.texts[0]["name"])
-        longest, positions = int(self.corpus.lengths.max()), self.init.longest
-        for limit, name in ((self.params.block_size, "block_size"), (positions, "max_positions")):
-            if longest > limit:
-                problem = f"a document has {longest} tokens, {name} is {limit}"
-                remedy = f"lower tokenize.max_length or raise {name}"
-                raise BadData(Code.CONTRADICTION, f"params.yaml: {self.name}", problem, remedy)
-
-    def begin(self, work: Work, devices: int, heldout: HeldOut) -> str:
-        """Find the unfinished run of this step, or begin one; the name of its precision."""
-
-        def key(precision: str) -> dict[str, Any]:
-            """Everything that decides the result except code and machine."""
-            old = self.init.unextended
-            return {
-                "params": {**self.params.model_dump(), "precision": precision},
-                "seed": self.seed,
-                "devices": devices,
-                "measure": self.measure.model_dump(),
-                "init": [self.init.digest, self.init.tokenizer.fingerprint, old.fingerprint if old else None],
-                "texts": [*self.corpus.texts, len(self.corpus.lengths), *self.corpus.segmentation],
-                "pass_tokens": self.pass_tokens,
-                "heldout": heldout.digests,
-            }
-
-        precision = named_precision(
-            f"{self.name}.precision", self.params.precision, lambda name: work.is_begun(key(name))
-        )
-        work.begin(key(precision))
-        return precision
-
-
-class Trained(NamedTuple):
-    """The results of a step.
-
-    Attributes:
-        model: has the head of masked-language modelling.
-        counts: sums over all micro-batches.
-    """
-
-    model: Any
-    metrics: StepMetrics
-    provenance: Provenance
-    counts: Mapping[str, int]
-
-
 class Mixed(NamedTuple):
     """Another text of domain transfer: general text that is replayed, or that of the domain beside the control.
 
@@ -182,110 +103,99 @@ def take_step(
     mixed: Mixed | None = None,
     **common: Unpack[StepArguments],
 ) -> None:
-    """The stages pretrain, domain_transfer and task_transfer: open the text, train, write the checkpoint.
+    """The stages pretrain, domain_transfer and task_transfer; resumed where an earlier process stopped.
 
     Args:
+        name: of the stage.
+        init: the checkpoint that it begins from.
         texts: names of the held-out sets that it is measured on while it is trained.
         mixed: the other text of domain transfer.
         common: seed of the first replicate, folder of the text (a file where there is none, and nothing is trained),
             folder of the held-out sets; `metrics` is written last.
+
+    Raises:
+        BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
     """
-    out, metrics, work, run = common["out"], common["metrics"], common["work"], common["run"]
-    seed, text = seed_of_replicate(common["seed"], replicate), common["text"]
+    out, work, run = common["out"], common["work"], common["run"]
+    checkpoint_name, seed, text = f"{name}/{out.name}", seed_of_replicate(common["seed"], replicate), common["text"]
     if mixed is not None:
         corpus, pass_tokens = mixed.read(text, seed)
     else:
         corpus = TokenizedCorpus.empty() if text.is_file() else TokenizedCorpus.load(text)
         pass_tokens = corpus.tokens
-    heldout = [common["heldout"] / name for name in texts]
-    step = Step(name, init, corpus, pass_tokens, params, common["measure"], seed, heldout)
-    trained = train(step, f"{name}/{out.name}", work, run)
-
-    measured, sentence = trained.metrics, trained.metrics.sentence
-    init.hand_on_pooler(trained.model)
-    card = checkpoint.save(out, trained.model, init.tokenizer, trained.provenance)
-    if sentence:
-        print(f"  {sentence.pairs:,} pairs, {sentence.unpaired:,} documents too short for one")
-    write_json(metrics, measured.as_json())
-    work.finish(metrics)
-    warmed = {None: {}, True: {"random_head": "yes"}, False: {"random_head": "warmed up"}}[measured.random_head]
-    run.set_tags({**warmed, "checkpoint": str(card.weights)})
-    masked = {f"mask/{name}": value for name, value in measured.masking.measures.items()}
-    run.log_metrics({"cost/tokens": measured.tokens, "cost/tflop": measured.tflop, **masked})
-    run.log_artifact(out / CARD)
-    run.log_artifact(metrics)
-    pairs = ((name, measured.before[name].bits_per_char, now.bits_per_char) for name, now in measured.after.items())
-    if shown := ", ".join(f"{name} {before:.3f} -> {after:.3f}" for name, before, after in pairs):
-        print(f"  bits per character: {shown}")
-
-
-def train(step: Step, name: str, work: Work, run: Run) -> Trained:
-    """Train, resuming where an earlier process stopped.
-
-    Args:
-        name: of the checkpoint, its folder below models/.
-
-    Raises:
-        BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
-    """
-    step.check()
-    params, init, corpus, objective = step.params, step.init, step.corpus, step.params.sentence_objective
+    if corpus.texts:
+        _check(corpus, init, params, name)
+    objective, longest = params.sentence_objective, min(params.block_size, init.longest)
     model, drawn = init.model_and_drawn(
         "masked_lm" if objective == "none" else "pretraining",
-        step.seed,
+        seed,
         hidden_dropout_prob=params.dropout,
         attention_probs_dropout_prob=params.dropout,
     )
-    longest = min(params.block_size, init.longest)
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
-    body_steps = optimizer_steps(params, step.pass_tokens)
+    body_steps = optimizer_steps(params, pass_tokens)
     steps = params.head_warmup_steps + body_steps
-    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, step.seed) if steps else None
-    heldout = HeldOut(step.heldout, step.measure, init.tokenizer, params.block_size)
+    batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, seed) if steps else None
+    heldout_folders = [common["heldout"] / text_name for text_name in texts]
+    heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size)
     pairs = None if objective == "none" else HeldOutPairs(heldout, objective, longest)
+    old = init.unextended
 
-    precision = step.begin(work, ranks.count(accumulate), heldout)
+    def key(precision: str) -> dict[str, Any]:
+        return {
+            "params": {**params.model_dump(), "precision": precision},
+            "seed": seed,
+            "devices": ranks.count(accumulate),
+            "measure": common["measure"].model_dump(),
+            "init": [init.digest, init.tokenizer.fingerprint, old.fingerprint if old else None],
+            "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
+            "pass_tokens": pass_tokens,
+            "heldout": heldout.digests,
+        }
+
+    precision = work.begin(f"{name}.precision", params.precision, key)
     run.go_on(work.run)
     # What a base from elsewhere was measured to be is of other texts of the same names.
-    before = heldout.measure(model, precision, {} if step.name == "pretrain" else init.measured)
-    is_known = init.card is not None and bool(init.card.measured)
-    began_untrained = init.has_weights and (
-        init.has_random_head or (not is_known and is_random(model, drawn, before, init.tokenizer.size))
-    )
+    before = heldout.measure(model, precision, {} if name == "pretrain" else init.measured)
+    if init.card and (init.card.random_head or init.card.measured):
+        began_untrained = bool(init.card.random_head)
+    else:
+        began_untrained = init.has_weights and is_random(model, drawn, before, init.tokenizer.size)
     run.log_metrics(named(before), step=0)
     if began_untrained:
         warmed = f"{params.head_warmup_steps:,} steps train it alone first" if params.head_warmup_steps else MEANINGLESS
         print(f"  warning: {RANDOM_HEAD.format(name=init.name)}: {warmed}")
-    for text in corpus.texts:
-        run.log_input(str(text["name"]), str(text["digest"]), "training")
-    run.set_tags({"checkpoint": name, "init": init.digest, "precision": precision})
-    print(f"{name}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
+    for each in corpus.texts:
+        run.log_input(str(each["name"]), str(each["digest"]), "training")
+    run.set_tags({"checkpoint": checkpoint_name, "init": init.digest, "precision": precision})
+    tokens = steps * params.global_batch_tokens
+    print(
+        f"{checkpoint_name}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens"
+    )
 
     def measure(_step: int) -> dict[str, float]:
         sentences = pairs.measure(model, precision) if pairs else {}
         return {**named(heldout.measure(model, precision)), **sentences}
 
-    loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
-    arguments = TrainingArguments(steps, accumulate, params.clip_norm, precision, step.seed, loss_name, parts)
-    measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
-    module = MaskedLM(model, params, body_steps, params.head_warmup_steps)
-    fitted = fit(module, batches, arguments, run, measure_at, work.savepoints()) if batches else Fitted([], {}, 0)
-    after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
+    fitted = Fitted([], {}, 0)
+    if batches:
+        loss_name, parts = (LOSS_NAME, ()) if objective == "none" else ("train/loss", PAIR_PARTS)
+        arguments = TrainingArguments(steps, accumulate, params.clip_norm, precision, seed, loss_name, parts)
+        module = MaskedLM(model, Optimization(params, body_steps, params.head_warmup_steps))
+        measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
+        fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())
+    after, counts = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before, fitted.counts
 
-    counts, tokens = fitted.counts, steps * params.global_batch_tokens
-    decoded = counts.get("chosen", 0)
-    needed = decoded + counts.get("pairs", 0)
-    old = init.unextended
-    metrics = StepMetrics(
-        checkpoint=name,
+    chosen, paired = counts.get("chosen", 0), counts.get("pairs", 0)
+    sentence = SentenceCounts(objective=objective, pairs=paired, unpaired=counts.get("unpaired", 0)) if pairs else None
+    measured = StepMetrics(
+        checkpoint=checkpoint_name,
         init=init.name,
         tokens=tokens,
         steps=steps,
-        tflop=round(training_flop(model.config, tokens, float(params.block_size), needed, decoded) / 1e12, 3),
+        tflop=round(training_flop(model.config, tokens, float(params.block_size), chosen + paired, chosen) / 1e12, 3),
         parameters=model.num_parameters(),
-        sentence=SentenceCounts(objective=objective, pairs=counts.get("pairs", 0), unpaired=counts.get("unpaired", 0))
-        if pairs
-        else None,
+        sentence=sentence,
         vocabulary=VocabularyGrowth(init=old.fingerprint, new_tokens=init.tokenizer.size - old.size) if old else None,
         random_head=(steps == 0 or is_random(model, (), after, init.tokenizer.size)) if began_untrained else None,
         before=as_records(before),
@@ -296,16 +206,41 @@ def train(step: Step, name: str, work: Work, run: Run) -> Trained:
         ),
     )
     provenance = Provenance(
-        stage=step.name,
-        checkpoint=name,
-        params={**params.model_dump(), "precision": precision, "seed": step.seed},
+        stage=name,
+        checkpoint=checkpoint_name,
+        params={**params.model_dump(), "precision": precision, "seed": seed},
         init=init.digest,
-        texts=[*init.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts if steps)],
+        texts=[*init.texts, *({**each, "trained_tokens": tokens} for each in corpus.texts if steps)],
         measured=after,
-        vocabulary=metrics.vocabulary.as_json() if metrics.vocabulary else None,
-        random_head=metrics.random_head,
+        vocabulary=measured.vocabulary.as_json() if measured.vocabulary else None,
+        random_head=measured.random_head,
     )
-    return Trained(model, metrics, provenance, counts)
+    init.hand_on_pooler(model)
+    card = checkpoint.save(out, model, init.tokenizer, provenance)
+    if sentence:
+        print(f"  {sentence.pairs:,} pairs, {sentence.unpaired:,} documents too short for one")
+    write_json(common["metrics"], measured.as_json())
+    work.finish(common["metrics"])
+    warmed_up = {None: {}, True: {"random_head": "yes"}, False: {"random_head": "warmed up"}}[measured.random_head]
+    run.set_tags({**warmed_up, "checkpoint": str(card.weights)})
+    masked = {f"mask/{audit}": value for audit, value in measured.masking.measures.items()}
+    run.log_metrics({"cost/tokens": tokens, "cost/tflop": measured.tflop, **masked})
+    run.log_artifact(out / CARD)
+    run.log_artifact(common["metrics"])
+    bits = [f"{each} {before[each]['bits_per_char']:.3f} -> {now['bits_per_char']:.3f}" for each, now in after.items()]
+    if bits:
+        print(f"  bits per character: {', '.join(bits)}")
+
+
+def _check(corpus: TokenizedCorpus, init: Checkpoint, params: MlmStep, section: str) -> None:
+    """Refuse a corpus with another tokenizer or too long documents."""
+    init.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
+    longest = int(corpus.lengths.max())
+    for limit, name in ((params.block_size, "block_size"), (init.longest, "max_positions")):
+        if longest > limit:
+            problem = f"a document has {longest} tokens, {name} is {limit}"
+            remedy = f"lower tokenize.max_length or raise {name}"
+            raise BadData(Code.CONTRADICTION, f"params.yaml: {section}", problem, remedy)
 
 
 def optimizer_steps(config: MlmStep, corpus_tokens: int) -> int:

@@ -34,9 +34,7 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
-from adaptbert.model.families.bert import BERT
-from adaptbert.model.families.family import Head
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.families import BERT, Head, family_of
 from adaptbert.text.tokenizer import RULES, Tokenizer
 
 
@@ -79,7 +77,9 @@ class Checkpoint:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
             raise damaged(weights, "file is missing", "copy the whole checkpoint")
-        return checkpoint._checked(weights if checkpoint.has_weights else None)
+        if checkpoint.has_weights:
+            checkpoint._check_tensors(weights)
+        return checkpoint
 
     @classmethod
     def of(cls, base: Base) -> "Checkpoint":
@@ -109,13 +109,13 @@ class Checkpoint:
             )
             raise BadData(Code.TOKENIZER, name, problem, remedy)
         # Without the file transformers looks for shards, or for a conversion.
-        return checkpoint._checked(downloaded(name, revision, WEIGHTS, required=False))
+        if weights := downloaded(name, revision, WEIGHTS, required=False):
+            checkpoint._check_tensors(weights)
+        return checkpoint
 
-    def _checked(self, weights: Path | None) -> "Checkpoint":
-        if weights is not None:
-            with self.readable():
-                check_tensors(weights, self.config(), self.source)
-        return self
+    def _check_tensors(self, weights: Path) -> None:
+        with self.readable():
+            check_tensors(weights, self.config(), self.source)
 
     def check_vocabulary(self) -> None:
         embeddings = self.config().vocab_size
@@ -145,11 +145,6 @@ class Checkpoint:
     def measured(self) -> dict[str, dict[str, float]]:
         """Measures of the weights on each held-out text; empty when the vocabulary has changed since."""
         return dict(self.card.measured or {}) if self.card and not self.unextended else {}
-
-    @property
-    def has_random_head(self) -> bool:
-        """Whether the card says that its head of masked-language modelling was never trained."""
-        return bool(self.card and self.card.random_head)
 
     @property
     def has_weights(self) -> bool:

@@ -19,8 +19,7 @@ from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
 from adaptbert.core.files import file_digest
 from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, nearest, raise_all
-from adaptbert.model.families.family import Family
-from adaptbert.model.families.registry import FAMILIES, family_of
+from adaptbert.model.families import FAMILIES, Family, family_of
 
 CARD, CONFIG, WEIGHTS = "card.json", "config.json", "model.safetensors"
 FILES = (CARD, CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")

@@ -17,8 +17,10 @@ from torch.nn import functional
 
 from adaptbert.model.attention import Attention
 from adaptbert.model.dropout import add_dropout, dropout, rate_of
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.families import family_of
 from adaptbert.model.packing import Rows
+
+SIDE = 8
 
 
 @dataclass(frozen=True)
@@ -92,3 +94,22 @@ def _layer(
 
 def _linear(values: Tensor, linear: nn.Linear, dtype: torch.dtype) -> Tensor:
     return functional.linear(values.to(dtype), linear.weight.to(dtype), linear.bias.to(dtype))
+
+
+def token_scores(model: Any, hidden: Tensor) -> Tensor:
+    """Scores of all tokens of the vocabulary by the masked-LM head, (positions, vocabulary).
+
+    A GPU multiplies matrices at full speed if their sides are multiples of 8, which the 30,522 tokens of BERT are not:
+    there empty columns are computed and taken away.
+    """
+    transform, decoder = family_of(model.config).token_head(model)
+    if hidden.device.type == "cpu" or decoder.out_features % SIDE == 0:
+        return functional.linear(transform(hidden), decoder.weight, decoder.bias)
+    return scores_with_spare_columns(decoder, transform(hidden))
+
+
+def scores_with_spare_columns(decoder: nn.Linear, transformed: Tensor) -> Tensor:
+    """The same scores by a product whose columns are a multiple of 8."""
+    spare = -decoder.out_features % SIDE
+    weight, bias = functional.pad(decoder.weight, (0, 0, 0, spare)), functional.pad(decoder.bias, (0, spare))
+    return functional.linear(transformed, weight, bias)[:, : decoder.out_features]

@@ -24,7 +24,7 @@ from adaptbert.errors import BadData, BadParams
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
 from adaptbert.model.device import chosen, fastest_device
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.families import family_of
 from adaptbert.prediction.inputs import Reader
 
 if TYPE_CHECKING:

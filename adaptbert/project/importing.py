@@ -34,8 +34,7 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
-from adaptbert.model.families.bert import BERT
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.families import BERT, family_of
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import RULES, Tokenizer

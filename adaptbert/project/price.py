@@ -33,9 +33,9 @@ from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, check_folder, downloaded, read_object
 from adaptbert.model.device import BF16, chosen, fastest_device
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.families import family_of
 from adaptbert.model.flops import training_flop
-from adaptbert.model.optimizer import adamw
+from adaptbert.model.optimizer import Optimization, adamw
 from adaptbert.model.packing import pack
 from adaptbert.project import fitting, workload
 from adaptbert.project.workload import Amounts, Training
@@ -142,7 +142,7 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
     """An optimizer step on about so many tokens; it returns how many these were."""
     values, device, draw = training.values, fastest_device(), np.random.default_rng(0)
     model = family_of(config).hugging_face("masked_lm")(config).to(device)
-    module = MaskedLM(model, values, steps=1)  # in train mode
+    module = MaskedLM(model, Optimization(values, steps=1))  # in train mode
     optimizer, length = adamw(model, values), _length(training)
     is_labelled, dtype = training.step == FINETUNE, torch.bfloat16
 

@@ -14,7 +14,6 @@ from adaptbert.data import labelled_set
 from adaptbert.errors import BadData, BadParams
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint_files import CARD, Provenance, TaskCard
-from adaptbert.model.device import named_precision
 from adaptbert.tasks import class_weights
 from adaptbert.tasks.extra_runs import learn_from_fewer, search_values
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics
@@ -124,10 +123,7 @@ def _begin(task: TaskRun) -> None:
             "init": [task.start.digest, task.start.tokenizer.fingerprint],
         }
 
-    precision = named_precision(
-        f"finetune.{task.task}.precision", params.precision, lambda name: task.work.is_begun(key(name))
-    )
-    task.work.begin(key(precision))
+    precision = task.work.begin(f"finetune.{task.task}.precision", params.precision, key)
     task.params = params.model_copy(update={"precision": precision})
 
 

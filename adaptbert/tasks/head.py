@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.families.family import Head
+from adaptbert.model.families import Head
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, in_chunks
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers

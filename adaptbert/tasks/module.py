@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from adaptbert.config.schema.training import Training
 from adaptbert.model.device import evaluating
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.optimizer import adamw, rate
+from adaptbert.model.optimizer import Optimization
 from adaptbert.tasks.batches import LabelledBatch, batch_of
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.head import TaskHead
@@ -35,9 +34,7 @@ class FineTuning(pl.LightningModule):
         return self.head.loss(_logits(self.model, self.head, batch), batch)
 
     def configure_optimizers(self) -> Any:
-        optimizer = adamw(self.model, self._optim)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self._optim, step, self._steps))
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return Optimization(self._optim, self._steps).of(self.model)
 
 
 def logits(model: Any, head: TaskHead, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:

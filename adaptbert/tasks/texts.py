@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from adaptbert.config.schema.task_types import PairOptions, TextOptions
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.model.families.registry import family_of
+from adaptbert.model.families import family_of
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, head_tail, whole, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead, Weights, cross_entropy, named, softmax

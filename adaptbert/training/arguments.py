@@ -4,23 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import torch
-
 
 class MicroBatch(Protocol):
-    """The input of a module's `training_step`."""
+    """The input of a module's `training_step`, which Lightning moves (adaptbert.model.device.Movable)."""
 
     @property
     def counts(self) -> Mapping[str, int]:
         """Counts to be summed over the run; `tokens`, without padding, is one of them."""
-        ...
-
-    def to(self, device: torch.device) -> "MicroBatch":
-        """The same on another device."""
-        ...
-
-    def pin_memory(self) -> "MicroBatch":
-        """The same in pinned memory; called only where there is a CUDA device."""
         ...
 
 

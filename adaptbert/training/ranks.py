@@ -166,7 +166,7 @@ def started(world: int, follow: Follow) -> Iterator[Ranks]:
                 try:
                     yield ranks
                 except BaseException as error:
-                    failure = _failed_rank(others) if _is_of_a_connection(error) else None
+                    failure = _failed_rank(others, error)
                     others.end()  # before connections close, which each rank would report as an error of its own
                     if failure is not None:
                         raise failure from error
@@ -193,15 +193,13 @@ def joined(
     if store.startswith(SERVER):
         host, _, port = store.removeprefix(SERVER).rpartition(":")
         network, device = _interface_towards(host), 0  # on a cluster a process sees no device but its own
+        place = distributed.TCPStore(host, int(port), is_master=False, timeout=PATIENCE)  # type: ignore[attr-defined]
     else:
         network, device = "lo" if sys.platform == "linux" else "", rank
+        place = distributed.FileStore(store, world)  # type: ignore[attr-defined]
     # Else a host name decides, which often stands for the loopback address; what the user has set stays.
     for name in INTERFACES if network else ():
         os.environ.setdefault(name, network)
-    if store.startswith(SERVER):
-        place = distributed.TCPStore(host, int(port), is_master=False, timeout=PATIENCE)  # type: ignore[attr-defined]
-    else:
-        place = distributed.FileStore(store, world)  # type: ignore[attr-defined]
     place.set(f"rank {rank}", "here")
     while rank == 0 and not place.check([f"rank {other}" for other in range(world)]):
         if (failure := failed_rank()) is not None:
@@ -318,13 +316,11 @@ def _lost(rank: int, status: int) -> RankLost:
     return RankLost(rank, f"ended with {status}, its error is above", INTERNAL)
 
 
-def _is_of_a_connection(error: BaseException) -> bool:
-    """Whether another rank may be the cause: gloo has no class for its errors."""
-    return isinstance(error, distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
-
-
-def _failed_rank(others: _Processes | _Tasks) -> RankLost | None:
-    """The error of a rank that ended with a failure; its connection closed before."""
+def _failed_rank(others: _Processes | _Tasks, error: BaseException) -> RankLost | None:
+    """The error of a rank that ended with a failure, where `error` is of its connection, which closed before."""
+    is_of_gloo = isinstance(error, RuntimeError) and "gloo" in str(error)  # which has no class for its errors
+    if not (is_of_gloo or isinstance(error, distributed.DistError)):
+        return None
     give_up = time.monotonic() + NOTICE_SECONDS
     while (failure := others.failure()) is None and time.monotonic() < give_up:
         time.sleep(0.05)

@@ -7,7 +7,7 @@ unfinished one start anew.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json, write_json
+from adaptbert.model.device import BF16, FLOAT32, best
 from adaptbert.runtime.locks import finish
 from adaptbert.training.savepoints import Savepoints
 
@@ -35,26 +36,35 @@ class Work:
         self.folder = self.run = folder
         self._code = code
 
-    def begin(self, key: Mapping[str, Any]) -> None:
-        """Find or create the folder of the run with this key.
+    def begin(self, place: str, precision: str, key: Callable[[str], Mapping[str, Any]]) -> str:
+        """Find the unfinished run with this key, or begin one; returns the name of its precision.
+
+        What `auto` means is decided here and printed, and a warning where params.yaml names a precision that is slow on
+        this device. An unfinished run is resumed in the precision in which it was begun, although a new measurement may
+        differ: on another processor, or where both are about equally fast.
 
         Args:
-            key: everything that decides the result except code and machine: values, digests of inputs.
+            place: of the precision in params.yaml.
+            key: of a precision, everything else that decides the result except code and machine: values, digests.
         """
-        full_key = self._full_key(key)
-        self.run = self._run_of(full_key)
-        if (self.run / KEY).is_file():
-            return
-        here = flatten(full_key)
-        for other in sorted(self.folder.glob(f"*/{KEY}")):
-            there = flatten(read_json(other))
-            changed = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
-            print(f"  an unfinished run is left alone: it had other {', '.join(changed)}")
-        write_json(self.run / KEY, full_key)
-
-    def is_begun(self, key: Mapping[str, Any]) -> bool:
-        """Whether an unfinished run with this key is there for `begin` to go on with."""
-        return (self._run_of(self._full_key(key)) / KEY).is_file()
+        if precision == "auto":
+            begun = [name for name in (BF16, FLOAT32) if (self._run_of(key(name))[0] / KEY).is_file()]
+            name, reason = best() if not begun else (begun[0], "")
+            print(f"precision auto: {name}" + (f" ({reason})" if reason else ", in which this run was begun"))
+            precision = name
+        elif precision == BF16:
+            name, reason = best()
+            if name != BF16:
+                print(f"  warning: params.yaml: {place} is {BF16}, {reason}; write auto, or {name}")
+        self.run, full_key = self._run_of(key(precision))
+        if not (self.run / KEY).is_file():
+            here = flatten(full_key)
+            for other in sorted(self.folder.glob(f"*/{KEY}")):
+                there = flatten(read_json(other))
+                changed = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+                print(f"  an unfinished run is left alone: it had other {', '.join(changed)}")
+            write_json(self.run / KEY, full_key)
+        return precision
 
     def savepoints(self, name: str = "") -> Savepoints:
         """Of the run; `name` tells several in one stage apart, such as seeds."""
@@ -64,13 +74,10 @@ class Work:
         """The outputs are written, `metrics` last."""
         finish(self.folder, metrics)
 
-    def _full_key(self, key: Mapping[str, Any]) -> dict[str, Any]:
-        """The caller's key with code and environment added, as JSON values."""
+    def _run_of(self, key: Mapping[str, Any]) -> tuple[Path, dict[str, Any]]:
+        """The folder of the run with this key, and the key with code and environment added, as JSON values."""
         full_key: dict[str, Any] = json.loads(json.dumps({**key, "code": self._code, **_environment()}))
-        return full_key
-
-    def _run_of(self, full_key: Mapping[str, Any]) -> Path:
-        return self.folder / sha256(json.dumps(full_key, sort_keys=True).encode()).hexdigest()[:16]
+        return self.folder / sha256(json.dumps(full_key, sort_keys=True).encode()).hexdigest()[:16], full_key
 
 
 def _environment() -> dict[str, Any]:

@@ -4,11 +4,9 @@ compares the loss with that of the stock model."""
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from transformers import BertForMaskedLM, BertForPreTraining
@@ -21,25 +19,17 @@ from adaptbert.mlm.masked_lm import (
     MaskedBatches,
     MaskedLM,
 )
-from adaptbert.mlm.sentence_pairs import SentencePairs
-from adaptbert.model import optimizer
-from adaptbert.model.token_scores import scores_with_spare_columns, token_scores
-from adaptbert.text.token_store import Documents, Flat, TokenizedCorpus
+from adaptbert.model.encoder import scores_with_spare_columns, token_scores
+from adaptbert.model.optimizer import Optimization
+from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import write
 from adaptbert.training.arguments import TrainingArguments
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params
-from tests.support.numbered import Numbered
 from tests.support.short_runs import Stop, changed, masked_batches, masked_lm, until, weights
 
 HEAD = 4
-
-
-def paired(corpus: Documents, objective: SentenceObjective, tokens: int) -> MaskedBatches:
-    pairs = SentencePairs(corpus, objective, 0, 64)
-    return MaskedBatches(corpus, DocumentStream(pairs.lengths, 0, tokens), tiny_params.masker(), 64, pairs=pairs)
 
 
 def test_spare_columns_change_no_score_and_no_gradient() -> None:
@@ -88,32 +78,26 @@ def test_decoded_positions_are_counted(corpus: TokenizedCorpus) -> None:
 # ---- a sentence objective
 
 
-class Telling(Numbered):
-    """Texts from which each question can be answered: all of one kind of token, or tokens that tell their place."""
-
-    def __init__(self, objective: str) -> None:
-        super().__init__([14] * 200)
-        self._objective = objective
-
-    def read(self, documents: np.ndarray) -> Flat:
-        flat = super().read(documents)
-        place, kind = flat.ids % 1000, flat.ids // 1000 % 2
-        inner = 10 + (place if self._objective == "sop" else 10 * kind + place % 3)
-        return replace(flat, ids=np.where(flat.ids >= 1000, inner, flat.ids))
-
-
-@pytest.mark.parametrize(("objective", "best"), [("sop", 1.0), ("nsp", 0.75)])
-def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best: float) -> None:
-    """Of two kinds of documents a random partner is of the same kind half of the time: NSP cannot pass 3 of 4."""
-    steps, batches = 120, paired(Telling(objective), objective, 512)
+@pytest.mark.parametrize("objective", ["nsp", "sop"])
+def test_the_parts_of_the_loss(corpus: TokenizedCorpus, objective: SentenceObjective) -> None:
+    """Those of pairs are the stock model's, pair by pair; the sum is compared in test_parity.py."""
     torch.manual_seed(0)
-    module = MaskedLM(BertForPreTraining(tiny.config(0.0, initializer_range=0.06)), tiny_params.optim(), steps)
-    plan = TrainingArguments(steps, 1, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
-    curve = fit(module, batches, plan, tiny.no_record(), {step: lambda _: {} for step in (30, 100, steps)}).curve
-    assert curve[0]["train/sentence_accuracy"] == pytest.approx(0.5, abs=0.06)
-    assert curve[-1]["train/sentence_accuracy"] == pytest.approx(best, abs=0.06)
-    for point in curve:
-        assert point["train/loss"] == pytest.approx(point["train/mlm_loss"] + point["train/sentence_loss"], abs=1e-5)
+    stock, batch = (
+        BertForPreTraining(tiny.config(0.0, initializer_range=0.3)),
+        masked_batches(corpus, 900, objective)(0),
+    )
+    parts = MaskedLM(stock, Optimization(tiny_params.optim(), 1)).training_step(batch, 0)
+    assert isinstance(parts, dict)
+    assert batch.pairs is not None
+    scores, borders = [], batch.rows.bounds[1:-1].tolist()
+    texts = zip(batch.ids.tensor_split(borders), batch.pairs.segments.tensor_split(borders), strict=True)
+    for ids, segments in texts:
+        if segments.any():
+            scores.append(stock(ids[None], token_type_ids=segments[None]).seq_relationship_logits[0])
+    logits, labels = torch.stack(scores), batch.pairs.labels
+    torch.testing.assert_close(parts["train/sentence_loss"], torch.nn.functional.cross_entropy(logits, labels))
+    assert 0 < parts["train/sentence_accuracy"] == (logits.argmax(-1) == labels).float().mean() < 1
+    torch.testing.assert_close(parts["loss"], parts["train/mlm_loss"] + parts["train/sentence_loss"])
 
 
 # ---- the warm-up of a head
@@ -121,7 +105,7 @@ def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best:
 
 def warmed(steps: int, kind: Any = BertForMaskedLM) -> MaskedLM:
     torch.manual_seed(0)
-    return MaskedLM(kind(tiny.config()), tiny_params.optim(), steps, HEAD)
+    return MaskedLM(kind(tiny.config()), Optimization(tiny_params.optim(), steps, HEAD))
 
 
 def with_warm_up(batches: MaskedBatches) -> MaskedBatches:
@@ -150,16 +134,11 @@ def test_the_warm_up_trains_nothing_but_the_head(corpus: TokenizedCorpus) -> Non
 
 @pytest.mark.usefixtures("save_every_step")
 @pytest.mark.parametrize("stop", [HEAD - 2, HEAD, HEAD + 2])
-@pytest.mark.parametrize("kind", [BertForMaskedLM, BertForPreTraining])
-def test_a_stopped_run_goes_on_with_equal_bits(corpus: TokenizedCorpus, kind: Any, stop: int, tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_with_equal_bits(corpus: TokenizedCorpus, stop: int, tmp_path: Path) -> None:
     """Within, at the end of and after the warm-up, where the optimizer has no means of the encoder yet or they just
-    begin; with pairs of sentences or without: the weights, and the parts of the loss on the curve."""
-    batches = with_warm_up(masked_batches(corpus, 150) if kind is BertForMaskedLM else paired(corpus, "nsp", 150))
-    sent = pickle.dumps(batches)  # to the process of another device
-    assert len(sent) < 10_000
-    for k in (0, 2 * HEAD, 9):
-        assert torch.equal(pickle.loads(sent)(k).ids, batches(k).ids)  # noqa: S301
-    whole, cut, resumed = (warmed(4, kind) for _ in range(3))
+    begin; with pairs of sentences: the weights, and the parts of the loss on the curve."""
+    batches = with_warm_up(masked_batches(corpus, 150, "nsp"))
+    whole, cut, resumed = (warmed(4, BertForPreTraining) for _ in range(3))
     curve = train(whole, batches, 4)
     train(cut, until(batches, 2 * stop), 4, tmp_path)
     savepoint = Savepoints(tmp_path).latest()
@@ -170,9 +149,10 @@ def test_a_stopped_run_goes_on_with_equal_bits(corpus: TokenizedCorpus, kind: An
     assert not changed(weights(whole), weights(resumed))
 
 
-def test_the_encoder_gets_a_schedule_of_its_own() -> None:
-    plain = tiny_params.optim(warmup_fraction=0.2)
-    made = MaskedLM(BertForMaskedLM(tiny.config()), plain, 10, HEAD)
-    rate = made.configure_optimizers()["lr_scheduler"]["scheduler"].lr_lambdas[0]
-    assert [rate(step) for step in range(HEAD)] == [optimizer.rate(plain, step, HEAD) for step in range(HEAD)]
-    assert [rate(HEAD + step) for step in range(10)] == [optimizer.rate(plain, step, 10) for step in range(10)]
+def test_batches_are_the_same_in_another_process(corpus: TokenizedCorpus) -> None:
+    """They are sent there; with pairs as well."""
+    for batches in (with_warm_up(masked_batches(corpus, 150)), masked_batches(corpus, 150, "nsp")):
+        for k in (0, 2 * HEAD, 9):
+            sent = pickle.loads(pickle.dumps(batches))(k)  # noqa: S301
+            assert torch.equal(sent.ids, batches(k).ids)
+            assert sent.head_only is batches(k).head_only

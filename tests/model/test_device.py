@@ -1,4 +1,4 @@
-"""`precision: auto`: a measurement decides, a run keeps what it began with, and the choice is reported; evaluation.
+"""The faster precision, by a measurement; evaluation. What a stage says and keeps of it: tests/training/test_resume.py.
 
 oneDNN can be held to the instructions of an older processor by its environment: those of this one then lie idle, which
 is how a processor without bfloat16 is tried here.
@@ -16,17 +16,13 @@ import pytest
 import torch
 from transformers import BertModel
 
-from adaptbert.core.files import read_json
-from adaptbert.mlm import step
 from adaptbert.model import device
-from adaptbert.model.device import BF16, FLOAT32, Speeds, best, evaluating, named_precision, speeds
+from adaptbert.model.device import BF16, FLOAT32, best, bf16_gain, evaluating
 from adaptbert.prediction.predictor import Predictor
-from adaptbert.training.resume import Work
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 from tests.support.processors import FAST, ON_CPU, SLOW, processor
-from tests.support.steps import Steps
 
 OLDER = pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is held to older instructions on x86 only")
 CPU_FLAGS = Path("/proc/cpuinfo")
@@ -59,7 +55,7 @@ def test_missing_instructions_for_bf16_are_detected(instructions: str) -> None:
 
 def test_the_measurement_leaves_threads_and_random_state_unchanged() -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
-    speeds.__wrapped__()
+    bf16_gain.__wrapped__()
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
 
@@ -69,35 +65,6 @@ def test_a_cuda_device_is_not_measured(monkeypatch: pytest.MonkeyPatch, supporte
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: supported or including_emulation)
     assert best() == (name, f"the device has {'' if supported else 'no '}bf16")
-
-
-# ---- what a stage prints
-
-
-WARNING = (
-    "  warning: params.yaml: pretrain.precision is bf16-mixed, float32 3.3 times as fast as bf16 here; write auto, or"
-    " 32-true\n"
-)
-
-
-@ON_CPU
-@pytest.mark.parametrize(
-    ("measurement", "value", "name", "line"),
-    [
-        (FAST, "auto", BF16, "precision auto: bf16-mixed (bf16 2.0 times as fast as float32 here)\n"),
-        (SLOW, "auto", FLOAT32, "precision auto: 32-true (float32 3.3 times as fast as bf16 here)\n"),
-        (FAST, BF16, BF16, ""),
-        (FAST, FLOAT32, FLOAT32, ""),
-        (SLOW, FLOAT32, FLOAT32, ""),
-        (SLOW, BF16, BF16, WARNING),
-    ],
-)
-def test_the_printed_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: Any, measurement: Speeds, value: str, name: str, line: str
-) -> None:
-    processor(monkeypatch, measurement)
-    assert named_precision("pretrain.precision", value, lambda _: False) == name
-    assert capsys.readouterr().out == line
 
 
 @ON_CPU
@@ -117,36 +84,6 @@ def test_a_cell_is_the_one_of_the_name(tmp_path: Path, monkeypatch: pytest.Monke
 
     assert confidence(None) == confidence(FLOAT32)
     assert confidence("auto") == confidence(BF16) != confidence(None)
-
-
-# ---- going on
-
-
-@ON_CPU
-@pytest.mark.parametrize(("began", "now"), [(FAST, SLOW), (SLOW, FAST)])
-def test_an_unfinished_run_keeps_its_precision(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], began: Speeds, now: Speeds
-) -> None:
-    """Hours of training are not thrown away because a measurement turns out otherwise."""
-    name = BF16 if began is FAST else FLOAT32
-    undisturbed, interrupted = Steps(tmp_path / "undisturbed"), Steps(tmp_path / "interrupted")
-    undisturbed.pretrain(precision=name)
-    monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work", code=""))
-    processor(monkeypatch, began)
-    with monkeypatch.context() as broken:
-        broken.setattr(step, "write_json", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            interrupted.pretrain(precision="auto")
-    (key,) = (tmp_path / "work").glob("*/key.json")
-    assert read_json(key)["params"]["precision"] == name
-    capsys.readouterr()
-
-    processor(monkeypatch, now)
-    interrupted.pretrain(precision="auto")
-    printed = capsys.readouterr().out
-    assert f"precision auto: {name}, in which this run was begun\n" in printed
-    assert "left alone" not in printed
-    assert interrupted.outputs() == undisturbed.outputs()
 
 
 # ---- evaluation: no dropout and no gradient, on the fastest device; afterwards as and where it was

@@ -22,36 +22,14 @@ def test_values_have_the_statistics_of_dropout(rate: float) -> None:
         assert abs(correlation) < 4 / 400_000**0.5
 
 
-def test_bits_are_those_of_splitmix() -> None:
+def test_bits_are_those_of_splitmix_by_a_new_key_each_time() -> None:
     torch.manual_seed(3)
-    bits = random_bits(1000).numpy().view(np.uint64)
+    draws = [random_bits(1000).numpy().view(np.uint64) for _ in range(2)]
     torch.manual_seed(3)
-    key = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None)) % 2**64
     counters = np.arange(1000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    assert np.array_equal(bits, mix(counters + np.uint64(key)))
-
-
-def test_draws_are_new_each_time_and_repeat_with_the_seed() -> None:
-    torch.manual_seed(3)
-    first, second = random_bits(5000), random_bits(5000)
-    assert (first == second).sum() == 0
-    torch.manual_seed(3)
-    assert torch.equal(random_bits(5000), first)
-    each_bit = torch.stack([(first >> bit) & 1 for bit in range(64)]).double().mean(1)
-    assert (each_bit - 0.5).abs().max() < 5 * 0.5 / 5000**0.5
-
-
-def test_bits_do_not_depend_on_the_number_of_threads() -> None:
-    draws, threads = [], torch.get_num_threads()
-    try:
-        for count in (1, 2, 3):
-            torch.set_num_threads(count)
-            torch.manual_seed(3)
-            draws.append(random_bits(200_001))
-    finally:
-        torch.set_num_threads(threads)
-    assert torch.equal(draws[0], draws[1])
-    assert torch.equal(draws[0], draws[2])
+    for bits in draws:
+        key = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None)) % 2**64
+        assert np.array_equal(bits, mix(counters + np.uint64(key)))
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.25])

@@ -1,4 +1,11 @@
-"""Packed rows give what the stock model gives for each document by itself, and no document sees another."""
+"""Packed rows give what the stock model gives for each document by itself, and no document sees another.
+
+Torch's kernel for flat documents runs on CUDA alone: here `by_document` takes its place, and `meta` tells its rules of
+shapes.
+"""
+
+import inspect
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +19,7 @@ from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 
 VOCABULARY = 60
+LENGTHS = [7, 16, 3, 12, 1, 9]
 
 
 def model(dropout: float = 0.0) -> BertForMaskedLM:
@@ -61,7 +69,7 @@ def by_document(
     return torch.cat(mixed)
 
 
-@pytest.fixture(params=["products", "kernel", "fused"], autouse=True)
+@pytest.fixture(params=["products", "kernel", "fused"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Of a processor; of a CUDA device, with its kernel replaced; and of one whose kernel cannot be used."""
     if request.param == "kernel":
@@ -72,9 +80,10 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("block", [16, 24, 40])
 def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
-    texts = documents([7, 16, 3, 12, 1, 9])
+    texts = documents(LENGTHS)
     stock, ours = model(), model()
 
     expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
@@ -87,9 +96,10 @@ def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
         torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("needed", [[0], [47, 3, 3, 20], list(range(48))])
 def test_needed_positions_and_their_gradients_equal_those_of_all_positions(needed: list[int]) -> None:
-    texts = documents([7, 16, 3, 12, 1, 9])
+    texts = documents(LENGTHS)
     whole, part = model(), model()
     expected = packed(whole.bert, texts, 24)[torch.tensor(needed)]
     actual = packed(part.bert, texts, 24, torch.tensor(needed))
@@ -120,8 +130,9 @@ def test_dropout_is_on_in_training_and_off_otherwise(way: str) -> None:
         module.p = 0.0
 
 
+@pytest.mark.usefixtures("way")
 def test_under_autocast_it_is_close_and_gradients_are_float32() -> None:
-    texts = documents([7, 16, 3, 12, 1, 9])
+    texts = documents(LENGTHS)
     exact, rounded = model(), model()
     expected = packed(exact.bert, texts, 24)
     with torch.autocast("cpu", torch.bfloat16):
@@ -132,3 +143,41 @@ def test_under_autocast_it_is_close_and_gradients_are_float32() -> None:
     actual.pow(2).mean().backward()
     used = [parameter for name, parameter in rounded.bert.named_parameters() if "pooler" not in name]
     assert all(parameter.grad is not None and parameter.grad.dtype == torch.float32 for parameter in used)
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "size", "capability", "fits"),
+    [
+        ("cuda", torch.bfloat16, 64, (8, 0), True),
+        ("cuda", torch.float16, 256, (9, 0), True),
+        ("cpu", torch.bfloat16, 64, (8, 0), False),
+        ("cuda", torch.float32, 64, (8, 0), False),
+        ("cuda", torch.bfloat16, 60, (8, 0), False),
+        ("cuda", torch.bfloat16, 264, (8, 0), False),
+        ("cuda", torch.bfloat16, 64, (7, 5), False),
+    ],
+)
+def test_when_the_kernel_is_used(
+    device: str, dtype: torch.dtype, size: int, capability: tuple[int, int], fits: bool
+) -> None:
+    with mock.patch("torch.cuda.get_device_capability", return_value=capability):
+        assert attention.flash_fits(torch.device(device), dtype, size) is fits
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_the_installed_kernel_accepts_our_arguments(rate: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its signature; and by its implementation for tensors without numbers, forward and backward."""
+    names = list(inspect.signature(varlen.varlen_attn).parameters)
+    assert names[:7] == list(inspect.signature(by_document).parameters)
+    assert "dropout_p" not in names, "it could serve with dropout, too"
+    operator = [argument.name for argument in torch.ops.aten._flash_attention_forward.default._schema.arguments]
+    assert operator[5:10] == ["max_q", "max_k", "dropout_p", "is_causal", "return_debug_mask"]
+    monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
+    meta = torch.device("meta")
+    projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
+    rows = pack(np.array(LENGTHS), 24).to(meta)
+    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16).attend(projected, rate)
+    assert mixed.shape == (sum(LENGTHS), 4 * 8)
+    mixed.sum().backward()
+    assert projected.grad is not None
+    assert projected.grad.shape == projected.shape

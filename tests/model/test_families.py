@@ -12,14 +12,12 @@ from transformers import RobertaConfig, RobertaForMaskedLM, RobertaForSequenceCl
 
 from adaptbert.errors import BadParams
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.families.bert import BERT
-from adaptbert.model.families.family import Family, depths
-from adaptbert.model.families.registry import FAMILIES, family_of
+from adaptbert.model.encoder import Tokens, encode, token_scores
+from adaptbert.model.families import BERT, FAMILIES, Family, family_of
+from adaptbert.model.optimizer import adamw
 from adaptbert.model.packing import pack
-from adaptbert.model.token_scores import token_scores
 from adaptbert.project.importing import import_checkpoint
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 
 def transformed(head: Any, hidden: torch.Tensor) -> torch.Tensor:
@@ -69,7 +67,8 @@ def test_roberta_would_be_one_more_entry(pad: int, monkeypatch: pytest.MonkeyPat
     encoded = encode(masked.base_model, pack(np.array(lengths), 24), Tokens(ids))
     expected = torch.cat([masked(text).logits[0] for text in texts])
     torch.testing.assert_close(token_scores(masked, encoded), expected, atol=2e-6, rtol=0)
-    assert set(depths(name for name, _ in model.named_parameters()).values()) == {0, 1, 2, 3}
+    groups = adamw(model, tiny_params.optim(layer_decay=0.5, learning_rate=0.8)).param_groups
+    assert {group["lr"] for group in groups} == {0.8, 0.4, 0.2, 0.1}, "of head, layers and embeddings"
 
 
 def test_a_checkpoint_of_another_family_is_brought_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

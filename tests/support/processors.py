@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from adaptbert.model import device
-from adaptbert.model.device import Speeds
 
 ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device decides by what it says of itself")
-FAST, SLOW = Speeds(2e11, 1e11), Speeds(3e10, 1e11)
+FAST, SLOW = 2.0, 0.3
+"""How many times as fast as float32 bfloat16 is."""
 
 
-def processor(monkeypatch: pytest.MonkeyPatch, measurement: Speeds) -> None:
+def processor(monkeypatch: pytest.MonkeyPatch, gain: float) -> None:
     """Replace the measurement."""
-    monkeypatch.setattr(device, "speeds", lambda: measurement)
+    monkeypatch.setattr(device, "bf16_gain", lambda: gain)

@@ -4,13 +4,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
-from transformers import BertForMaskedLM
+from transformers import BertForMaskedLM, BertForPreTraining
 
+from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.model.families.bert import BERT
+from adaptbert.mlm.sentence_pairs import SentencePairs
+from adaptbert.model.families import BERT
+from adaptbert.model.optimizer import Optimization
 from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.batches import LabelledBatch, LabelledBatches, batch_of
 from adaptbert.tasks.head import TaskHead
+from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.module import FineTuning
 from adaptbert.text.token_store import Documents
 from adaptbert.training.arguments import TrainingArguments
@@ -26,13 +30,21 @@ def model_of(head: TaskHead, dropout: float = 0.2) -> Any:
     return BERT.hugging_face(head.head)(tiny.config(dropout, classifier_dropout=dropout, **head.config()))
 
 
-def made(**options: Any) -> tuple[FineTuning, LabelledBatches]:
-    """A run on 32 single sentences, 16 a step, two micro-batches each."""
-    head = tiny_tasks.head_of("single_sentence")
-    rows = tiny_tasks.labelled("domain", "single_sentence", 32, 1)
-    examples = head.examples(rows, tiny.tokenizer(), 64)
-    module = FineTuning(model_of(head), head, tiny_params.optim(**options), STEPS)
-    return module, LabelledBatches(examples.labelled(head.targets(rows, examples)), 3, 8, 64)
+def made(
+    kind: str = "single_sentence",
+    target: str = "class",
+    options: Mapping[str, Any] | None = None,
+    class_weights: list[float] | None = None,
+    **optim: Any,
+) -> tuple[FineTuning, LabelledBatches]:
+    """A run on 32 rows, 16 a step, two micro-batches each."""
+    head = head_of(tiny_tasks.described(kind, target), tiny_tasks.options(kind, **(options or {})), class_weights)
+    model = model_of(head)
+    trained = head.extend(model)
+    rows = tiny_tasks.labelled("domain", kind, 32, 1, target)
+    examples = trained.examples(rows, tiny.tokenizer(), 64)
+    module = FineTuning(model, trained, tiny_params.optim(**optim), STEPS)
+    return module, LabelledBatches(examples.labelled(trained.targets(rows, examples)), 3, 8, 64)
 
 
 def plan(steps: int = STEPS) -> TrainingArguments:
@@ -47,13 +59,18 @@ def changed(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> set
     return {name for name in one if not torch.equal(one[name], other[name])}
 
 
-def masked_lm(steps: int, dropout: float | None = None) -> MaskedLM:
+def masked_lm(steps: int, dropout: float | None = None, objective: SentenceObjective = "none") -> MaskedLM:
     torch.manual_seed(0)
-    return MaskedLM(BertForMaskedLM(tiny.config(dropout)), tiny_params.optim(), steps)
+    model = (BertForMaskedLM if objective == "none" else BertForPreTraining)(tiny.config(dropout))
+    return MaskedLM(model, Optimization(tiny_params.optim(), steps))
 
 
-def masked_batches(corpus: Documents, tokens: int, **masking: Any) -> MaskedBatches:
-    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny_params.masker(**masking), 64)
+def masked_batches(
+    corpus: Documents, tokens: int, objective: SentenceObjective = "none", **masking: Any
+) -> MaskedBatches:
+    pairs = None if objective == "none" else SentencePairs(corpus, objective, 0, 64)
+    stream = DocumentStream((pairs or corpus).lengths, 0, tokens)
+    return MaskedBatches(corpus, stream, tiny_params.masker(**masking), 64, pairs)
 
 
 def flat_weights(module: torch.nn.Module) -> torch.Tensor:

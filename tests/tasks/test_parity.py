@@ -19,7 +19,8 @@ from transformers import BertForMaskedLM, BertForPreTraining
 from adaptbert.mlm import masked_lm
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.mlm.sentence_pairs import SentencePairs
-from adaptbert.model.families.bert import BERT
+from adaptbert.model.families import BERT
+from adaptbert.model.optimizer import Optimization
 from adaptbert.model.packing import Rows, pack
 from adaptbert.tasks import batches
 from adaptbert.tasks.batches import LabelledBatches
@@ -107,7 +108,7 @@ def masked_head(folder: Path, with_pairs: bool) -> Head:
 
     kind = BertForPreTraining if with_pairs else BertForMaskedLM
     return Head(
-        MaskedLM(model(kind), OPTIM, STEPS),
+        MaskedLM(model(kind), Optimization(OPTIM, STEPS)),
         model(kind),
         MaskedBatches(corpus, stream, masker, BLOCK, pairs=pairs),
         stock_batch,

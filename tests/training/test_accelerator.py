@@ -17,22 +17,16 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from transformers import BertForMaskedLM, BertForPreTraining
 
-from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import attention
 from adaptbert.runtime.progress import Progress
-from adaptbert.tasks import heads
-from adaptbert.tasks.module import FineTuning
 from adaptbert.training import loop
 from adaptbert.training.arguments import TrainingArguments
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.monitor import Monitor
 from adaptbert.training.ranks import Ranks
 from adaptbert.training.savepoints import Savepoints
-from tests.support import short_runs, tiny, tiny_params, tiny_tasks
-from tests.support.short_runs import STEPS, LoggedRun, first_batch, model_of
+from tests.support import short_runs, tiny, tiny_tasks
+from tests.support.short_runs import LoggedRun, masked_batches, masked_lm
 
 META = torch.device("meta")
 
@@ -77,11 +71,8 @@ CASES: list[tuple[str, str, dict[str, Any], list[float] | None]] = [
 
 @pytest.mark.parametrize(("kind", "target", "options", "weights"), CASES, ids=str)
 def test_fine_tuning(kind: str, target: str, options: dict[str, Any], weights: list[float] | None) -> None:
-    described = tiny_tasks.described(kind, target)
-    shape = heads.head_of(described, tiny_tasks.options(kind, **options), weights)
-    model = model_of(shape)
-    trained = shape.extend(model)
-    step(FineTuning(model, trained, tiny_params.optim(), STEPS), first_batch(trained, kind, target=target))
+    module, batches = short_runs.made(kind, target, options, weights)
+    step(module, batches(0))
 
 
 @pytest.mark.parametrize("is_flat", [False, True])
@@ -90,10 +81,7 @@ def test_masked_lm(tmp_path: Path, objective: Any, is_flat: bool, monkeypatch: p
     """In rows; and flat, as on a CUDA device, where FlashAttention is used."""
     monkeypatch.setattr(attention, "flash_fits", lambda *_: is_flat)
     corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
-    pairs = None if objective == "none" else SentencePairs(corpus, objective, 0, 64)
-    stream = DocumentStream((pairs or corpus).lengths, 0, 300)
-    model = (BertForMaskedLM if pairs is None else BertForPreTraining)(tiny.config(0.1))
-    step(MaskedLM(model, tiny_params.optim(), 10), MaskedBatches(corpus, stream, tiny_params.masker(), 64, pairs)(0))
+    step(masked_lm(10, 0.1, objective), masked_batches(corpus, 300, objective)(0))
 
 
 MISTAKES: dict[str, Callable[[Tensor, Any], Tensor]] = {
@@ -105,12 +93,11 @@ MISTAKES: dict[str, Callable[[Tensor, Any], Tensor]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_noticed(mistake: Callable[[Tensor, Any], Tensor]) -> None:
-    shape = tiny_tasks.head_of("single_sentence")
-    module = FineTuning(model_of(shape), shape, tiny_params.optim(), STEPS)
+    module, batches = short_runs.made()
     forward = module.training_step
     module.training_step = lambda batch, k: mistake(forward(batch, k), batch)  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
-        step(module, first_batch(shape, "single_sentence"))
+        step(module, batches(0))
 
 
 LAST = 25

@@ -11,23 +11,19 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertForPreTraining
+from transformers import AutoModelForMaskedLM
 
+from adaptbert.config.schema.mlm import SentenceObjective
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.mlm.sentence_pairs import SentencePairs
 from adaptbert.model import attention, checkpoint
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
-from adaptbert.tasks import heads
-from adaptbert.tasks.batches import LabelledBatches
-from adaptbert.tasks.module import FineTuning
 from adaptbert.training.arguments import TrainingArguments
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from tests.model.test_encoder import documents, model
-from tests.support import tiny, tiny_params, tiny_tasks
-from tests.support.short_runs import STEPS, Stop, flat_weights, masked_batches, masked_lm, model_of, until
+from tests.support import tiny
+from tests.support.short_runs import STEPS, Stop, flat_weights, made, masked_batches, masked_lm, until
 from tests.training.test_accelerator import CASES
 
 pytestmark = pytest.mark.gpu
@@ -50,14 +46,14 @@ def test_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> None:
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(sum(LENGTHS), 3 * 4 * 16, generator=draw, device=CUDA).bfloat16()
     rows = pack(np.array(LENGTHS), 24).to(CUDA)
-    made = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
-    plain = made.attend(projected, 0.0).float()
+    here = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
+    plain = here.attend(projected, 0.0).float()
     torch.manual_seed(1)
-    draws = torch.stack([made.attend(projected, 0.3).float() for _ in range(2000)])
+    draws = torch.stack([here.attend(projected, 0.3).float() for _ in range(2000)])
     assert not torch.equal(draws[0], draws[1])
     torch.testing.assert_close(draws.mean(0), plain, atol=0.06, rtol=0)
     torch.manual_seed(1)
-    assert torch.equal(made.attend(projected, 0.3).float(), draws[0])
+    assert torch.equal(here.attend(projected, 0.3).float(), draws[0])
 
 
 def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
@@ -123,13 +119,13 @@ def test_long_documents_have_the_same_gradients_again() -> None:
     """The kernel's backward pass adds up in any order unless it is asked; documents of one block hide that."""
     lengths = np.array([1000, 700, 300])
     rows = pack(lengths, 1000).to(CUDA)
-    made = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
+    here = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(2000, 3 * 4 * 16, generator=draw, device=CUDA).bfloat16().requires_grad_()
 
     def gradient() -> Tensor:
         torch.manual_seed(1)
-        (found,) = torch.autograd.grad(made.attend(projected, 0.1).float().pow(2).sum(), projected)
+        (found,) = torch.autograd.grad(here.attend(projected, 0.1).float().pow(2).sum(), projected)
         return found
 
     torch.use_deterministic_algorithms(True)
@@ -141,15 +137,9 @@ def test_long_documents_have_the_same_gradients_again() -> None:
 
 
 def fine_tuned(kind: str, target: str, options: dict[str, Any], weights: list[float] | None, precision: str) -> Tensor:
-    head = heads.head_of(tiny_tasks.described(kind, target), tiny_tasks.options(kind, **options), weights)
-    made = model_of(head)
-    trained = head.extend(made)
-    rows = tiny_tasks.labelled("domain", kind, 32, 1, target)
-    examples = trained.examples(rows, tiny.tokenizer(), 64)
-    module = FineTuning(made, trained, tiny_params.optim(), STEPS)
+    module, batches = made(kind, target, options, weights)
     before = flat_weights(module)
-    plan = TrainingArguments(STEPS, 2, 1.0, precision, 3, "train/loss")
-    fit(module, LabelledBatches(examples.labelled(trained.targets(rows, examples)), 3, 8, 64), plan, tiny.no_record())
+    fit(module, batches, TrainingArguments(STEPS, 2, 1.0, precision, 3, "train/loss"), tiny.no_record())
     after = flat_weights(module).cpu()
     assert not torch.equal(after, before)
     return after
@@ -163,21 +153,16 @@ def test_fine_tuning_repeats_its_bits(case: tuple[Any, ...], precision: str) -> 
     assert torch.equal(fine_tuned(*case, precision), first)
 
 
-def pretrained(folder: Path, objective: str, precision: str) -> Tensor:
-    corpus = tiny.corpus(folder, "domain", 60)
-    pairs = None if objective == "none" else SentencePairs(corpus, objective, 0, 64)
-    stream = DocumentStream(corpus.lengths if pairs is None else pairs.lengths, 0, 300)
-    torch.manual_seed(0)
-    made = (BertForMaskedLM if pairs is None else BertForPreTraining)(tiny.config(0.1))
-    module = MaskedLM(made, tiny_params.optim(), STEPS)
+def pretrained(folder: Path, objective: SentenceObjective, precision: str) -> Tensor:
+    corpus, module = tiny.corpus(folder, "domain", 60), masked_lm(STEPS, 0.1, objective)
     plan = TrainingArguments(STEPS, 1, 1.0, precision, 0, "train/mlm_loss")
-    fit(module, MaskedBatches(corpus, stream, tiny_params.masker(), 64, pairs=pairs), plan, tiny.no_record())
+    fit(module, masked_batches(corpus, 300, objective), plan, tiny.no_record())
     return flat_weights(module).cpu()
 
 
 @pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
 @pytest.mark.parametrize("objective", ["none", "nsp", "sop"])
-def test_masked_lm_repeats_its_bits(tmp_path: Path, objective: str, precision: str) -> None:
+def test_masked_lm_repeats_its_bits(tmp_path: Path, objective: SentenceObjective, precision: str) -> None:
     first = pretrained(tmp_path / "first", objective, precision)
     assert first.isfinite().all()
     assert torch.equal(pretrained(tmp_path / "second", objective, precision), first)

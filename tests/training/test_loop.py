@@ -1,4 +1,4 @@
-"""`fit`: the same seed gives the same bits whatever is logged or measured on the way; what is not finite is skipped."""
+"""`fit`: what it trains on, measures, logs and keeps; what is not finite is skipped. Resume: test_resume.py."""
 
 import math
 import os
@@ -15,7 +15,6 @@ import torch
 
 from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL
-from adaptbert.mlm.heldout_evaluation import HeldOut
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
@@ -37,45 +36,8 @@ def batches(corpus: TokenizedCorpus) -> MaskedBatches:
     return masked_batches(corpus, 200)
 
 
-def plan(seed: int = 0, steps: int = STEPS, accumulate: int = 1, precision: str = "32-true") -> TrainingArguments:
-    return TrainingArguments(steps, accumulate, 1.0, precision, seed, "train/mlm_loss")
-
-
-def trained(corpus: TokenizedCorpus, how: TrainingArguments | None = None, **more: object) -> torch.Tensor:
-    made = module()
-    fit(made, batches(corpus), how or plan(), tiny.no_record(), **more)  # type: ignore[arg-type]
-    return flat_weights(made)
-
-
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
-def test_the_same_seed_gives_the_same_bits(corpus: TokenizedCorpus, precision: str) -> None:
-    """With dropout; whatever the global random state was before."""
-    results = []
-    for noise in (1, 2):
-        made = module()
-        torch.manual_seed(noise)
-        fit(made, batches(corpus), plan(precision=precision), tiny.no_record())
-        results.append(flat_weights(made))
-    assert torch.equal(*results)
-    assert not torch.equal(results[0], flat_weights(module())), "something was learnt"
-    assert not torch.equal(results[0], trained(corpus, plan(seed=1, precision=precision))), "another dropout"
-
-
-def test_measuring_and_logging_do_not_change_the_weights(
-    corpus: TokenizedCorpus, heldout: HeldOut, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bare = trained(corpus)
-    made = module()
-
-    def measure(step: int) -> Mapping[str, float]:
-        torch.rand(step)  # a measure that draws
-        return {"loss": heldout.measure(made.model, "32-true")["domain"]["mlm_loss"]}
-
-    monkeypatch.setattr("adaptbert.training.monitor.LOG_EVERY", 1)
-    monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", 0.0)
-    curve = fit(made, batches(corpus), plan(), LoggedRun(), dict.fromkeys(range(1, STEPS + 1), measure)).curve
-    assert len(curve) == STEPS
-    assert torch.equal(flat_weights(made), bare)
+def plan(steps: int = STEPS, accumulate: int = 1) -> TrainingArguments:
+    return TrainingArguments(steps, accumulate, 1.0, "32-true", 0, "train/mlm_loss")
 
 
 def test_accumulated_micro_batches_are_one_batch() -> None:
@@ -106,12 +68,11 @@ def test_accumulated_micro_batches_are_one_batch() -> None:
 def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.CaptureFixture[str]) -> None:
     steps, run, source = 25, LoggedRun(), batches(corpus)
     measured: list[int] = []
+    seen: list[int] = []
 
     def measure(step: int) -> Mapping[str, float]:
         measured.append(step)
         return {"domain/mlm_loss": float(step)}
-
-    seen: list[int] = []
 
     def batch(k: int) -> MaskedBatch:
         seen.append(k)
@@ -120,12 +81,9 @@ def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.
     curve = fit(module(steps=steps), batch, plan(steps=steps), run, {3: measure, 25: measure}).curve
     assert seen == list(range(steps)), "each micro-batch once, in order"
     assert measured == [3, 25]
-    assert [point["step"] for point in curve] == [3, 25]
-    assert [point["domain/mlm_loss"] for point in curve] == [3.0, 25.0]
-    again = batches(corpus)
-    assert curve[1]["tokens"] == sum(again(k).counts["tokens"] for k in range(steps))
-    logged = [(name, step) for name, _, step in run.metrics if name == "train/mlm_loss"]
-    assert logged == [("train/mlm_loss", 10), ("train/mlm_loss", 20), ("train/mlm_loss", 25)]
+    assert [(point["step"], point["domain/mlm_loss"]) for point in curve] == [(3, 3.0), (25, 25.0)]
+    assert curve[1]["tokens"] == sum(source(k).counts["tokens"] for k in range(steps))
+    assert [step for name, _, step in run.metrics if name == "train/mlm_loss"] == [10, 20, 25]
     rates = {step: value for name, value, step in run.metrics if name == "train/learning_rate"}
     assert rates[25] < rates[20] < rates[10] <= tiny_params.optim().learning_rate
     assert "step     25/25  loss" in capsys.readouterr().out
@@ -134,12 +92,15 @@ def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.
 def test_a_job_of_slurm_on_many_cores_is_trained_here(corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its variables say how many tasks the job has, and not that this process is one of them; Lightning would also
     advise more workers."""
-    expected = trained(corpus)
+    usual, under_slurm = module(), module()
+    fit(usual, batches(corpus), plan(), tiny.no_record())
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     for name, value in (("NTASKS", "4"), ("JOB_NAME", "night"), ("PROCID", "3"), ("LOCALID", "3")):
         monkeypatch.setenv(f"SLURM_{name}", value)
-    assert torch.equal(trained(corpus), expected)
+    fit(under_slurm, batches(corpus), plan(), tiny.no_record())
+    assert torch.equal(flat_weights(under_slurm), flat_weights(usual))
+    assert not torch.equal(flat_weights(usual), flat_weights(module())), "something was learnt"
 
 
 def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:

@@ -19,6 +19,7 @@ from torch import Tensor
 from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.model.optimizer import Optimization
 from adaptbert.runtime.signals import SIGNALS, Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import ranks
@@ -73,20 +74,22 @@ def plan(accumulate: int) -> TrainingArguments:
     return TrainingArguments(STEPS, accumulate, 1.0, "32-true", 0, "train/loss")
 
 
+def on(devices: int) -> Any:
+    """Training in this block uses so many."""
+    return mock.patch.dict(os.environ, {ranks.VARIABLE: str(devices)})
+
+
 def trained(
-    made: tuple[Any, Batches],
-    devices: int,
-    accumulate: int,
-    monkeypatch: pytest.MonkeyPatch,
-    savepoints: Savepoints | None = None,
+    made: tuple[Any, Batches], devices: int, accumulate: int, folder: Path | None = None
 ) -> tuple[torch.Tensor, Fitted]:
     module, batch = made
-    monkeypatch.setenv(ranks.VARIABLE, str(devices))
 
     def measure(step: int) -> Mapping[str, float]:
         return {"sum": float(flat_weights(module).double().sum())}
 
-    fitted = fit(module, batch, plan(accumulate), tiny.no_record(), {2: measure, STEPS: measure}, savepoints)
+    points, savepoints = {2: measure, STEPS: measure}, folder and Savepoints(folder)
+    with on(devices), mock.patch("adaptbert.runtime.signals._received", []):
+        fitted = fit(module, batch, plan(accumulate), tiny.no_record(), points, savepoints)
     return flat_weights(module), fitted
 
 
@@ -188,10 +191,8 @@ def script(tmp_path: Path, corpus: TokenizedCorpus, body: str) -> "subprocess.Po
     head = f"""
 import os, time
 from pathlib import Path
-import pytest
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import loop, monitor, ranks
-from adaptbert.training.savepoints import Savepoints
 from tests.support import short_runs, tiny
 from tests.training import test_ranks
 corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
@@ -210,7 +211,7 @@ here = Path({str(tmp_path)!r})
     ("task", "world", "accumulate"), [("masked", 2, 2), pytest.param("labelled", 3, 6, marks=pytest.mark.slow)]
 )
 def test_killed_and_resumed_processes_give_bit_identical_results(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, world: int, accumulate: int
+    corpus: TokenizedCorpus, tmp_path: Path, task: str, world: int, accumulate: int
 ) -> None:
     """With dropout; order, masks and dropout are functions of the number of a micro-batch. A sum of two is the same in
     each order: one process has the bits of two, too, but for the numbers of the curve."""
@@ -218,16 +219,15 @@ def test_killed_and_resumed_processes_give_bit_identical_results(
     def made() -> tuple[Any, Batches]:
         return masked(corpus) if task == "masked" else short_runs.made()
 
-    whole = one = trained(made(), 1, accumulate, monkeypatch)
+    whole = one = trained(made(), 1, accumulate)
     if world > 2:
-        whole = trained(made(), world, accumulate, monkeypatch)
+        whole = trained(made(), world, accumulate)
         assert_close(whole, one)
     body = f"""
 monitor.SAVE_SHARE = 0
 module, batch = test_ranks.masked(corpus) if {task!r} == "masked" else short_runs.made()
 spied = test_ranks.Spied(batch, here / "trace", at={3 * accumulate}, event="SIGKILL")
-with pytest.MonkeyPatch.context() as patch:
-    test_ranks.trained((module, spied), {world}, {accumulate}, patch, Savepoints(here / "saved"))
+test_ranks.trained((module, spied), {world}, {accumulate}, here / "saved")
 """
     with script(tmp_path, corpus, body) as process:
         _, errors = process.communicate(timeout=120)
@@ -238,7 +238,7 @@ with pytest.MonkeyPatch.context() as patch:
     assert sorted(path.name[:8] for path in (tmp_path / "saved").glob("*.safetensors")) == ["00000002", "00000003"]
     module, batch = made()
     spied = Spied(batch, tmp_path / "second")
-    resumed = trained((module, spied), world, accumulate, monkeypatch, Savepoints(tmp_path / "saved"))
+    resumed = trained((module, spied), world, accumulate, tmp_path / "saved")
     assert torch.equal(resumed[0], whole[0])
     assert_close(resumed, one)
     assert is_equal(resumed, whole) or world == 2
@@ -247,30 +247,26 @@ with pytest.MonkeyPatch.context() as patch:
     assert os.getpid() in spied.shares()
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_while_a_rank_starts_does_not_reach_it(number: signal.Signals) -> None:
+def test_a_signal_while_a_rank_starts_does_not_reach_it() -> None:
     """Python would print a traceback of the import that it is in; rank 0 ends the others."""
     with ranks._process("builtins:print", 1, 2, "store") as starting:
-        starting.send_signal(number)
+        for number in SIGNALS:
+            starting.send_signal(number)
         assert starting.wait(120) == 0
 
 
 @pytest.mark.slow
-def test_a_signal_to_all_saves_once_and_the_run_goes_on(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_to_all_saves_once_and_the_run_goes_on(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     """A terminal sends Ctrl-C to every process: the others leave it to rank 0, and end with it."""
-    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
-    whole = trained(masked(corpus), 2, 2, monkeypatch)
+    whole = trained(masked(corpus), 2, 2)
     module, batch = masked(corpus)
     both = Spied(Spied(batch, tmp_path / "trace", 3, "SIGTERM"), tmp_path / "trace", 4, "SIGTERM")
     with pytest.raises(Interrupted, match=r"SIGTERM after step 3 of 5$"):
-        trained((module, both), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
+        trained((module, both), 2, 2, tmp_path / "saved")
     assert both.left_over() == []
     (saved,) = (tmp_path / "saved").glob("*.safetensors")
     assert saved.name.startswith("00000003-")
-    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
-    assert is_equal(trained(masked(corpus), 2, 2, monkeypatch, Savepoints(tmp_path / "saved")), whole)
+    assert is_equal(trained(masked(corpus), 2, 2, tmp_path / "saved"), whole)
 
 
 @pytest.mark.slow
@@ -278,17 +274,15 @@ def test_a_signal_to_all_saves_once_and_the_run_goes_on(
     ("event", "message", "code"),
     [("SIGKILL", "AB-180 rank 1: was killed by signal 9\n  run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
 )
-def test_a_rank_that_fails(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, message: str, code: int
-) -> None:
+def test_a_rank_that_fails(corpus: TokenizedCorpus, tmp_path: Path, event: str, message: str, code: int) -> None:
     module, batch = masked(corpus)
     spied = Spied(batch, tmp_path / "trace", 5, event)  # micro-batch 5 is read by rank 1
     with pytest.raises(RankLost, match=message) as caught:
-        trained((module, spied), 2, 2, monkeypatch)
+        trained((module, spied), 2, 2)
     assert caught.value.exit_code == code
     with pytest.raises(RankLost, match="AB-180 rank 1: ended with 3"), ranks.started(2, fail):
         pytest.fail("it is not there")
-    trained(masked(corpus), 2, 2, monkeypatch)  # no state of the failed runs remains
+    trained(masked(corpus), 2, 2)  # no state of the failed runs remains
 
 
 @pytest.mark.slow
@@ -317,21 +311,19 @@ class Spoiling(MaskedLM):
 
 
 @pytest.mark.slow
-def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     def made(*at: int) -> tuple[Any, Batches]:
         module, batch = masked(corpus)
-        spoiling = Spoiling(module.model, tiny_params.optim(), STEPS)
+        spoiling = Spoiling(module.model, Optimization(tiny_params.optim(), STEPS))
         spoiling.spoilt = tuple(batch(k).ids.tolist() for k in at)
         return spoiling, batch
 
-    one, two = (trained(made(3), devices, 2, monkeypatch) for devices in (1, 2))
+    one, two = (trained(made(3), devices, 2) for devices in (1, 2))
     assert one[1].counts["skipped_steps"] == two[1].counts["skipped_steps"] == 1
     assert torch.isfinite(two[0]).all()
     assert torch.equal(one[0], two[0])
     with pytest.raises(Diverged, match=r"AB-158 step 5: .* 3 steps in a row"):
-        trained(made(5, 7, 9), 2, 2, monkeypatch, Savepoints(tmp_path))
+        trained(made(5, 7, 9), 2, 2, tmp_path)
     assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [3, 4, 5]
 
 
@@ -340,21 +332,19 @@ def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_rank_on_another_machine_trains_the_same_bits(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rank_on_another_machine_trains_the_same_bits(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     """The head has no core to lend, so rank 1 is on the second machine."""
-    expected = [trained(made, 2, 2, monkeypatch) for made in (masked(corpus), short_runs.made())]
+    expected = [trained(made, 2, 2) for made in (masked(corpus), short_runs.made())]
     with cluster_of(0, 1):
         module, batch = masked(corpus)
         spied = Spied(batch, tmp_path / "trace")
-        far = [trained(made, 2, 2, monkeypatch) for made in ((module, spied), short_runs.made())]
+        far = [trained(made, 2, 2) for made in ((module, spied), short_runs.made())]
         stopped = Spied(masked(corpus)[1], tmp_path / "stopped", 4, "raise")  # micro-batch 4 is read by rank 0
         with pytest.raises(LookupError):
-            trained((masked(corpus)[0], stopped), 2, 2, monkeypatch)
+            trained((masked(corpus)[0], stopped), 2, 2)
         assert stopped.left_over() == []
         with pytest.raises(BadParams, match=r"AB-171 ADAPTBERT_DEVICES: 4 devices need 3 CPUs .* the cluster has 1\n"):
-            trained(masked(corpus), 4, 4, monkeypatch)
+            trained(masked(corpus), 4, 4)
     assert all(map(is_equal, far, expected)), "of pre-training and of fine-tuning"
     assert len(spied.shares()) == 2
 
@@ -362,11 +352,9 @@ def test_a_rank_on_another_machine_trains_the_same_bits(
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("save_every_step")
-def test_a_machine_that_is_lost_costs_only_time(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_that_is_lost_costs_only_time(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     """It ends after the third step; with another machine, training goes on from there, to the same bits."""
-    whole = trained(masked(corpus), 2, 2, monkeypatch)
+    whole = trained(masked(corpus), 2, 2)
     with cluster_of(0, 1) as machines:
         module, batch = masked(corpus)
         spied = Spied(batch, tmp_path / "trace")
@@ -376,13 +364,12 @@ def test_a_machine_that_is_lost_costs_only_time(
             wait_until(lambda: not spied.left_over(), 60)
             return {}
 
-        monkeypatch.setenv(ranks.VARIABLE, "2")
-        with pytest.raises(RankLost, match="AB-180 rank 1: was lost with its machine: ") as caught:
+        with on(2), pytest.raises(RankLost, match="AB-180 rank 1: was lost with its machine: ") as caught:
             fit(module, spied, plan(2), tiny.no_record(), {3: lose_a_machine}, Savepoints(tmp_path / "saved"))
         assert caught.value.exit_code == TEMPORARY
         machines.add_node(num_cpus=1)
         again = Spied(masked(corpus)[1], tmp_path / "second")
-        second = trained((masked(corpus)[0], again), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
+        second = trained((masked(corpus)[0], again), 2, 2, tmp_path / "saved")
     assert torch.equal(second[0], whole[0])
     assert min(min(numbers) for numbers in again.shares().values()) >= 2 * 2, "steps that were saved are not repeated"
 

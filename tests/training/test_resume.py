@@ -2,25 +2,26 @@
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 
 from adaptbert.mlm.masked_lm import MaskedBatch
+from adaptbert.model.device import BF16, FLOAT32
+from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
-from adaptbert.training import loop as training
-from adaptbert.training import monitor
+from adaptbert.training import loop, monitor
 from adaptbert.training.arguments import Fitted, TrainingArguments
-from adaptbert.training.loop import fit
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny
+from tests.support.processors import FAST, ON_CPU, SLOW, processor
 from tests.support.short_runs import Stop, flat_weights, masked_batches, masked_lm
 
 STEPS = 5
@@ -38,14 +39,19 @@ class Attempt:
 
 def attempt(
     corpus: TokenizedCorpus,
-    savepoints: Savepoints | None,
+    folder: Path | None = None,
+    *,
+    steps: int = STEPS,
+    points: Iterable[int] = (2, 4, STEPS),
+    run: Run | None = None,
     accumulate: int = 1,
-    precision: str = "32-true",
+    precision: str = FLOAT32,
+    seed: int = 0,
     kill_at: int | None = None,
     signal_at: int | None = None,
     signal_while_measuring: int | None = None,
 ) -> Attempt:
-    module, source = masked_lm(STEPS, 0.3), masked_batches(corpus, 150)
+    module, source = masked_lm(steps, 0.3), masked_batches(corpus, 150)
     begun: list[int] = []
     torch.manual_seed(int.from_bytes(os.urandom(4)))  # whatever was drawn before
 
@@ -64,15 +70,15 @@ def attempt(
             pytest.fail("it went on")
         return {"domain/loss": float(next(module.parameters()).detach().double().sum())}
 
-    plan = TrainingArguments(STEPS, accumulate, 1.0, precision, 0, "train/mlm_loss")
-    fitted = None
-    with suppress(Stop, Interrupted):
-        fitted = fit(module, batch, plan, tiny.no_record(), dict.fromkeys((2, 4, STEPS), measure), savepoints)
+    plan = TrainingArguments(steps, accumulate, 1.0, precision, seed, "train/mlm_loss")
+    savepoints, fitted = folder and Savepoints(folder), None
+    with suppress(Stop, Interrupted), mock.patch("adaptbert.runtime.signals._received", []):
+        fitted = loop.fit(module, batch, plan, run or Run(), dict.fromkeys(points, measure), savepoints)
     return Attempt(flat_weights(module), fitted, begun)
 
 
 @pytest.mark.parametrize(
-    ("accumulate", "precision", "ahead"), [(1, "32-true", False), (2, "bf16-mixed", False), (1, "32-true", True)]
+    ("accumulate", "precision", "ahead"), [(1, FLOAT32, False), (2, BF16, False), (1, FLOAT32, True)]
 )
 def test_every_cut(
     corpus: TokenizedCorpus,
@@ -82,76 +88,55 @@ def test_every_cut(
     precision: str,
     ahead: bool,
 ) -> None:
-    """With savepoints that are written beside training, as on a device, too: what was in flight was finished."""
+    """With savepoints that are written beside training, as on a device, too: what was in flight was finished. The first
+    cut is before the first step: the same seed gives the same bits, with dropout and whatever was drawn before."""
     monkeypatch.setattr(monitor, "_runs_ahead", lambda _: ahead)
     how: dict[str, Any] = {"accumulate": accumulate, "precision": precision}
-    whole = attempt(corpus, None, **how)
+    whole = attempt(corpus, **how)
     assert whole.fitted is not None
+    assert not torch.equal(attempt(corpus, seed=1, **how).weights, whole.weights), "another dropout"
     for cut in range(STEPS * accumulate):
-        savepoints = Savepoints(tmp_path / str(cut))
-        first = attempt(corpus, savepoints, kill_at=cut, **how)
-        second = attempt(corpus, savepoints, **how)
+        first = attempt(corpus, tmp_path / str(cut), kill_at=cut, **how)
+        second = attempt(corpus, tmp_path / str(cut), **how)
         assert first.fitted is None
         assert torch.equal(second.weights, whole.weights), cut
         assert second.fitted == whole.fitted, cut
         done = cut // accumulate * accumulate
         assert second.begun == list(range(done, STEPS * accumulate)), "each micro-batch is trained on once"
-
-
-def test_a_run_of_many_short_lives(corpus: TokenizedCorpus, tmp_path: Path) -> None:
-    whole = attempt(corpus, None)
-    lives = [attempt(corpus, Savepoints(tmp_path), kill_at=cut) for cut in range(2, STEPS)]
-    last = attempt(corpus, Savepoints(tmp_path))
-    assert all(life.fitted is None for life in lives)
-    assert torch.equal(last.weights, whole.weights)
-    again = attempt(corpus, Savepoints(tmp_path))
-    assert again.begun == [], "what is over is not trained again"
-    assert torch.equal(again.weights, whole.weights)
-    assert again.fitted == last.fitted == whole.fitted
+    third = attempt(corpus, tmp_path / "1", **how)
+    assert third.begun == [], "what is over is not trained again"
+    assert torch.equal(third.weights, whole.weights)
+    assert third.fitted == whole.fitted
 
 
 def test_a_signal_ends_the_step_saves_and_the_next_process_goes_on(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "3600")
-    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
-    whole = attempt(corpus, None, accumulate=3)
+    whole = attempt(corpus, accumulate=3)
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     handlers = [signal.getsignal(number) for number in numbers]
-    stopped = attempt(corpus, Savepoints(tmp_path), accumulate=3, signal_at=7)
+    stopped = attempt(corpus, tmp_path, accumulate=3, signal_at=7)
     assert stopped.fitted is None
     assert [signal.getsignal(number) for number in numbers] == handlers
     (saved,) = tmp_path.glob("*.safetensors")
     assert saved.name.startswith("00000003-"), "the step in which it came was finished"
-    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
-    second = attempt(corpus, Savepoints(tmp_path), accumulate=3)
+    second = attempt(corpus, tmp_path, accumulate=3)
     assert torch.equal(second.weights, whole.weights)
     assert second.fitted == whole.fitted
 
 
 @pytest.mark.parametrize("at", [4, STEPS])
 def test_a_signal_ends_what_is_measured_and_its_step_is_trained_again(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+    corpus: TokenizedCorpus, tmp_path: Path, at: int
 ) -> None:
     """To measure may take minutes."""
-    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
-    whole = attempt(corpus, None)
-    assert attempt(corpus, Savepoints(tmp_path), signal_while_measuring=at).fitted is None
-    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
-    second = attempt(corpus, Savepoints(tmp_path))
+    whole = attempt(corpus)
+    assert attempt(corpus, tmp_path, signal_while_measuring=at).fitted is None
+    second = attempt(corpus, tmp_path)
     assert second.begun == list(range(at - 1, STEPS))
     assert torch.equal(second.weights, whole.weights)
     assert second.fitted == whole.fitted
-
-
-def test_an_edit_of_its_code_begins_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The digest of the code is that of tests/pipeline/test_code_digest.py."""
-    values = {"seed": 1, "data": ["a", "b"], "of": {"b": 1}}
-    Work(tmp_path, "1f").begin(values)
-    assert not Work(tmp_path, "2e").is_begun(values)
-    Work(tmp_path, "2e").begin({**values, "seed": 2, "of": {"a": 1}})
-    assert "it had other code, of.a, of.b, seed\n" in capsys.readouterr().out
-    assert Work(tmp_path, "1f").is_begun(values), "both runs remain"
 
 
 @pytest.mark.parametrize("sabotage", ["no seeds", "no schedule", "one micro-batch too far", "no optimizer"])
@@ -159,9 +144,9 @@ def test_the_comparison_sees_each_way_to_resume_wrongly(
     corpus: TokenizedCorpus, tmp_path: Path, sabotage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were one of these not seen, the tests above would prove nothing."""
-    whole = attempt(corpus, None)
-    attempt(corpus, Savepoints(tmp_path), kill_at=2)
-    restore, init = training._restore_optimizer, training._Batches.__init__
+    whole = attempt(corpus)
+    attempt(corpus, tmp_path, kill_at=2)
+    restore, init = loop._restore_optimizer, loop._Batches.__init__
 
     def forget_the_schedule(trainer: Any, step: int, means: Any) -> None:
         restore(trainer, step, means)
@@ -170,13 +155,70 @@ def test_the_comparison_sees_each_way_to_resume_wrongly(
     def skip_one(self: Any, batch: Any, numbers: range) -> None:
         init(self, batch, range(numbers.start + 1, numbers.stop + 1))
 
-    if sabotage == "no seeds":
-        monkeypatch.setattr(training._Steps, "on_train_batch_start", lambda *_: None)
-    elif sabotage == "no schedule":
-        monkeypatch.setattr(training, "_restore_optimizer", forget_the_schedule)
-    elif sabotage == "one micro-batch too far":
-        monkeypatch.setattr(training._Batches, "__init__", skip_one)
-    else:
-        monkeypatch.setattr(training, "_restore_optimizer", lambda *_: None)
-    second = attempt(corpus, Savepoints(tmp_path))
-    assert not torch.equal(second.weights, whole.weights)
+    place, name, wrong = {
+        "no seeds": (loop._Steps, "on_train_batch_start", lambda *_: None),
+        "no schedule": (loop, "_restore_optimizer", forget_the_schedule),
+        "one micro-batch too far": (loop._Batches, "__init__", skip_one),
+        "no optimizer": (loop, "_restore_optimizer", lambda *_: None),
+    }[sabotage]
+    monkeypatch.setattr(place, name, wrong)
+    assert not torch.equal(attempt(corpus, tmp_path).weights, whole.weights)
+
+
+# ---- which run is gone on with
+
+
+def begun(folder: Path, precision: str = FLOAT32, code: str = "1f", **values: Any) -> tuple[Path, str]:
+    """The folder of the run, and its precision."""
+    work = Work(folder, code)
+    name = work.begin("pretrain.precision", precision, lambda name: {"seed": 1, **values, "precision": name})
+    return work.run, name
+
+
+def test_an_edit_of_its_code_begins_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The digest of the code is that of tests/pipeline/test_code_digest.py."""
+    first = begun(tmp_path, of={"b": 1})
+    other = begun(tmp_path, code="2e", seed=2, of={"a": 1})
+    assert capsys.readouterr().out == "  an unfinished run is left alone: it had other code, of.a, of.b, seed\n"
+    assert begun(tmp_path, of={"b": 1}) == first != other, "both runs remain"
+    assert begun(tmp_path, code="2e", of={"b": 1})[0] not in (first[0], other[0])
+
+
+WARNING = (
+    "  warning: params.yaml: pretrain.precision is bf16-mixed, float32 3.3 times as fast as bf16 here; write auto, or"
+    " 32-true\n"
+)
+
+
+@ON_CPU
+@pytest.mark.parametrize(
+    ("gain", "value", "name", "line"),
+    [
+        (FAST, "auto", BF16, "precision auto: bf16-mixed (bf16 2.0 times as fast as float32 here)\n"),
+        (SLOW, "auto", FLOAT32, "precision auto: 32-true (float32 3.3 times as fast as bf16 here)\n"),
+        (FAST, BF16, BF16, ""),
+        (FAST, FLOAT32, FLOAT32, ""),
+        (SLOW, FLOAT32, FLOAT32, ""),
+        (SLOW, BF16, BF16, WARNING),
+    ],
+)
+def test_the_precision_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, gain: float, value: str, name: str, line: str
+) -> None:
+    processor(monkeypatch, gain)
+    assert begun(tmp_path, value)[1] == name
+    assert capsys.readouterr().out == line
+
+
+@ON_CPU
+@pytest.mark.parametrize(("began", "now"), [(FAST, SLOW), (SLOW, FAST)])
+def test_an_unfinished_run_keeps_its_precision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], began: float, now: float
+) -> None:
+    """Hours of training are not thrown away because a measurement turns out otherwise."""
+    processor(monkeypatch, began)
+    run, name = begun(tmp_path, "auto")
+    capsys.readouterr()
+    processor(monkeypatch, now)
+    assert begun(tmp_path, "auto") == (run, name)
+    assert capsys.readouterr().out == f"precision auto: {name}, in which this run was begun\n"

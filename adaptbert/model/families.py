@@ -1,10 +1,9 @@
-"""What the house asks of a family of encoders: its classes in transformers, the names of its weights, its head.
+"""Families of encoders: what BERT and its descendants do not have in common; a new one is an entry of `FAMILIES`.
 
-The modules of the layers have the same names in BERT and its descendants (adaptbert.model.encoder).
+The modules of the layers have the same names in all of them (adaptbert.model.encoder).
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 Head = Literal["none", "masked_lm", "pretraining", "sequence", "tokens", "spans"]
 """What stands on the encoder: nothing; the head of masked-language modelling, alone or with one for pairs of sentences;
 scores of a text, of its tokens, or of the tokens where an answer starts and ends."""
-
-_LAYER = re.compile(r"(?:^|\.)encoder\.layer\.(\d+)\.")
-_EMBEDDINGS = re.compile(r"(?:^|\.)embeddings\.")
 
 
 @dataclass(frozen=True)
@@ -81,14 +77,34 @@ class Family:
         return positions - self.first_position(config)
 
 
-def depths(names: Iterable[str]) -> dict[str, int]:
-    """The depth of each parameter of an encoder, with a head or without, by its name.
+BERT = Family(  # Devlin et al. 2019
+    name="bert",
+    classes={
+        "none": "BertModel",
+        "masked_lm": "BertForMaskedLM",
+        "pretraining": "BertForPreTraining",
+        "sequence": "BertForSequenceClassification",
+        "tokens": "BertForTokenClassification",
+        "spans": "BertForQuestionAnswering",
+    },
+    prefix="bert.",
+    pretrained={
+        "masked-LM head": "cls.predictions.",
+        "pooler": "bert.pooler.",
+        "next-sentence head": "cls.seq_relationship.",
+    },
+    decoder="cls.predictions.decoder.",
+    heads=("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs."),
+    buffers=("embeddings.position_ids",),
+    first_position=lambda config: 0,
+    sentence_vectors=lambda model, hidden: model.dropout(model.bert.pooler(hidden[:, None])),
+    last_layer=lambda model: model.classifier,
+    token_head=lambda model: (model.cls.predictions.transform, model.cls.predictions.decoder),
+    pair_scores=lambda model, hidden: model.cls.seq_relationship(model.bert.pooler(hidden[:, None])),
+)
+FAMILIES: dict[str, Family] = {family.name: family for family in (BERT,)}
 
-    The embeddings are 0, layer i of n is i + 1, everything above (a pooler, a head) is n + 1.
-    """
-    by_name: dict[str, int | None] = {}
-    for name in names:
-        layer = _LAYER.search(name)
-        by_name[name] = 1 + int(layer[1]) if layer else 0 if _EMBEDDINGS.search(name) else None
-    top = 1 + max((depth for depth in by_name.values() if depth is not None), default=0)
-    return {name: top if depth is None else depth for name, depth in by_name.items()}
+
+def family_of(config: Any) -> Family:
+    """Of the Hugging Face config of a model."""
+    return FAMILIES[config.model_type]

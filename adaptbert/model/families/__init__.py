@@ -1,1 +1,0 @@
-"""Families of encoders: what BERT and its descendants do not have in common."""
