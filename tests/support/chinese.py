@@ -13,9 +13,9 @@ FELT = ["真的很开心", "觉得特别难过", "太好笑了", "非常感动",
 ENDS = ["！", "。", "？", "……", "[可怜]", "[哈哈]", "🙂", " @用户", " #北京#", "~", " café", "にほんご"]
 
 
-def posts(count: int, seed: int = 0) -> list[str]:
+def posts(count: int) -> list[str]:
     """Of one to four clauses."""
-    dice = random.Random(seed)
+    dice = random.Random(0)
     return ["，".join(_clause(dice) for _ in range(dice.randint(1, 4))) + dice.choice(ENDS) for _ in range(count)]
 
 

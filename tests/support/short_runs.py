@@ -1,6 +1,6 @@
 """Short runs: of fine-tuning, with sixteen sentences a step and eight steps, and of masked-language modelling."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -71,6 +71,24 @@ def masked_batches(
     pairs = None if objective == "none" else SentencePairs(corpus, objective, 0, 64)
     stream = DocumentStream((pairs or corpus).lengths, 0, tokens)
     return MaskedBatches(corpus, stream, tiny_params.masker(**masking), 64, pairs)
+
+
+class Spoilt(MaskedLM):
+    """Another loss at some micro-batches, which every rank knows by their ids."""
+
+    def __init__(
+        self, sound: MaskedLM, spoil: Callable[[torch.Tensor], torch.Tensor], batches: MaskedBatches, at: Iterable[int]
+    ) -> None:
+        super().__init__(sound.model, sound._optimization)
+        self._spoil, self._ids = spoil, [batches(k).ids.tolist() for k in at]
+
+    def training_step(self, batch: Any, k: int) -> Any:
+        loss = super().training_step(batch, k)
+        return self._spoil(loss) if batch.ids.tolist() in self._ids else loss
+
+
+def no_number(loss: torch.Tensor) -> torch.Tensor:
+    return loss * float("nan")
 
 
 def flat_weights(module: torch.nn.Module) -> torch.Tensor:

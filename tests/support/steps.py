@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -122,8 +123,8 @@ class Steps:
 
     def refuse(self, train: Callable[[], None], message: str) -> None:
         """With this message, before anything is trained or written."""
-        before = self.outputs()
-        with pytest.raises(BadData, match=message):
+        before, begun = self.outputs(), AssertionError("training has begun")
+        with mock.patch("adaptbert.mlm.step.fit", side_effect=begun), pytest.raises(BadData, match=message):
             train()
         assert self.outputs() == before
         assert [path for path in self.root.rglob(".*") if ".part" in path.name] == []

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 
 from adaptbert.core.files import read_json
@@ -23,7 +22,18 @@ from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
 from tests.support import short_runs, tiny, tiny_params
-from tests.support.short_runs import LoggedRun, Stop, changed, flat_weights, masked_batches, masked_lm, until, weights
+from tests.support.short_runs import (
+    LoggedRun,
+    Spoilt,
+    Stop,
+    changed,
+    flat_weights,
+    masked_batches,
+    masked_lm,
+    no_number,
+    until,
+    weights,
+)
 
 STEPS = 6
 
@@ -114,21 +124,6 @@ def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:
 # Steps that are not finite
 
 
-class Sabotaged(pl.LightningModule):
-    """Fails at some steps, in its loss or in its gradient alone."""
-
-    def __init__(self, inner: MaskedLM, spoil: Callable[[torch.Tensor], torch.Tensor], at: set[int]) -> None:
-        super().__init__()
-        self.inner, self._spoil, self._at = inner, spoil, at
-
-    def training_step(self, batch: MaskedBatch, k: int) -> torch.Tensor:
-        loss = self.inner.training_step(batch, k)
-        return self._spoil(loss) if k in self._at else loss
-
-    def configure_optimizers(self) -> object:
-        return self.inner.configure_optimizers()
-
-
 def infinite_gradient(loss: torch.Tensor) -> torch.Tensor:
     loss.register_hook(lambda gradient: gradient * float("inf"))
     return loss * 1.0
@@ -137,7 +132,7 @@ def infinite_gradient(loss: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda loss: loss * float("nan"), r"the loss is nan"),
+        (no_number, r"the loss is nan"),
         (lambda loss: loss * float("inf"), r"the loss is inf"),
         (infinite_gradient, r"the norm of the gradient is (inf|nan)"),
     ],
@@ -150,14 +145,15 @@ def test_a_step_that_is_not_finite_is_skipped_and_three_end_the_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A run that diverges ends before anything is measured or saved."""
-    made = Sabotaged(module(), spoil, {3})
+    source = batches(corpus)
+    made = Spoilt(module(), spoil, source, [3])
     seen: list[torch.Tensor] = []
 
     def measure(step: int) -> Mapping[str, float]:
         seen.append(flat_weights(made))
         return {}
 
-    fitted = fit(made, batches(corpus), plan(), tiny.no_record(), dict.fromkeys(range(1, STEPS + 1), measure))
+    fitted = fit(made, source, plan(), tiny.no_record(), dict.fromkeys(range(1, STEPS + 1), measure))
     moved = [not torch.equal(*pair) for pair in pairwise(seen)]
     assert moved == [True, True, False, True, True], "the fourth step"
     assert all(torch.isfinite(state).all() for state in seen)
@@ -166,11 +162,9 @@ def test_a_step_that_is_not_finite_is_skipped_and_three_end_the_run(
     assert re.search(rf"warning: step 4: {message}; the step is skipped", capsys.readouterr().out)
 
     end = rf"AB-158 step {STEPS}: {message}, 3 steps in a row\n  lower learning_rate"
+    ends = Spoilt(module(), spoil, source, range(STEPS - 3, STEPS))
     with pytest.raises(Diverged, match=end) as caught:
-        fit(
-            Sabotaged(module(), spoil, {STEPS - 3, STEPS - 2, STEPS - 1}),
-            batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path),
-        )  # fmt: skip
+        fit(ends, source, plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
     assert caught.value.exit_code == INTERNAL == 70
     assert len(seen) == STEPS
     assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [4, 5, 6]

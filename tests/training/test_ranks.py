@@ -19,7 +19,6 @@ from torch import Tensor
 from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams
 from adaptbert.mlm.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.model.optimizer import Optimization
 from adaptbert.runtime.signals import SIGNALS, Interrupted
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import ranks
@@ -28,10 +27,10 @@ from adaptbert.training.loop import fit
 from adaptbert.training.ranks import RankLost, Ranks, run_rank
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
-from tests.support import short_runs, tiny, tiny_params
+from tests.support import short_runs, tiny
 from tests.support.machines import cluster_of
 from tests.support.project import alive, wait_until
-from tests.support.short_runs import flat_weights, masked_batches, masked_lm
+from tests.support.short_runs import Spoilt, flat_weights, masked_batches, masked_lm, no_number
 
 STEPS = 5
 
@@ -87,7 +86,7 @@ def trained(
     def measure(step: int) -> Mapping[str, float]:
         return {"sum": float(flat_weights(module).double().sum())}
 
-    points, savepoints = {2: measure, STEPS: measure}, folder and Savepoints(folder)
+    points, savepoints = {2: measure, STEPS: measure}, Savepoints(folder) if folder else None
     with on(devices), mock.patch("adaptbert.runtime.signals._received", []):
         fitted = fit(module, batch, plan(accumulate), tiny.no_record(), points, savepoints)
     return flat_weights(module), fitted
@@ -300,23 +299,11 @@ loop.fit(module, spied, test_ranks.plan(2), tiny.no_record(), {2: lambda step: t
     assert "AB-180 rank 1: was killed by signal 9" in errors
 
 
-class Spoiling(MaskedLM):
-    """The loss of some micro-batches is no number; every rank knows them by their ids."""
-
-    spoilt: tuple[list[int], ...] = ()
-
-    def training_step(self, batch: Any, k: int) -> torch.Tensor:
-        loss = super().training_step(batch, k)
-        return loss * float("nan") if batch.ids.tolist() in self.spoilt else loss
-
-
 @pytest.mark.slow
 def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     def made(*at: int) -> tuple[Any, Batches]:
         module, batch = masked(corpus)
-        spoiling = Spoiling(module.model, Optimization(tiny_params.optim(), STEPS))
-        spoiling.spoilt = tuple(batch(k).ids.tolist() for k in at)
-        return spoiling, batch
+        return Spoilt(module, no_number, batch, at), batch
 
     one, two = (trained(made(3), devices, 2) for devices in (1, 2))
     assert one[1].counts["skipped_steps"] == two[1].counts["skipped_steps"] == 1
