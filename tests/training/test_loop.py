@@ -88,12 +88,15 @@ def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.
         seen.append(k)
         return source(k)
 
-    curve = fit(module(steps=steps), batch, plan(steps=steps), run, {3: measure, 25: measure}).curve
+    curve = fit(module(steps=steps), batch, plan(steps=steps), run, {10: measure, 25: measure}).curve
     assert seen == list(range(steps)), "each micro-batch once, in order"
-    assert measured == [3, 25]
-    assert [(point["step"], point["domain/mlm_loss"]) for point in curve] == [(3, 3.0), (25, 25.0)]
+    assert measured == [10, 25]
+    assert [(point["step"], point["domain/mlm_loss"]) for point in curve] == [(10, 10.0), (25, 25.0)]
     assert curve[1]["tokens"] == sum(source(k).counts["tokens"] for k in range(steps))
-    assert [step for name, _, step in run.metrics if name == "train/mlm_loss"] == [10, 20, 25]
+    losses = {step: value for name, value, step in run.metrics if name == "train/mlm_loss"}
+    assert list(losses) == [10, 20, 25]
+    since = [losses[10], (10 * losses[20] + 5 * losses[25]) / 15]
+    assert [point["train/mlm_loss"] for point in curve] == pytest.approx(since), "means since the point before"
     rates = {step: value for name, value, step in run.metrics if name == "train/learning_rate"}
     assert rates[25] < rates[20] < rates[10] <= tiny_params.optim().learning_rate
     assert "step     25/25  loss" in capsys.readouterr().out
