@@ -68,7 +68,8 @@ def run(name: str, out: Path, options: list[str]) -> None:
         )
         failed, printed = done.returncode != 0, done.stdout
     except subprocess.TimeoutExpired as error:
-        failed, printed = True, f"{error.output or ''}\nit took more than {2 * PARTS[name].minutes:g} minutes"
+        came = (error.output or b"").decode()  # bytes, whatever `text` says
+        failed, printed = True, f"{came}\nit took more than {2 * PARTS[name].minutes:g} minutes"
     print(f"{name}: {'failed' if failed else 'done'} after {time.monotonic() - began:.0f} s", flush=True)
     if failed:
         keep(out, name, {**(read(out, name) or {}), FAILED: printed.splitlines()[-20:]})

@@ -182,7 +182,7 @@ PARTS = {
     "tests": Part("pytest -m gpu", tests, 2),
     "right": Part("bits", right, 4),
     "speed": Part("masked LM", speed, 7, ("share of peak at least .50 packed, .45 on short texts",)),
-    "finetune": Part("fine-tuning beside the peer", short_fine_tuning, 3, ("at least 4 times the stock trainer",)),
+    "finetune": Part("fine-tuning beside the peer", short_fine_tuning, 9, ("at least 4 times the stock trainer",)),
     "attention": Part("kernels", attention, 1),
     "host": Part("where the time goes", host, 1),
     "peers": Part("masked LM beside the peer", beside_peers, 9, ("1.2 to 1.7 times the peer compiled",)),

@@ -117,6 +117,8 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
         for name, contender in contenders.items():
             speed = _process(name).submit(contender, number).result() if budget.apart else contender(number)
             speeds[name].append(speed)
+            rate = speed.examples / speed.seconds
+            print(f"round {number + 1} of {budget.rounds}: {name} {rate:,.0f} examples/s", flush=True)
     results: dict[str, Any] = {"precision": chosen("auto")}
     for unit in units:
         rates = {
