@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from adaptbert.config.recipe import KINDS, SECTIONS, Document
+from adaptbert.config.schema.bases import ARMS
 from adaptbert.config.schema.mlm import BUDGET, MlmStep
 from adaptbert.config.schema.section import FromWeights, Section
 
@@ -105,6 +106,7 @@ def page(sections: dict[str, list[Parameter]]) -> str:
             differs = "a base, domain_transfer also for a corpus, task_transfer for a task"
         lines = [f"## {title}", ""]
         lines += [words[name], ""] if name in words and len(rows) > 1 else []
+        lines += [f"Known are {', '.join(f'`{arm}`' for arm in ARMS)}.", ""] if name == "arms" else []
         lines += [f"Can differ for {differs}.", ""] if differs else []
         lines += [f"As in {LIKE[name]}: {', '.join(f'`{key}`' for key in again)}.", ""] if again else []
         lines += ["| key | type | default | meaning |", "|---|---|---|---|"]

@@ -65,9 +65,8 @@ class Document(_Sections):
     tasks: dict[Name, Task]
     arms: Arms | None = None
     """Which steps precede fine-tuning: a mapping by name, or a list of known names and of such mappings: `[general,
-    {news: {domain_transfer: news}}]`. Known are `scratch`, `general`, `general_long`, `domain`, `task`, `domain_task`,
-    `scratch_task` and `general_long_task`. Left out: those of the second to the sixth that the corpora `general` and
-    `domain` allow."""
+    {news: {domain_transfer: news}}]`. Left out: `general`, `general_long`, `domain`, `task` and `domain_task`, as far
+    as the corpora `general` and `domain` allow."""
     validation: Annotated[Limits, BeforeValidator(empty), Field(alias="validate")] = Limits()
     compare: Annotated[Compare, BeforeValidator(empty)] = Compare()
     overrides: Annotated[dict[str, Annotated[_Sections, BeforeValidator(empty)]], BeforeValidator(empty)] = {}

@@ -219,10 +219,10 @@ def trainings(recipe: Recipe, plan: Plan, amounts: Amounts) -> list[Training]:
     by_kind: dict[tuple[str, ...], Training] = {}
     for step in TRAINED:
         for key, entry in plan.table(step).items():
-            values, text = recipe.values(step, entry.names()), entry.task or entry.corpus or GENERAL
+            values, text = recipe.values(step, entry.names()), entry.corpus or entry.task or GENERAL
             kind = (step, text, entry.base, values.model_dump_json())
             if kind not in by_kind and (step == FINETUNE or budget(values)[0] or values.head_warmup_steps):
-                amount = (amounts.task if entry.task else amounts.corpus)(text, entry.base)
+                amount = (amounts.task if text == entry.task else amounts.corpus)(text, entry.base)
                 if step == FINETUNE:
                     length = _of_seed(values, amount)
                 else:

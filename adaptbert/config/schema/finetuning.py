@@ -78,7 +78,7 @@ class Finetune(Training):
     """Rows of the training split that are used; 0 = all."""
     epochs: Epochs = 4
     """Passes over the training rows; a fraction is allowed."""
-    learning_rate: Annotated[Rate, FromWeights(4e-4, 3e-5)]
+    learning_rate: Annotated[Rate, FromWeights(random=4e-4, trained=3e-5)]
     warmup_fraction: Fraction = 0.1
     betas: list[Fraction] = [0.9, 0.999]
     epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-8

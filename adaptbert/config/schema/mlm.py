@@ -36,7 +36,7 @@ class Masking(Section):
     """The unit that is drawn: single tokens, all tokens of a word together (whole-word masking), or runs of words. A
     run ends at a special token. `tokenize.words` defines what a word is."""
     ngram: Ngram | None = None
-    probability: Annotated[float, Field(gt=0, lt=1), FromWeights(0.3, 0.15)]
+    probability: Annotated[float, Field(gt=0, lt=1), FromWeights(random=0.3, trained=0.15)]
     """Of each unit being chosen: 0.15 in BERT, more for small budgets (Wettig et al. 2023)."""
     mask_share: Share = 0.8
     """Of the chosen tokens that become [MASK] (Devlin et al. 2019, appendix A.1, as the other two)."""
@@ -62,7 +62,7 @@ class Masking(Section):
 class MlmStep(Training):
     """A step of masked-language modelling."""
 
-    usual_budget: ClassVar[FromWeights] = FromWeights(None, None)
+    usual_budget: ClassVar[FromWeights] = FromWeights(random=None, trained=None)
     """The budget where none is written."""
 
     masking: Masking
@@ -74,18 +74,18 @@ class MlmStep(Training):
     steps: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
     """Budget: optimizer steps."""
     warmup_fraction: Fraction = 0.06
-    betas: Annotated[list[Fraction], FromWeights([0.9, 0.98], [0.9, 0.999])]
+    betas: Annotated[list[Fraction], FromWeights(random=[0.9, 0.98], trained=[0.9, 0.999])]
     """Decay of the running means of the gradient and of its square; 0.98 for the second as in RoBERTa (Liu et al.
     2019)."""
     epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    global_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(1024, 32_768)]
+    global_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(random=1024, trained=32_768)]
     """Tokens an optimizer step."""
-    micro_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(1024, 16_384)]
+    micro_batch_tokens: Annotated[int, Field(gt=0, le=16_777_216), FromWeights(random=1024, trained=16_384)]
     """Tokens a forward pass; it sets gradient accumulation."""
     head_warmup_steps: Annotated[int, Field(ge=0, le=100_000_000)] = 0
     """Optimizer steps before those of the budget that train the head only, for a checkpoint with a random head; 0 for
     none."""
-    dropout: Annotated[Fraction, FromWeights(0.0, 0.1)]
+    dropout: Annotated[Fraction, FromWeights(random=0.0, trained=0.1)]
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     sentence_objective: SentenceObjective = "none"
     """An objective beside masking, on the two halves of a document: none; whether the second follows the first or is
@@ -122,18 +122,18 @@ class Pretrain(MlmStep):
     """General pre-training; a checkpoint is taken as it is unless a budget is written. Without a corpus `general` all
     weights are."""
 
-    usual_budget: ClassVar[FromWeights] = FromWeights(None, {"tokens": 0})
+    usual_budget: ClassVar[FromWeights] = FromWeights(random=None, trained={"tokens": 0})
 
-    learning_rate: Annotated[Rate, FromWeights(1e-3, 1e-4)]
+    learning_rate: Annotated[Rate, FromWeights(random=1e-3, trained=1e-4)]
 
 
 class DomainTransfer(MlmStep):
     """DAPT: on domain text; on general text, with an equal budget, it is the control."""
 
-    usual_budget: ClassVar[FromWeights] = FromWeights({"passes": 1.0}, {"passes": 1.0})
+    usual_budget: ClassVar[FromWeights] = FromWeights(random={"passes": 1.0}, trained={"passes": 1.0})
     """One pass over the domain text (Gururangan et al. 2020, section 3)."""
 
-    learning_rate: Annotated[Rate, FromWeights(1e-3, 5e-5)]
+    learning_rate: Annotated[Rate, FromWeights(random=1e-3, trained=5e-5)]
     measurements: Points = 5
     replay_fraction: Fraction = 0.05
     """Share of general text among the tokens, against forgetting; left out without a corpus `general`: 0."""
@@ -142,10 +142,10 @@ class DomainTransfer(MlmStep):
 class TaskTransfer(MlmStep):
     """TAPT: on the training text of the task, without labels."""
 
-    usual_budget: ClassVar[FromWeights] = FromWeights({"passes": 50.0}, {"passes": 50.0})
+    usual_budget: ClassVar[FromWeights] = FromWeights(random={"passes": 50.0}, trained={"passes": 50.0})
     """Many passes with fresh masks; 100 in Gururangan et al. 2020, section 4."""
 
-    learning_rate: Annotated[Rate, FromWeights(2e-4, 1e-4)]
+    learning_rate: Annotated[Rate, FromWeights(random=2e-4, trained=1e-4)]
     measurements: Points = 3
 
 

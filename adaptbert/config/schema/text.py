@@ -65,7 +65,7 @@ class Measure(Section):
 
     probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Masking probability of the evaluation on held-out text (Devlin et al. 2019, section 3.1)."""
-    max_tokens: Annotated[int, Field(gt=0, le=100_000_000), FromWeights(20_000, 200_000)]
+    max_tokens: Annotated[int, Field(gt=0, le=100_000_000), FromWeights(random=20_000, trained=200_000)]
     """Of each held-out set; the first documents are taken."""
     seed: Seed = 0
     """Of the evaluation masks."""
