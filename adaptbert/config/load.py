@@ -95,7 +95,7 @@ class _Composer(Composer):
         else:
             is_key = isinstance(parent, MappingNode) and index is None
             self.values += not is_key
-            self.sizes[id(node)] = self.values - before
+            self.sizes[id(node)] = max(1, self.values - before)  # a key as well, which an alias makes a value
         if self.values > MAX_VALUES:
             raise _TooManyValues
         return node

@@ -89,7 +89,9 @@ def _with_class_names(rows: "Dataset", place: str) -> "Dataset":
 
     features, text = rows.features.copy(), datasets.Value("string")
     items = {column: getattr(feature, "feature", feature) for column, feature in features.items()}  # a list has one
-    names = {column: kind.names for column, kind in items.items() if isinstance(kind, datasets.ClassLabel)}
+    names = {
+        column: kind.names for column, kind in items.items() if isinstance(kind, datasets.ClassLabel) and kind.names
+    }
     for column in names:
         features[column] = datasets.List(text) if hasattr(features[column], "feature") else text
     if not names:

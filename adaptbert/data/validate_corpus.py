@@ -67,10 +67,12 @@ def validate_corpus(
                 seen.add(name)
             reject_file.write_all(account.add(rows))
             kept.write([rows.cells("id"), rows.cells("text")])
+    different = len(seen)
+    seen.clear()  # before the ids are in memory
     errors = [
         *account.too_many_invalid(limits.max_bad_fraction, source),
         *repeated_ids(source),
-        *_useless(account, len(seen), source),
+        *_useless(account, different, source),
     ]
     return Corpus(account, errors)
 

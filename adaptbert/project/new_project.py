@@ -138,6 +138,8 @@ def create(
 
     weights = Base(checkpoint=str(folder or base)) if base else SMALL  # where they lie now
     amounts = Amounts(recipe(weights, (), {}), with_outputs=False)
+    for corpus in texts:
+        amounts.corpus(corpus, next(iter(amounts.recipe.bases)))  # read now: below, a clone is the folder
     tokens = tokens_of(amounts)
     as_usual = recipe(weights, (), usual(weights))
     check_name(name, {**as_usual.names(), "task": ()})
@@ -260,7 +262,7 @@ def _random(weights: Base) -> str:
 
 def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None]:
     """Its line, none of random weights."""
-    if name is None:
+    if not name:
         if not has_general:
             problem = "missing, and random weights are trained on general text first"
             raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")

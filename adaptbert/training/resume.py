@@ -15,7 +15,6 @@ from typing import Any
 
 from adaptbert.config.load import flatten
 from adaptbert.core.files import read_json, write_json
-from adaptbert.model.device import BF16, FLOAT32, best
 from adaptbert.runtime.locks import finish
 from adaptbert.training.savepoints import Savepoints
 
@@ -47,6 +46,9 @@ class Work:
             place: of the precision in params.yaml.
             key: of a precision, everything else that decides the result except code and machine: values, digests.
         """
+        # Loads numpy, which nobody may before `prepare_libraries`.
+        from adaptbert.model.device import BF16, FLOAT32, best
+
         if precision == "auto":
             begun = [name for name in (BF16, FLOAT32) if (self._run_of(key(name))[0] / KEY).is_file()]
             name, reason = best() if not begun else (begun[0], "")

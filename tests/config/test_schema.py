@@ -27,6 +27,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"finetune.tag_scheme": "bio"}, 99, "finetune.tag_scheme"),
     ({"overrides": {"section": {"compare": {"confidence": 0.9}}}}, 99, "overrides.section.compare"),
     ({"tasks": REMOVED}, 99, "tasks"),
+    ({"tasks.section.type": REMOVED}, 99, "tasks.section.type"),
     # ---- types
     ({"pretrain.betas": 0.9}, 109, "pretrain.betas"),
     ({"tokenize.words": {"dictionary": None}}, 109, "tokenize.words.dictionary"),
@@ -132,6 +133,9 @@ def test_values_that_disagree(changes: dict[str, Any], place: str, words: str) -
         ("finetune.seeds", list(range(101)), "seeds: list should have at most 100 items after validation, not 101\n"),
         ("seed", -1, "expected greater than or equal to 0, found an integer -1\n  see docs/parameters.md"),
         ("compare.confidence", "x" * 900_000, f"expected a valid number, found text '{'x' * 79}... (900,002 char"),
+        ("corpora.domain.colums", {}, "unknown key 'colums' (did you mean 'columns'?)\n"),
+        ("tasks.section.type", "spans", "type: expected 'text-classification', "),
+        ("tasks.section.map_labels", {0: "neg"}, "map_labels.0: expected text, found an integer 0\n  write it in"),
         ("finetune.class_weights", 1, "expected 'balanced' or a mapping, found an integer 1\n  write balanced"),
     ],
 )  # fmt: skip

@@ -49,6 +49,13 @@ def test_the_files_are_read_like_any_others(tmp_path: Path, source: Path) -> Non
     assert (tmp_path / "again/train.parquet").read_bytes() == (out / "train.parquet").read_bytes()
 
 
+def test_the_numbers_of_classes_without_names_stay(tmp_path: Path) -> None:
+    kinds = datasets.Features({"label": datasets.ClassLabel(names=[])}).arrow_schema
+    write(tmp_path / "posts/train.parquet", parquet(pa.Table.from_pylist([{"label": 7}], kinds)))
+    download(str(tmp_path / "posts"), None, None, tmp_path / "out")
+    assert pq.read_table(tmp_path / "out/train.parquet").to_pylist() == [{"label": 7}]
+
+
 @pytest.mark.parametrize(
     ("name", "config", "code", "words"),
     [

@@ -20,15 +20,18 @@ from adaptbert.config.plan import seed_of_replicate
 from adaptbert.config.schema.bases import Base
 from adaptbert.config.schema.text import Extension
 from adaptbert.core.files import read_json, write_json
+from adaptbert.mlm.masked_lm import MaskedBatches
 from adaptbert.mlm.records import StepMetrics
 from adaptbert.mlm.step import is_random, measured_steps
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.device import BF16, FLOAT32
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 from tests.support import tiny, tiny_params
 from tests.support.checkpoint_edits import edit
 from tests.support.hub_cache import REVISION, in_cache
-from tests.support.processors import ON_CPU, SLOW, processor
+from tests.support.processors import FAST, ON_CPU, SLOW, processor
+from tests.support.short_runs import Stop, until
 from tests.support.steps import DOMAIN, GENERAL, LOCAL, PRETRAIN, SCRATCH, SMALL, TASK, Steps
 
 FILES = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
@@ -148,6 +151,26 @@ def test_twice_gives_equal_bytes(trained: Steps, tmp_path: Path, monkeypatch: py
     again.domain_transfer(replicate="2", tokens=8_000)
     assert not equal(weights_of(again.folder(DOMAIN)), weights_of(trained.folder(DOMAIN)))
     assert Checkpoint.load(again.folder(DOMAIN)).card.params["seed"] == seed_of_replicate(1, 2) != 1
+
+
+@ON_CPU
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize(("began", "name", "now"), [(FAST, BF16, SLOW), (SLOW, FLOAT32, FAST)])
+def test_an_interrupted_step_goes_on_in_its_precision(
+    steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, began: float, name: str, now: float
+) -> None:
+    steps.pretrain(precision=name)
+    undisturbed, work, of = steps.outputs(), tiny.work(tmp_path), MaskedBatches.of
+    monkeypatch.setattr(tiny, "work", lambda _: work)
+    processor(monkeypatch, began)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(MaskedBatches, "of", lambda *given: until(of(*given), 3))
+        with pytest.raises(Stop):
+            steps.pretrain(precision="auto")
+    processor(monkeypatch, now)
+    steps.pretrain(precision="auto")
+    assert "resumed after step 3 of 6" in capsys.readouterr().out
+    assert steps.outputs() == undisturbed
 
 
 def test_no_step_keeps_the_weights(steps: Steps) -> None:

@@ -32,6 +32,19 @@ def test_bits_are_those_of_splitmix_by_a_new_key_each_time() -> None:
         assert np.array_equal(bits, mix(counters + np.uint64(key)))
 
 
+def test_bits_do_not_depend_on_the_number_of_threads() -> None:
+    draws, threads = [], torch.get_num_threads()
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            torch.manual_seed(3)
+            draws.append(random_bits(200_001))
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(draws[0], draws[1])
+    assert torch.equal(draws[0], draws[2])
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.25])
 def test_add_dropout_is_the_sum(rate: float) -> None:
     values, to = torch.randn(30, 40, requires_grad=True), torch.randn(30, 40, requires_grad=True)

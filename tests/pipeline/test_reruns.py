@@ -63,6 +63,27 @@ def test_what_a_recipe_leaves(project: Project) -> None:
     assert bits["domain_transfer/domain"] < bits["pretrain"], "even so little training on a text teaches that text"
 
 
+def test_words_in_the_fine_tuning_run_the_first_stage_alone(project: Project) -> None:
+    """It looks whether the plan is that of the code, and it is the same plan."""
+    before = (project.root / "plan.json").read_bytes()
+    with project.edited("adaptbert/tasks/module.py", '"""Supervised', '"""Supervised (a word more)'):
+        ran, _ = repro(project)
+    assert (ran, (project.root / "plan.json").read_bytes()) == ({"plan"}, before)
+
+
+def test_what_was_removed_comes_back_without_training(project: Project) -> None:
+    """From DVC's run cache, also where its files are gone."""
+    arm = "  domain_task: {domain_transfer: domain, task_transfer: own, tasks: [section]}\n"
+    model = project.root / "models/finetune/section-domain_task-small-1"
+    files = sorted(model.rglob("*"))
+    with project.edited("params.yaml", arm, ""):
+        ran, _ = repro(project)
+        assert ran == {"plan", "compare"}
+        shutil.rmtree(model)
+    ran, printed = repro(project)
+    assert (ran, sorted(model.rglob("*"))) == ({"compare"}, files), printed
+
+
 def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: Project) -> None:
     with project.edited("adaptbert/tasks/module.py", "return self.head.loss(", "return 2 * self.head.loss("):
         ran, _ = repro(project)

@@ -42,6 +42,13 @@ def test_a_bad_value_is_reported_before_anything_heavy_is_loaded(names: list[str
     assert len(loaded) <= most
 
 
+def test_a_training_stage_loads_numpy_after_the_number_of_threads_is_set() -> None:
+    """`prepare_libraries` sets it when the stage begins to run."""
+    stages = ", ".join(f"stages.{stage}" for stage, needed in NEEDED.items() if needed >= TRAINS)
+    loaded = f"import sys, {stages}; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, check=False).returncode == 0
+
+
 def test_a_stage_needs_these_libraries_and_no_other() -> None:
     libraries = {
         stage.removeprefix("stages."): {name.partition(".")[0] for each in reached(stage) for name in imports(each)}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -87,6 +88,14 @@ def test_ids(project: Project, out: Path) -> None:
     answers = answered(project, CLASS, [{"id": one, "text": "a"} for one in odd], out, code=65)
     assert [row["id"] for row in answers] == ["3", "2.5", "7", "4", "5", "6"]
     assert [row.get("error", "")[:6] for row in answers] == [""] * 5 + ["AB-056"]
+
+
+def test_labels_are_not_looked_at(project: Project, out: Path) -> None:
+    """None, wrong ones, ones of another type."""
+    labels: list[Any] = [None, 1, "new", ["x"], 2.5, {}]
+    rows = rows_of(project, CLASS)[: len(labels)]
+    others = [{**row, "label": label} for row, label in zip(rows, labels, strict=True)]
+    assert answered(project, CLASS, others, out) == answered(project, CLASS, rows, out)
 
 
 @pytest.mark.parametrize("rest", ["", "\tNN\tB-NP\tO"])
@@ -181,7 +190,7 @@ def as_cell(value: Any) -> str | None:
     return None if value in (None, "") else str(value)
 
 
-@pytest.mark.parametrize("task", [CLASS, PAIR, "single_sentence_number", SPANS, ANSWER])
+@pytest.mark.parametrize("task", KINDS)
 def test_the_linear_model_of_the_report(
     project: Project, tmp_path: Path, out: Path, task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +282,7 @@ def test_a_reader_that_goes_away(project: Project, tmp_path: Path) -> None:
 
 CUT = gzip.compress(b'{"text": "a"}\n' * 9, mtime=0)[:-9]
 WHICH = "say which column it is: --columns"
+pq.write_table(pa.table([["a"], ["b"]], ["text", "text"]), TWICE := pa.BufferOutputStream())
 UNREADABLE: list[tuple[str, bytes | None, str, str]] = [
     ("in.jsonl", b"", "", "AB-017"),
     ("in.parquet", b"PAR1", "", "AB-038"),
@@ -280,6 +290,7 @@ UNREADABLE: list[tuple[str, bytes | None, str, str]] = [
     ("in.doc", b"text", "", "AB-050 {}: the name tells no known format\n  known: "),
     ("folder", None, "", "AB-050 {}: not a readable regular file\n  name a file"),
     ("nowhere.jsonl", None, "", "AB-050 {}: cannot be read: No such file or directory\n"),
+    ("in.parquet", TWICE.getvalue().to_pybytes(), "", "AB-056 {}: column 'text' twice\n  rename one of the two"),
     ("in.csv", b"id,content\na,x\n", "", f"found id, content\n  {WHICH} text=content"),
     ("in.csv", b"id,my posts\na,x\n", "", f"found id, my posts\n  {WHICH} 'text=my posts'"),
     ("in.csv", b"Text,b\nx,x\n", "", f"(did you mean 'Text'?)\n  {WHICH} text=Text"),

@@ -18,7 +18,7 @@ from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.cells import Project
 from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, ROWS, SPANS, json_lines, model, read, rows_of, run
 
@@ -75,6 +75,7 @@ def test_the_pipeline_of_transformers_answers_alike(project: Project, task: str)
             assert [*scores.values()] == [pytest.approx(answered["value"], abs=1e-2)]
         else:
             assert scores == pytest.approx(answered["probabilities"], abs=1e-4)
+            assert [*answered["probabilities"]] == tiny_tasks.LABELS[KINDS[task][1]], "in the order of the task"
 
 
 def test_texts_and_columns_are_those_of_the_task(tmp_path: Path) -> None:

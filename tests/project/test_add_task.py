@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from difflib import ndiff
 from pathlib import Path
+from signal import SIGINT, raise_signal
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -14,7 +16,7 @@ from adaptbert.config import plan as planning
 from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
 from adaptbert.errors import BadParams
-from adaptbert.project import own_data
+from adaptbert.project import editing, own_data
 from adaptbert.project.add_task import add as add_task
 from adaptbert.project.preview import Said
 from tests.project.conftest import rows
@@ -35,7 +37,7 @@ def add(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["add-task", "--yes", *arguments])
 
 
-def added(*arguments: str, name: str = "rooms") -> tuple[dict[str, str], str]:
+def added(*arguments: str, name: str = "rooms") -> tuple[dict[str, Any], str]:
     """The block of the task, and what the command said."""
     done = add(*arguments, "--name", name)
     assert done.exit_code == 0, done.output
@@ -151,3 +153,15 @@ def test_an_edit_in_the_meantime_is_kept(project: Path, reviews: list[str], monk
     with pytest.raises(BadParams, match=refusal):
         list(steps)
     assert state(project) == before | {project / PARAMS: edited.encode()}
+
+
+def test_an_interruption_at_the_end_leaves_all_as_it_was(
+    project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between params.yaml and plan.json."""
+    write = editing.write
+    monkeypatch.setattr(own_data, "record", lambda _: None)
+    monkeypatch.setattr(editing, "write", lambda *to: write(*to) if to[0] == PARAMS else raise_signal(SIGINT))
+    before = state(project)
+    assert add(*reviews).exit_code == 130
+    assert state(project) == before

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,9 +17,10 @@ from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
 from adaptbert.model.checkpoint import random_weights
-from adaptbert.project import own_data, price
+from adaptbert.project import new_project, own_data, price
 from adaptbert.project.new_project import SMALL
-from adaptbert.project.price import Speeds
+from adaptbert.project.price import Budgets, Speeds
+from adaptbert.project.workload import Amounts
 from tests.project.conftest import WORDS
 from tests.project.test_add_task import state
 from tests.support import tiny
@@ -202,13 +204,15 @@ def test_a_base_without_a_head(text: str, first: set[str], files: Path, project:
 
 
 def test_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clone of this project, with everything that a recipe needs; this one stays as it is."""
+    """A clone of this project, with everything that a recipe needs; this one stays as it is. Files are named from where
+    the command runs, and the prices follow from all of them."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git repository")
     monkeypatch.chdir(ROOT)
-    before = PARAMS.read_bytes()
+    before, amounts = PARAMS.read_bytes(), list[Amounts]()
+    monkeypatch.setattr(new_project, "Budgets", lambda *args: amounts.append(args[2]) or Budgets(*args))
     target = files.parent / "my project"
-    done = new(files, CSV, str(target))
+    done = new(Path(os.path.relpath(files)), CSV, str(target))
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-1] == f"now run: cd '{target}' && make recipe"
     assert PARAMS.read_bytes() == before
@@ -216,6 +220,7 @@ def test_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(target)
     assert Path("dvc.yaml").is_file()
     assert PARAMS.read_text() == OF_CSV
+    assert all(amounts[0].corpus(name, "small") for name in ("general", "domain"))
     remote = subprocess.run(["git", "remote", "get-url", "origin"], capture_output=True, text=True, check=True).stdout
     assert remote.strip() == str(ROOT)
     is_ready()

@@ -97,7 +97,7 @@ def test_each_step_that_is_due_with_its_replicates_and_seeds() -> None:
     rest = {(each.step, each.text): each for each in prices(every, due, speeds)}
     assert priced.keys() - rest.keys() == {("domain_transfer", "domain")}
     assert rest["finetune", "section"].tflop == pytest.approx(section.tflop * 5 / 7, rel=1e-4)
-    assert prices(every, set(), speeds) == []
+    assert prices(every, set(), speeds) == prices([], set(), speeds) == []
 
 
 def test_the_control_has_the_tokens_of_the_domain() -> None:

@@ -1,6 +1,7 @@
 """The search tries what optuna asks for, and dev chooses; fewer labels; a killed cell goes on in the run it was in."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from math import log10, nan
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,9 @@ def test_optuna_is_deterministic_and_spends_as_much_on_every_arm(sizes: list[int
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, Any], Any]:
-    """The metrics, and the run that was told; it is its own child as well."""
+    """The metrics, and the run that was told; a child is its attribute."""
     project, run = Project(tmp_path_factory.mktemp("project"), KINDS), MagicMock()
-    run.child.return_value.__enter__.return_value = run
+    run.child.side_effect = lambda name, _: nullcontext(getattr(run, name))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tiny, "no_record", lambda: run)
         metrics = project.finetune("section", "general", seeds=[1], search=config(), precision="auto")
@@ -93,16 +94,22 @@ def test_the_dev_split_chooses_and_the_seeds_train_with_it(searched: Any) -> Non
     assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
 
 
+def told(run: MagicMock) -> dict[str, float]:
+    return {name: value for each in run.log_metrics.call_args_list for name, value in each.args[0].items()}
+
+
 def test_each_trial_is_a_child_run_with_its_values(searched: Any) -> None:
     _, metrics, run = searched
     search = metrics["search"]
     trials = [(number, row, seed) for number, row in enumerate(search["trials"], 1) for seed in search["seeds"]]
     children = [(f"trial {n} section-general seed {s}", {"trial": f"trial {n}", "seed": str(s)}) for n, _, s in trials]
     assert [each.args for each in run.child.call_args_list] == [*children, ("seed 1 section-general", {"seed": "1"})]
-    values = [{name: row[name] for name in ("learning_rate", "global_batch_size", "epochs")} for _, row, _ in trials]
-    assert [each.args[0] for each in run.log_params.call_args_list] == values
-    told = {name: value for each in run.log_metrics.call_args_list for name, value in each.args[0].items()}
-    assert told["cost/tokens"] == metrics["cost"]["tokens"]
+    assert told(run)["cost/tokens"] == metrics["cost"]["tokens"]
+    for (_, row, seed), (name, _) in zip(trials, children, strict=True):
+        child, values = getattr(run, name), ("learning_rate", "global_batch_size", "epochs")
+        child.log_params.assert_called_once_with({name: row[name] for name in values})
+        assert told(child)["dev/f1_macro"] == row["seeds"][search["seeds"].index(seed)]
+        assert not [metric for metric in told(child) if metric.startswith(("test/", "cost/"))]
     assert run.set_tags.call_args_list[0].args[0]["precision"] in ("32-true", "bf16-mixed"), "what auto chose"
 
 

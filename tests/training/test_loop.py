@@ -14,6 +14,7 @@ import torch
 
 from adaptbert.core.files import read_json
 from adaptbert.errors import INTERNAL
+from adaptbert.mlm.heldout_evaluation import HeldOut, sets_in
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.training import monitor
@@ -48,6 +49,24 @@ def batches(corpus: TokenizedCorpus) -> MaskedBatches:
 
 def plan(steps: int = STEPS, accumulate: int = 1) -> TrainingArguments:
     return TrainingArguments(steps, accumulate, 1.0, "32-true", 0, "train/mlm_loss")
+
+
+def test_measuring_and_logging_do_not_change_the_weights(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare, measured = module(), module()
+    fit(bare, batches(corpus), plan(), tiny.no_record())
+    heldout = HeldOut(sets_in(tiny.heldout(tmp_path)), tiny_params.MEASURE, tiny.tokenizer(), 64)
+
+    def measure(step: int) -> Mapping[str, float]:
+        torch.rand(step)  # a measure that draws
+        return {"loss": heldout.measure(measured.model, "32-true")["domain"]["mlm_loss"]}
+
+    monkeypatch.setattr(monitor, "LOG_EVERY", 1)
+    monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", 0.0)
+    fitted = fit(measured, batches(corpus), plan(), LoggedRun(), dict.fromkeys(range(1, STEPS + 1), measure))
+    assert len(fitted.curve) == STEPS
+    assert torch.equal(flat_weights(measured), flat_weights(bare))
 
 
 def test_accumulated_micro_batches_are_one_batch() -> None:

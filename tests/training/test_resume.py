@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,6 +137,34 @@ def test_a_signal_ends_what_is_measured_and_its_step_is_trained_again(
     assert second.begun == list(range(at - 1, STEPS))
     assert torch.equal(second.weights, whole.weights)
     assert second.fitted == whole.fitted
+
+
+RESTORE, TAKE = loop._restore_optimizer, loop._Batches.__init__
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        pytest.param("_Steps.on_train_batch_start", lambda *_: None, id="no seeds"),
+        pytest.param("_restore_optimizer", lambda trainer, _, means: RESTORE(trainer, 0, means), id="no schedule"),
+        pytest.param("_restore_optimizer", lambda trainer, step, _: RESTORE(trainer, step, {}), id="no means"),
+        pytest.param(
+            "_Batches.__init__",
+            lambda self, batch, numbers: TAKE(self, batch, range(numbers.start + 1, numbers.stop + 1)),
+            id="one micro-batch too far",
+        ),
+    ],
+)
+def test_the_comparison_sees_each_way_to_resume_wrongly(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, wrong: Callable[..., None]
+) -> None:
+    """Were one of these not seen, the tests above would prove nothing."""
+    whole = attempt(corpus)
+    attempt(corpus, tmp_path, kill_at=2)
+    monkeypatch.setattr(f"adaptbert.training.loop.{place}", wrong)
+    second = attempt(corpus, tmp_path)
+    assert second.fitted is not None
+    assert not torch.equal(second.weights, whole.weights)
 
 
 # ---- which run is gone on with
