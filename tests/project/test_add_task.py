@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 from difflib import ndiff
+from functools import partial
 from pathlib import Path
-from signal import SIGINT, raise_signal
+from signal import SIGINT, default_int_handler
 from typing import Any
 
 import pytest
@@ -159,9 +160,9 @@ def test_an_interruption_at_the_end_leaves_all_as_it_was(
     project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between params.yaml and plan.json."""
-    write = editing.write
+    write, interrupt = editing.write, partial(default_int_handler, SIGINT, None)
     monkeypatch.setattr(own_data, "record", lambda _: None)
-    monkeypatch.setattr(editing, "write", lambda *to: write(*to) if to[0] == PARAMS else raise_signal(SIGINT))
+    monkeypatch.setattr(editing, "write", lambda *to: write(*to) if to[0] == PARAMS else interrupt())
     before = state(project)
     assert add(*reviews).exit_code == 130
     assert state(project) == before
