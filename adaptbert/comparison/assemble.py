@@ -83,7 +83,7 @@ def _task(
     scored = {each: study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()}
     by_arm = {arm: trained_on[arm] for arm in results.arms}
     compared = without_variants(by_arm, {arm.name for arm in arms if arm.has_own_values})
-    asked = [*pairs(compared, params.order), *named_pairs(by_arm, params.questions)]
+    comparisons = [*pairs(compared, params.order), *named_pairs(by_arm, params.questions)]
     return Task(
         name=name,
         task=results.task,
@@ -102,7 +102,7 @@ def _task(
         baselines=scored,
         beside_baselines=beside,
         baseline_rows=next(iter(baselines.values())).rows,
-        answers=answers_of(asked, by_arm, arms, scored, study, params.order),
+        answers=answers_of(comparisons, by_arm, arms, scored, study, params.order),
         chosen=chosen,
         inspection=inspect_runs(predicted, described.target) if predicted else None,
         scattered=[arm for arm in by_arm if arm in study.scattered],

@@ -47,7 +47,7 @@ def compared(document: Mapping[str, Any]) -> dict[str, str]:
     there[planning.UNCHANGED] = "the same"
     for entry in (*plan.collect.values(), *plan.collect_task.values(), *plan.tokenize.values()):
         there |= dict.fromkeys((entry.path, entry.train, entry.dev, entry.test, entry.dictionary), "of the user")
-    found = {}
+    digests = {}
     with Repo(".") as repo:
         for stage in repo.index.stages:
             values, read = dict[str, Any](), Contents()
@@ -58,11 +58,11 @@ def compared(document: Mapping[str, Any]) -> dict[str, str]:
                     here = below(there, dep.def_path)
                     assert here or stage.addressing == "compare", f"{stage.addressing} reads {dep.def_path}"
                     read |= here
-            found[stage.addressing] = digest(stage.cmd, values, read)
+            digests[stage.addressing] = digest(stage.cmd, values, read)
             for out in stage.outs:
                 there |= written(stage.addressing, values, read, there, out.def_path)
-    assert {*found} == {*plan_file.stages_of(plan)}
-    return found
+    assert {*digests} == {*plan_file.stages_of(plan)}
+    return digests
 
 
 def written(stage: str, values: Mapping[str, Any], read: Contents, there: Contents, out: str) -> Contents:

@@ -40,8 +40,8 @@ def read(name: str) -> str:
 def blocks(name: str, language: str | None = None) -> list[Block]:
     """All of a document, or those in one language."""
     fenced = re.findall(r"^( *)```(\w*)\n(.*?)^\1```$", read(name), re.MULTILINE | re.DOTALL)
-    found = [Block(own, re.sub(f"^{indent}", "", text, flags=re.MULTILINE)) for indent, own, text in fenced]
-    return [block for block in found if language in (None, block.language)]
+    fences = [Block(own, re.sub(f"^{indent}", "", text, flags=re.MULTILINE)) for indent, own, text in fenced]
+    return [block for block in fences if language in (None, block.language)]
 
 
 def prose(name: str) -> str:
