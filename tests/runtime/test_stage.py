@@ -1,7 +1,9 @@
 """From a command line to a call: arguments by the signature, values by params.yaml; a message and a code on failure."""
 
 import errno
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -91,6 +93,16 @@ def test_another_python_is_reported_in_one_line(tmp_path: Path) -> None:
         f"error: {sys.executable} has none of the packages of this project; activate the environment "
         "(. .venv/bin/activate) and run again"
     ]
+
+
+def test_an_interruption_while_a_stage_imports_shows_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "pydantic.py").write_text(
+        "import os, signal\n\nos.kill(os.getpid(), signal.SIGINT)\n", encoding="utf-8"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "stages.collect"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 RECORDED = """
