@@ -13,7 +13,7 @@ from adaptbert.core.processes import cores
 from adaptbert.runtime.origin import tracking_uri
 from adaptbert.runtime.redaction import redacted
 
-ENOUGH_BYTES, LITTLE_BYTES = 5 * 2**30, 2**30
+ENOUGH_BYTES, LITTLE_BYTES = 5 * 10**9, 10**9
 STORES = ("sqlite:///", "postgresql", "mysql", "mssql", "http://", "https://", "databricks")
 OK, WARN, FAIL = "ok", "warn", "FAIL"
 Finding = tuple[str, str, str, str]
@@ -48,7 +48,7 @@ def doctor() -> None:
 def room(free: int) -> Finding:
     """Outputs are kept twice, in place and in DVC's cache; the demo takes about 1 GB."""
     verdict = OK if free >= ENOUGH_BYTES else WARN if free >= LITTLE_BYTES else FAIL
-    return verdict, "disk", f"{free / 2**30:.1f} GB free", "free some, or move the cache: dvc cache dir FOLDER"
+    return verdict, "disk", f"{free / 1e9:.1f} GB free", "free some, or move the cache: dvc cache dir FOLDER"
 
 
 def record(uri: str) -> Finding:

@@ -34,7 +34,7 @@ from adaptbert.model.checkpoint_files import (
     read_object,
     refuse_strays,
 )
-from adaptbert.model.families import BERT, family_of
+from adaptbert.model.families import BERT, FAMILIES, family_of
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.text.tokenizer import RULES, Tokenizer
@@ -109,8 +109,9 @@ def lacks_head(folder: Path) -> bool:
     """Whether the weights of a base have no head for masked-language modelling."""
     from safetensors import safe_open
 
+    head = FAMILIES[read_object(folder / CONFIG)["model_type"]].pretrained["masked-LM head"]
     with safe_open(folder / WEIGHTS, "pt") as file:
-        return not any(name.startswith(BERT.pretrained["masked-LM head"]) for name in file.keys())  # noqa: SIM118
+        return not any(name.startswith(head) for name in file.keys())  # noqa: SIM118
 
 
 def name_of(folder: str) -> str:
@@ -150,7 +151,8 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     checkpoint.check_vocabulary()
     config = checkpoint.config()
     sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
-    yield f"BERT with {sizes}; vocabulary: {checkpoint.tokenizer.size:,} tokens, embeddings: {config.vocab_size:,} rows"
+    size, kind = checkpoint.tokenizer.size, family_of(config).name.upper()
+    yield f"{kind} with {sizes}; vocabulary: {size:,} tokens, embeddings: {config.vocab_size:,} rows"
     yield from notes
     yield from _write_weights(file, part, checkpoint)
     Checkpoint.load(part)
@@ -217,7 +219,7 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     config = checkpoint.config()
     family = family_of(config)
     decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
-    stored, others, wrapper = _unwrapped(*_stored(file))
+    stored, others, wrapper = _unwrapped(*_stored(file), family.prefix)
     if relative := next((name for name in stored if name.endswith(".distance_embedding.weight")), None):
         problem, remedy = f"relative positions are not supported: {relative}", "take a model with absolute positions"
         raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
@@ -259,7 +261,7 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
         key = f"`head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}`"
         where = "in `pretrain`, or without general text in domain and task transfer, trains it first"
         yield f"notice: no head for masked-language modelling: it begins untrained; {key} {where}"
-    if "pooler" not in heads:
+    if "pooler" in family.pretrained and "pooler" not in heads:
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
     if unused:
         yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"
@@ -300,13 +302,13 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
 
 
 def _unwrapped(
-    stored: "dict[str, torch.Tensor]", others: list[str]
+    stored: "dict[str, torch.Tensor]", others: list[str], prefix: str
 ) -> "tuple[dict[str, torch.Tensor], list[str], str]":
     """Tensors and other names without what a wrapper has put before them (`module.`, `model.`), and that; empty: none.
-    It stands before the name of the embeddings, which may lie in an encoder called `bert`."""
+    It stands before the name of the embeddings, which may lie in an encoder with this prefix."""
     name = next((name for name in stored if name.endswith(_EMBEDDINGS)), _EMBEDDINGS)
     before = name.removesuffix(_EMBEDDINGS)
-    wrapper = before.removesuffix(BERT.prefix) if before != BERT.prefix else ""
+    wrapper = before.removesuffix(prefix)
     unwrapped = {name.removeprefix(wrapper): tensor for name, tensor in stored.items()}
     return unwrapped, [name.removeprefix(wrapper) for name in others], wrapper
 
