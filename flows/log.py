@@ -33,7 +33,7 @@ ABOVE_ALL = logging.CRITICAL + 1
 """The level of a line that is said while logging is disabled."""
 OF_PREFECT = (
     *("Finished in state", "Encountered exception during execution", "Crash detected!", "View at http"),
-    *("Unable to connect to 'ws", "Still processing items"),
+    *("Unable to connect to 'ws", "Still processing items", "keepalive ping failed"),
 )
 """It says how a flow ends in its own words, and `flows.recipe` in ours; a temporary server has no pages, and what could
 not be sent to a server that is gone does not matter."""

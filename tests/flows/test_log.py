@@ -149,3 +149,10 @@ def test_what_was_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_stage_without_measures(stage: StageLog) -> None:
     assert [result(name) for name in ("validate", "collect@domain", "finetune@gone", STAGE)] == [""] * 4
+
+
+def test_a_connection_to_a_server_that_is_gone(terminal: list[str]) -> None:
+    """As websockets reports it, with a traceback: the flow goes on, with a new server."""
+    logging.getLogger("websockets.client").error("keepalive ping failed", exc_info=ConnectionError("closed"))
+    logging.getLogger("websockets.client").error("another error")
+    assert [line.strip() for line in terminal] == ["another error"]
