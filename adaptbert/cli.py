@@ -9,7 +9,7 @@
     adaptbert doctor                     check disk space, device, precision, MLflow
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
-They run in the project folder, where they need one. `dvc repro` or Prefect run the stages.
+All but `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
 """
 
 import sys

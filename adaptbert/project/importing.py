@@ -109,9 +109,9 @@ def lacks_head(folder: Path) -> bool:
     """Whether the weights of a base have no head for masked-language modelling."""
     from safetensors import safe_open
 
-    head = FAMILIES[read_object(folder / CONFIG)["model_type"]].pretrained["masked-LM head"]
+    heads = tuple(family.pretrained["masked-LM head"] for family in FAMILIES.values())
     with safe_open(folder / WEIGHTS, "pt") as file:
-        return not any(name.startswith(head) for name in file.keys())  # noqa: SIM118
+        return not any(name.startswith(heads) for name in file.keys())  # noqa: SIM118
 
 
 def name_of(folder: str) -> str:
