@@ -31,7 +31,7 @@ class Code(IntEnum):
 
     @property
     def shown(self) -> str:
-        """As messages have it: `AB-081`."""
+        """The code as messages have it: `AB-081`."""
         return f"AB-{self:03d}"
 
     # ---- files

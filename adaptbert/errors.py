@@ -21,7 +21,7 @@ TEMPORARY = 75
 BAD_PARAMS = 78
 
 INDENT = "  "
-"""Before a remedy, so that in a list of several errors each begins at the margin."""
+"""Indent before a remedy, so that in a list of several errors each begins at the margin."""
 
 
 @dataclass(frozen=True)

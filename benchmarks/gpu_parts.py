@@ -66,7 +66,7 @@ SMOKE = Scale({"tiny": _TINY}, _TINY, Budget(1, 1, 2, 1, apart=False), 4, 2, ("-
 
 
 class _Stopped(Exception):
-    """In place of a kill."""
+    """An exception in place of a kill."""
 
 
 def environment(scale: Scale) -> Iterator[Values]:
@@ -201,7 +201,7 @@ def _dtype() -> torch.dtype:
 
 
 def _seconds(work: Callable[[], object], repeats: int) -> float:
-    """Of one call, the mean of several after one that is not counted."""
+    """Seconds of one call, the mean of several after one that is not counted."""
     work()
     wait()
     began = time.perf_counter()
@@ -224,7 +224,7 @@ def _peers(scale: Scale) -> Mapping[str, Any]:
 
 
 def documents_of(setting: Setting, steps: int) -> Documents:
-    """Enough for so many steps."""
+    """Documents for so many steps."""
     return Documents(setting, (steps + 1) * setting.documents)
 
 

@@ -58,7 +58,7 @@ def matmul_peak(dtype: torch.dtype) -> float:
 
 
 def wait() -> None:
-    """Until a CUDA device has done what it was given; a processor has."""
+    """Waits until a CUDA device has done what it was given; a processor has."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 

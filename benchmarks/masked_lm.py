@@ -38,7 +38,7 @@ MASKING = Masking(unit="token", probability=0.15, mask_share=0.8, random_share=0
 
 
 def batches_of(corpus: Corpus, pieces: Tokenizer, setting: Setting, seed: int) -> MaskedBatches:
-    """As a step makes them; the documents of a setting are the mean of a batch."""
+    """Batches as a step makes them; the documents of a setting are the mean of a batch."""
     tokens = max(setting.block, round(float(corpus.lengths.mean()) * setting.documents))
     stream = DocumentStream(corpus.lengths, seed, tokens)
     return MaskedBatches(corpus, stream, Masker(MASKING, seed, pieces), setting.block)
@@ -50,7 +50,7 @@ def made(setting: Setting, documents: Documents, steps: int, seed: int) -> Made:
 
 
 def stock_rows(documents: Sequence[NDArray[np.int64]]) -> Any:
-    """As run_mlm's tokenising leaves them, and the length of each."""
+    """Rows as run_mlm's tokenising leaves them, and the length of each."""
     import datasets
 
     datasets.disable_progress_bars()
@@ -80,7 +80,7 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
 
 
 def flop_per_token(setting: Setting, documents: Documents) -> float:
-    """Of training, with the masks of this benchmark: what has to be computed, by us and by the peer.
+    """Operations of training, with the masks of this benchmark: what we and the peer have to compute.
 
     Attention within documents, whatever rows or padding somebody computes it in.
     """

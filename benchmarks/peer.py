@@ -83,7 +83,7 @@ def train_stock(
     optimizers: tuple[Any, Any] = (None, None),
     **arguments: Any,
 ) -> None:
-    """By a Trainer that saves and logs nothing.
+    """Train by a Trainer that saves and logs nothing.
 
     Args:
         look: called with the number of every step after it.
@@ -177,7 +177,7 @@ def sample_of_groups(
 
 
 def documents_of(setting: Setting, budget: Budget) -> Documents:
-    """Enough for a run of the peer and its groups."""
+    """Documents for a run of the peer and its groups."""
     return Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
 
 

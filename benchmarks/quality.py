@@ -124,7 +124,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Point:
-    """Of a curve; the seconds of measuring are not counted."""
+    """Point of a curve; the seconds of measuring are not counted."""
 
     step: int
     seconds: float
@@ -141,7 +141,7 @@ class Curve:
         self._measure(0)
 
     def look(self, step: int) -> Mapping[str, float]:
-        """After a step; a `training.Measure`."""
+        """Measures after a step; a `training.Measure`."""
         if step in self._course.measured:
             self._measure(step)
         return {}
@@ -240,7 +240,7 @@ PEERS = {"stock": stock, "paired": paired}
 
 
 def seconds_to(curve: list[Point], loss: float) -> float:
-    """When a curve first reaches a loss, on straight lines between its points."""
+    """Seconds after which a curve first reaches a loss, on straight lines between its points."""
     for before, after in pairwise(curve):
         if after.loss <= loss:
             share = (before.loss - loss) / (before.loss - after.loss)

@@ -42,7 +42,7 @@ NEEDED = (
     *(f"metrics/{kind}/.gitignore" for kind in ("domain_transfer", "task_transfer", "finetune")),
     "predictions/.gitignore",
 )
-"""Of the project, to run a recipe."""
+"""Files of the project that a recipe needs."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -155,12 +155,12 @@ def python(project: Path, *arguments: str) -> None:
 
 
 def mean(result: Mapping[str, Any], metric: str) -> float:
-    """Over the seeds, on the test split."""
+    """Mean over the seeds, on the test split."""
     return fmean(seed[f"test/{metric}"] for seed in result["seeds"])
 
 
 def keep(name: str, result: dict[str, Any]) -> None:
-    """Into the results, beside the other sets."""
+    """Keep a result beside those of the other sets."""
     target = machine.RESULTS / f"{NAME}.json"
     sets = read_json(target)["sets"] if target.is_file() else {}
     machine.keep(NAME, {"sets": {known: {**sets, name: result}[known] for known in SETS if known in {*sets, name}}})

@@ -55,7 +55,7 @@ class Budget:
     apart: bool = True
 
     def stopwatch(self, precision: str) -> "Stopwatch":
-        """Of a run of ours in this precision."""
+        """Name of a run of ours in this precision."""
         return Stopwatch(self, self.ours if precision == chosen("auto") else 1)
 
 
@@ -64,7 +64,7 @@ BUDGETS = {"cpu": Budget(3, 2, 5, 4), "gpu": Budget(5, 20, 40, 2)}
 
 @dataclass(frozen=True)
 class Speed:
-    """Of the steps that count; tokens without padding, seconds of the clock and of all cores, bytes on the GPU."""
+    """Speed of the steps that count; tokens without padding, seconds by the clock and of all cores, GPU bytes."""
 
     examples: int
     tokens: int
@@ -93,7 +93,7 @@ class Stopwatch:
         return {}
 
     def speed(self, examples: int, tokens: int) -> Speed:
-        """For so many examples and tokens in between."""
+        """Speed of so many examples and tokens in between."""
         (began, cpu_began), (ended, cpu_ended) = self._moments
         memory = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
         return Speed(examples, tokens, ended - began, cpu_ended - cpu_began, memory)
@@ -101,7 +101,7 @@ class Stopwatch:
 
 @cache
 def _process(contender: str) -> ProcessPoolExecutor:
-    """Lives as long as the benchmark."""
+    """A process that lives as long as the benchmark."""
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), logging.disable, (logging.WARNING,))
 
 
@@ -142,7 +142,7 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
 
 
 def ratios_of(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """Of the first to the second, round by round."""
+    """Ratio of the first to the second, round by round."""
     return spread([mine / other for mine, other in zip(ours, theirs, strict=True)])
 
 
@@ -156,7 +156,7 @@ Batches = Callable[[int], Any]
 Made = tuple[Any, Batches, str]
 """What is trained: the module, its batches, the name of its loss."""
 Make = Callable[[Setting, Documents, int, int], Made]
-"""Of a benchmark: setting, documents, steps, seed."""
+"""Arguments of a benchmark: setting, documents, steps, seed."""
 
 
 def train(

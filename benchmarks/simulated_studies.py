@@ -71,7 +71,7 @@ class Simulated:
     resampled: Mapping[str, np.ndarray] | None
 
     def study(self, confidence: float = 0.95) -> Study:
-        """As `compare` makes it."""
+        """A study as `compare` makes it."""
         resampled = self.resampled or {}
         arms = {
             arm: ArmRuns(runs, list(resampled[arm]) if arm in resampled else None) for arm, runs in self.runs.items()
@@ -81,7 +81,7 @@ class Simulated:
 
 @cache
 def _weights() -> np.ndarray:
-    """Of the test rows in each resample; they do not depend on the study."""
+    """Weights of the test rows in each resample; they do not depend on the study."""
     return resampled_weights(range(ROWS)).astype(np.float32) / ROWS
 
 
@@ -112,7 +112,7 @@ class Simulator:
         return Simulated(runs, self._resampled(by_arm, runs) if world.rows or world.rows_of_run else None)
 
     def _answers(self, of_arm: np.ndarray, draws: int, world: World) -> np.ndarray:
-        """Of each run to each row: (rows, draws, seeds), or (rows, 1, 1) where all runs of the arm answer alike."""
+        """Answers of runs to rows: (rows, draws, seeds), or (rows, 1, 1) where all runs of the arm answer alike."""
         if not world.rows_of_run:
             return of_arm[:, None, None]
         own = self._random.normal(0, world.rows_of_run * ROWS**0.5 / 100, (ROWS, draws, world.seeds))

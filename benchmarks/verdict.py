@@ -87,7 +87,7 @@ def _of(study: Study) -> Answers:
 
 
 def holm(tasks: Sequence[Sequence[float]]) -> Sequence[Sequence[float]]:
-    """Over all questions of all tasks, none of which comes first."""
+    """Holm's adjustment over all questions of all tasks, none of which comes first."""
     adjusted = iter(adjusted_p([[p] for own in tasks for p in own]))
     return [[next(adjusted)[0] for _ in own] for own in tasks]
 
@@ -104,7 +104,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def errors(world: World, studies: int, seed: int, rule: Rule) -> dict[str, Any]:
-    """Of studies of two tasks: how often any gain or loss is wrong, for each truth.
+    """For studies of two tasks: how often any gain or loss is wrong, for each truth.
 
     A true difference moves the scores of an arm and no spread, so the studies of all truths are the same ones, lifted.
 
@@ -193,13 +193,13 @@ def _shown(tasks: Sequence[Answers], effect: float, rule: Rule) -> float:
 
 
 def first_question(world: World, studies: int, seed: int) -> list[Difference]:
-    """Of equal arms."""
+    """Study of equal arms."""
     simulator = Simulator(seed)
     return [_of(simulator.study(world).study(CONFIDENCE))[ORDER[0]] for _ in range(studies)]
 
 
 def half_widths(differences: Sequence[Difference]) -> dict[str, float]:
-    """Of the intervals, in points: those that half, 95 % and 99 % of studies have at most."""
+    """Widths of the intervals, in points, that half, 95 % and 99 % of studies have at most."""
     widths = [100 * ((each.high or 0.0) - (each.low or 0.0)) / 2 for each in differences]
     shares = {"half": 0.5, "95 %": 0.95, "99 %": 0.99}
     return {name: round(float(np.quantile(widths, share)), 2) for name, share in shares.items()}
@@ -216,14 +216,14 @@ def called(differences: Sequence[Difference]) -> dict[str, float]:
 
 
 def _lifted(difference: Difference, effect: float) -> Difference:
-    """As if the arm were better by so much: a true effect moves the scores of an arm alike, and no spread."""
+    """The difference if the arm were better by so much: a true effect moves the scores of an arm, and no spread."""
     variance = Variance({"spread": difference.se**2}, [(difference.se**2, difference.df)])
     mean, seeds, replicates = difference.mean + effect, difference.seeds, difference.replicates
     return intervals.difference(mean, variance, seeds, replicates, CONFIDENCE)
 
 
 def worlds() -> Iterator[tuple[str, World]]:
-    """By name; one draw is there to show why it gets no verdict."""
+    """Worlds by name; one draw is there to show why it gets no verdict."""
     for draws, seeds, (draw, rows) in product((1, *DRAWS), SEEDS, SPREADS):
         yield f"{draws} x {seeds}, draw {draw:g}, rows {rows:g}", World(draws, seeds, draw, rows)
     for draws, seeds in product(DRAWS, SEEDS):

@@ -14,7 +14,7 @@ ROW = 128
 """Tokens of the longest short text, and of the rows that short texts are packed into."""
 CLS, SEP, MASK = (SPECIALS.index(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
 OPTIM = Training(learning_rate=1e-4, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, dropout=0.0)
-"""Of the optimizer alone; the dropout is that of a `Setting`."""
+"""Options of the optimizer alone; the dropout is that of a `Setting`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Setting:
         return self.length or ROW
 
     def config(self, attention: str = "sdpa", **more: object) -> BertConfig:
-        """As Hugging Face writes it."""
+        """The config as Hugging Face writes it."""
         return BertConfig(
             vocab_size=self.vocabulary,
             hidden_size=self.hidden,
@@ -102,13 +102,13 @@ class Documents:
         ]
 
     def read(self, documents: NDArray[np.int64]) -> Flat:
-        """As `TokenizedCorpus.read` gives them."""
+        """Documents as `TokenizedCorpus.read` gives them."""
         ids = np.concatenate([self.documents[number] for number in documents])
         return Flat(ids, np.ones(len(ids), np.bool_), self.lengths[documents])
 
 
 def tokenizer(setting: Setting) -> BertTokenizer:
-    """For the collators of the peer, which ask for the ids of the special tokens."""
+    """A tokenizer for the collators of the peer, which ask for the ids of the special tokens."""
     vocabulary = {token: number for number, token in enumerate(SPECIALS)}
     vocabulary |= {f"t{number}": number for number in range(len(SPECIALS), setting.vocabulary)}
     return BertTokenizer(vocab=vocabulary)

@@ -20,7 +20,7 @@ from adaptbert.errors import BadData
 
 
 def command(name: str, about: str | None) -> ArgumentParser:
-    """Of an example, whose docstring is the help."""
+    """Options of an example, whose docstring is the help."""
     prog = f"python -m examples.{name}"
     return ArgumentParser(prog=prog, description=about, formatter_class=RawDescriptionHelpFormatter)
 
@@ -40,7 +40,7 @@ def positive(text: str) -> int:
 
 
 def lines(path: Path, least: int) -> list[str]:
-    """Of a file in UTF-8.
+    """Lines of a file in UTF-8.
 
     Args:
         least: number of lines with text.

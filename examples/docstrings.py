@@ -106,17 +106,17 @@ class Sentence(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As rendered: no back-ticks, no roles, single spaces."""
+        """Text as rendered: no back-ticks, no roles, single spaces."""
         return SPACES.sub(" ", "".join(segment.text for segment in self.segments)).strip()
 
     @property
     def letters(self) -> str:
-        """Equal for equal sentences: the letters alone, without case."""
+        """The letters alone, without case: equal for equal sentences."""
         return "".join(filter(str.isalpha, self.text.casefold()))
 
 
 def version(package: str) -> str:
-    """Raises BadData where it is not installed."""
+    """The version of a package; raises BadData where it is not installed."""
     try:
         return platform.python_version() if package == STDLIB else metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -192,7 +192,7 @@ def docstrings(source: bytes) -> Iterator[tuple[int, str]]:
 
 
 def documented(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Of a statement and those in it."""
+    """Lines of a statement and those in it."""
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
         text := ast.get_docstring(node)
     ):
@@ -315,7 +315,7 @@ class Paragraphs:
         self.done: list[str] = []
         self.lines: list[str] = []
         self.indent: int | None = None
-        """Of the paragraph being joined; None: that of its next line, as below `name: begin of the text`."""
+        """Indent of the paragraph being joined; None: that of its next line, as below `name: begin of the text`."""
         self.entries = entries
         self.skip_below: int | None = None
         """Deeper indented lines belong to a dropped block."""
@@ -452,7 +452,7 @@ SECTIONS = {
 MENTIONS = {"CODE", "PARAM", "REF"}
 SPLITS = ("train", "dev", "test")
 SHARES = {"test": 0.25, "dev": 0.10}
-"""Of the modules: by a hash of the name, so that other installed packages do not matter."""
+"""Split of the modules: by a hash of the name, so that other installed packages do not matter."""
 TOKEN = re.compile(r"\w+(?:[.'-]\w+)*|\S")
 """A word, with inner dots, hyphens and apostrophes; or one sign."""
 
@@ -465,7 +465,7 @@ def section(sentence: Sentence) -> Example | None:
 
 
 def mention(sentence: Sentence) -> Example | None:
-    """None without a mention, and with one that has no label: formulas, names of unknown kind."""
+    """The mention as an example; None without one, and for one that has no label: formulas, names of unknown kind."""
     kinds = {segment.kind for segment in sentence.segments}
     if kinds & {"MATH", "NAME"} or not kinds & MENTIONS:
         return None

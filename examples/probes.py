@@ -43,7 +43,7 @@ STRENGTH = 0.1
 would be a search, and a probe is to be weak."""
 AT_ONCE = 64
 MOST_ROWS = 1_000
-"""Of CKA, whose memory grows by their square."""
+"""Most rows of CKA, whose memory grows by their square."""
 
 
 def layer_vectors(checkpoint: Checkpoint, texts: Sequence[str]) -> dict[str, Floats]:
@@ -80,7 +80,7 @@ def probe(train: Floats, gold: Sequence[str], dev: Floats, answers: Sequence[str
 
 
 def cka(some: Floats, others: Floats) -> float:
-    """Of two sets of vectors of the same rows, four or more; NaN where all vectors of one set are equal."""
+    """Similarity of two sets of vectors of the same rows, four or more; NaN where all vectors of one set are equal."""
     one, two = (_kernel(np.asarray(vectors[:MOST_ROWS], np.float64)) for vectors in (some, others))
     own = _hsic(one, one) * _hsic(two, two)
     return float(_hsic(one, two) / np.sqrt(own)) if own > 0 else float("nan")

@@ -31,7 +31,7 @@ def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[di
 
     Args:
         ids: those of this machine; none: nothing is taken.
-        say: told once where it has to wait.
+        say: called once where it has to wait.
 
     Raises:
         StageFailed: a signal came meanwhile.
@@ -49,7 +49,7 @@ def taken(ids: Sequence[str], say: Callable[[str], None] = print) -> Iterator[di
             mine = list(islice(free, needed))
             if len(mine) == needed:
                 break
-            locks.close()  # whoever keeps a part while it waits for the rest may wait for ever
+            locks.close()  # a stage that keeps a part while it waits for the rest may wait for ever
             if waits:
                 say(waits)
             waits = ""
@@ -75,7 +75,7 @@ def cuda_ids() -> tuple[str, ...]:
 
 
 def cache_folder() -> Path:
-    """Of this user, for all projects."""
+    """Folder of this user, for all projects."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adaptbert"
 
 

@@ -1,4 +1,4 @@
-"""What is said of the stages of a flow: a line when one has ended, and how far it is while it trains.
+"""The log of the stages of a flow: a line when one has ended, and how far it is while it trains.
 
     17:50:40  task_transfer@mention-small-1: step 51/74  loss 5.025  8,899 tokens/s  0:04 left
     17:50:46  task_transfer@mention-small-1: bits per character: general 1.978 -> 1.987 (11 s; 12 of 56)
@@ -30,17 +30,17 @@ OF_DVC = re.compile(
 SHOWN = re.compile(r"\s*((seed \d+  )?step +[\d,]+/|resumed|warning|\S+ runs on )", re.IGNORECASE)
 """Lines of a stage that a terminal shows while it runs."""
 ABOVE_ALL = logging.CRITICAL + 1
-"""The level of a line that is said while logging is disabled."""
+"""The level of a line that is logged while logging is disabled."""
 OF_PREFECT = (
     *("Finished in state", "Encountered exception during execution", "Crash detected!", "View at http"),
     *("Unable to connect to 'ws", "Still processing items", "keepalive ping failed"),
 )
-"""It says how a flow ends in its own words, and `flows.recipe` in ours; a temporary server has no pages, and what could
-not be sent to a server that is gone does not matter."""
+"""Loggers of Prefect that say how a flow ends in words of their own, and `flows.recipe` in ours; a temporary server has
+no pages, and what could not be sent to a server that is gone does not matter."""
 
 
 class StageLog:
-    """Hears the lines of a stage.
+    """Reads the lines of a stage.
 
     Args:
         logger: of its task.
@@ -65,12 +65,12 @@ class StageLog:
         self._logger.info(line, extra={"is_shown": is_shown})
 
     def failed(self) -> None:
-        """It has failed: where the log was shortened, the other lines follow."""
+        """Tells of a failure: where the log was shortened, the other lines follow."""
         for line in self._held if _is_short() else ():
             self._logger.info(line, extra={"send_to_api": False})
 
     def ended(self, seconds: float, place: str) -> None:
-        """It has ended.
+        """Tells of the end.
 
         Args:
             place: in the run: `12 of 56`.
@@ -78,7 +78,7 @@ class StageLog:
         what = result(self._stage) or "done"
         if not self.has_run:
             what = f"nothing to do, {what}" if what != "done" else "nothing to do"
-        # One that ends while a signal stops the flow is said nonetheless, though not to a server that goes as well.
+        # One that ends while a signal stops the flow is logged nonetheless, though not to a server that goes as well.
         is_last = received()
         level = ABOVE_ALL if is_last else logging.INFO
         self._logger.log(level, f"{what} ({seconds:.0f} s; {place})", extra={"send_to_api": not is_last})
@@ -125,7 +125,7 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 def shorten() -> None:
-    """For a person who waits for this process: the lines of Prefect's log that this page shows, and their time."""
+    """Shorten the lines of Prefect's log that a person who waits for this process sees, and their time."""
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_for_a_terminal)
         handler.setFormatter(_Line("%(asctime)s  %(message)s", "%H:%M:%S"))

@@ -6,8 +6,8 @@ submitted again. In a clone, a stage runs between a pull and a push of DVC:
 
     git fetch, git checkout COMMIT; dvc pull --run-cache UPSTREAM; dvc repro --single-item STAGE; dvc push --run-cache
 
-Clones lie in the user's cache folder, as many as stages have run there side by side; whoever works in one has locked
-it. A clone stays, and with it its DVC cache and the savepoints of a stage that was stopped.
+Clones lie in the user's cache folder, as many as stages have run there side by side; a process that works in one has
+locked it. A clone stays, and with it its DVC cache and the savepoints of a stage that was stopped.
 """
 
 import fcntl

@@ -63,17 +63,17 @@ class Pace:
         """Kind -> tokens and seconds of each that ended."""
 
     def is_known(self, stage: str) -> bool:
-        """Whether one of its kind has begun. A kind of which none has goes first: then the time left can be told soon,
+        """Whether one of its kind has begun. A kind of which none has goes first: then the time left is known soon,
         and what is wrong with it shows early."""
         kinds = {self._trainings[other].kind for other in [*self._begun] if other in self._trainings}
         return stage not in self._trainings or self._trainings[stage].kind in kinds
 
     def begin(self, stage: str) -> None:
-        """It runs from now on."""
+        """Notes that a stage runs from now on."""
         self._begun[stage] = time.monotonic()
 
     def end(self, stage: str, has_run: bool = True) -> float:
-        """It has ended; the seconds that it took.
+        """Notes that a stage has ended; returns the seconds that it took.
 
         Args:
             has_run: False where DVC had its outputs.
@@ -90,7 +90,7 @@ class Pace:
         return f"{len(self._ended)} of {len(self._upstream)}" + (f", {about(left)} left" if left else "")
 
     def seconds_left(self) -> float | None:
-        """None where of some base no training has ended."""
+        """Seconds left; None where no training of some base has ended."""
         needed = {stage: self._needed(stage) for stage in self._upstream if stage not in self._ended}
         order = TopologicalSorter({stage: [up for up in self._upstream[stage] if up in needed] for stage in needed})
         order.prepare()
@@ -108,7 +108,7 @@ class Pace:
         return now
 
     def _needed(self, stage: str) -> float | None:
-        """Seconds that it will still take, if that can be told."""
+        """Seconds that a stage will still take, if that is known."""
         if stage not in self._trainings:
             return 0.0
         kind, tokens = self._trainings[stage]

@@ -27,7 +27,7 @@ from adaptbert.runtime.signals import PASSED_ON, SIGNALS
 
 FOLLOWING = (sys.executable, "-m", "flows.following")
 DVC = (*FOLLOWING, "dvc", "--wait-for-lock")
-"""It waits for the lock of the project, which two stages of the flow may want at once."""
+"""DVC, which waits for the lock of the project, which two stages of the flow may want at once."""
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock", "/index.lock'")
 """What DVC says where another one works on a path, or where git's index is locked, into which it adds dvc.lock."""
 CODES = {BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY}
@@ -40,7 +40,7 @@ class StageFailed(RuntimeError):
 
     Args:
         reason: in a line.
-        last: what it said last, for the page of Prefect.
+        last: its last line, for the page of Prefect.
     """
 
     def __init__(self, reason: str, exit_code: int, last: str = "") -> None:
@@ -66,12 +66,12 @@ class CommandFailed(Exception):
 
 _running: set["subprocess.Popen[str]"] = set()
 _starting = RLock()
-"""Held while a command starts: a signal reaches it, or it does not start."""
+"""Lock that is held while a command starts: a signal reaches it, or it does not start."""
 _received: list[signal.Signals] = []
 
 
 def environment() -> dict[str, str]:
-    """For DVC: `python` in a cmd is this interpreter, output is unbuffered, analytics are off."""
+    """Environment for DVC: `python` in a cmd is this interpreter, output is unbuffered, analytics are off."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {"DVC_NO_ANALYTICS": "1", **os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
@@ -140,7 +140,7 @@ def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
 
 
 def ended(status: int) -> tuple[str, int]:
-    """What is said of a stage, and a code of adaptbert.errors; a shell adds 128 to the signal that ended a command."""
+    """A message about a stage, and a code of adaptbert.errors; a shell adds 128 to the signal that ended a command."""
     number = -status if status < 0 else status - 128
     if number not in {*signal.Signals}:
         return f"exited with {status}", status if status in CODES else INTERNAL
@@ -173,7 +173,7 @@ def received() -> bool:
 
 
 def stopped(number: int = 0) -> str:
-    """What is said when a signal has ended the flow: the one that was noted, or else this one."""
+    """The message when a signal has ended the flow: the one that was noted, or else this one."""
     by = f" by {signal.Signals(number or _received[0]).name}" if number or _received else ""
     return f"stopped{by}; the same command goes on from here"
 
@@ -198,9 +198,9 @@ def leave(line: str = "") -> NoReturn:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    """A terminal sends its signals to the stages as well, and whoever ends a process ends this one alone: so this sends
-    DVC what a terminal sends, and tells the stages. They do not take that for a second signal, save their state, and
-    `output` waits for their last lines."""
+    """A terminal sends its signals to the stages as well, and a `kill` ends this one alone: so this sends DVC what a
+    terminal sends, and tells the stages. They do not take that for a second signal, save their state, and `output`
+    waits for their last lines."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_DFL)
     _received.append(signal.Signals(number))

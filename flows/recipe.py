@@ -78,7 +78,7 @@ class Graph:
 
     @classmethod
     def read(cls) -> "Graph":
-        """Of this folder.
+        """The graph of this folder.
 
         Raises:
             BadParams: there is no dvc.yaml, or DVC cannot read it.

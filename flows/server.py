@@ -28,7 +28,7 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def await_server() -> None:
-    """Where PREFECT_API_URL names no server, start a temporary one and wait for it, which takes some seconds.
+    """Start a temporary server where PREFECT_API_URL names none, and wait for it, which takes some seconds.
 
     Raises:
         StageFailed: a signal came meanwhile, or the server does not start.
@@ -46,8 +46,8 @@ def await_server() -> None:
 
 
 class TemporaryServer:
-    """It ends with this process, however that ends. A terminal's signals do not reach it, so it takes the last state of
-    the flow as well.
+    """A server that ends with this process, however that ends. A terminal's signals do not reach it, so it takes the
+    last state of the flow as well.
 
     Attributes:
         url: of its API.
@@ -67,7 +67,7 @@ class TemporaryServer:
             return subprocess.Popen(command, env=process.environment() | OF_PREFECT)
 
     def answers(self) -> bool:
-        """Wait until it does; false where it has ended, or a signal came."""
+        """Wait until the server answers; false where it has ended, or a signal came."""
         while self._process.poll() is None and not process.received():
             with suppress(httpx.TransportError):
                 if httpx.get(f"{self.url}/health", timeout=1).is_success:
@@ -76,7 +76,7 @@ class TemporaryServer:
         return False
 
     def keep(self) -> None:
-        """When it has ended, mostly because memory ran out, start it again: its database has all that the flow needs,
+        """Start it again when it has ended, mostly because memory ran out: its database has all that the flow needs,
         and no stage is ended for its sake."""
         while self.answers():
             self._process.wait()

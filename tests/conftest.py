@@ -69,7 +69,7 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture(scope="session")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
-    """Of a simulated recipe with one replicate and three seeds; the tests only look."""
+    """Comparison of a simulated recipe with one replicate and three seeds; the tests only look."""
     from tests.support.simulated import compared, simulate
 
     return compared(simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), dice_seed=2))
@@ -94,7 +94,7 @@ def several_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
 
 @pytest.fixture(scope="session")
 def several(several_recipe: "Simulated") -> "Comparison":
-    """Of `several_recipe`; the tests only look."""
+    """Comparison of `several_recipe`; the tests only look."""
     from tests.support.simulated import compared
 
     return compared(several_recipe)

@@ -153,7 +153,7 @@ def _of_class(cls: type[Section], above: str = "") -> Iterator[Parameter]:
 
 
 def _parameter(key: str, field: FieldInfo, words: str, usual: FromWeights) -> Parameter:
-    """Of a field; `usual` is its default where the schema gives that by the whole class."""
+    """The parameter of a field; `usual` is its default where the schema gives that by the whole class."""
     kind = " ".join([_name(_bare(field.annotation)), *_limits(field.metadata)])
     random, trained = map(_shown, next((each for each in field.metadata if isinstance(each, FromWeights)), usual))
     if random == trained == NONE:

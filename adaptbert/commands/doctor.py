@@ -52,7 +52,7 @@ def room(free: int) -> Finding:
 
 
 def record(uri: str) -> Finding:
-    """Where MLflow writes to."""
+    """Checks where MLflow writes to."""
     remedy = "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI"
     return OK if uri.startswith(STORES) else FAIL, "MLflow", redacted(uri), remedy
 

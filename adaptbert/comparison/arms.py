@@ -52,7 +52,7 @@ class TaskResults:
         self.study = Study(self.arms, rows.groups, confidence, limits(self.metric))
 
     def cell_tflop(self, seeds: int) -> float:
-        """Of fine-tuning an arm with so many seeds, as a mean; a search and a learning curve cost what they do now."""
+        """Operations of fine-tuning an arm with so many seeds; search and learning curve cost what they do now."""
         costs = [each.cost.tflop + (seeds - len(each.seeds)) * each.tflop for each in self.trained.values()]
         return mean(costs) if costs else 0.0
 
@@ -61,7 +61,7 @@ class TaskResults:
         return {each.replicate: key for key, each in self.planned.items() if each.arm == arm}
 
     def predictions(self, arm: str) -> list[Path]:
-        """Of all replicates with a result; empty where one of these files is missing."""
+        """Files of all replicates with a result; empty where one of these files is missing."""
         paths = [self._folder / f"{key}.parquet" for key in self.keys(arm).values() if key in self.trained]
         return paths if all(map(Path.is_file, paths)) else []
 

@@ -221,8 +221,8 @@ def tfidf(columns: Sequence[Sequence[str]]) -> Callable[[Sequence[Sequence[str]]
 
 
 def _logistic(train: Any, gold: Sequence[str], strength: float, seed: int) -> Any:
-    """By `newton-cg`: with more terms than rows `lbfgs` spends its time on the vectors of its history, 15 times as long
-    for 600 texts."""
+    """Logistic regression by `newton-cg`: with more terms than rows `lbfgs` takes 15 times as long, for the vectors of
+    its history, for 600 texts."""
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=strength, max_iter=5000, random_state=seed, solver="newton-cg").fit(train, gold)
@@ -313,7 +313,7 @@ def _words(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidate
     terms = DictVectorizer()
 
     def features(rows: Rows, vectorize: Callable[[Any], Any] = terms.transform) -> Any:
-        """Of all words."""
+        """Features of all words."""
         features = vectorize(word for row in rows for word in _windows(row["tokens"]))
         features.eliminate_zeros()  # False is stored as 0.0: nearly half of all values
         return features

@@ -20,7 +20,7 @@ def read_checkpoints(plan: Plan, metrics: Path) -> dict[str, Checkpoint]:
     found: dict[str, Checkpoint] = {}
 
     def on_all_text(key: str) -> Bits:
-        """Of what is planned: the file of an arm that is gone may still lie there."""
+        """Bits of planned checkpoints: the file of an arm that is gone may still lie there."""
         path = metrics / MEASURE / f"{key}.json"
         is_planned = key in plan.measure and path.is_file()
         return _bits(CheckpointMeasures.read(path).texts) if is_planned else {}

@@ -81,5 +81,5 @@ def _label(answer: str | Sequence[str]) -> str:
 
 
 def _labels(answer: str | Sequence[str]) -> Sequence[str]:
-    """Of a row: one, or several."""
+    """Labels of a row: one, or several."""
     return [answer] if isinstance(answer, str) else answer

@@ -142,7 +142,7 @@ def judged(
 
 
 def _needed(question: QuestionSpread, task: Task, effect: float, price: Callable[[int, int], float]) -> Needed | None:
-    """None where the study that is there shows such a difference four times in five, and did not."""
+    """What would show the difference; None where the study shows such a difference four times in five, and did not."""
     if question.of_rows_alone > effect:
         return Needed(effect, None, math.ceil(task.rows["test"] * (question.of_rows_alone / effect) ** 2))
     design = cheapest(question, effect, price)

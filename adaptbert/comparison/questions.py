@@ -132,7 +132,7 @@ def _with_roles(arms: Arms, roles: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 def asked(pairs: Sequence[Pair], order: Sequence[str]) -> list[Pair]:
-    """Those that are tested, in this order, of one task.
+    """Pairs of one task that are tested, in this order.
 
     Args:
         order: names of questions; `domain_transfer/news` is the one of the arm `news`.

@@ -39,7 +39,7 @@ Key = TypeVar("Key")
 
 
 def means(measured: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
-    """Of each key over those that have it, in the order in which keys come up."""
+    """Mean of each key over those that have it, in the order in which keys come up."""
     keys = dict.fromkeys(key for each in measured for key in each)
     return {key: mean(each[key] for each in measured if key in each) for key in keys}
 
@@ -459,7 +459,7 @@ class Task:
 
     @property
     def independent_rows(self) -> int:
-        """Of the test split: groups, or different texts."""
+        """Independent rows of the test split: groups, or different texts."""
         return self.test_groups or self.test_texts or self.rows["test"]
 
     @property
@@ -634,7 +634,7 @@ class Comparison:
 
     @property
     def bases(self) -> list[str]:
-        """In the order of params.yaml."""
+        """Bases in the order of params.yaml."""
         return list(dict.fromkeys(checkpoint.base for checkpoint in self.checkpoints))
 
     @property

@@ -102,13 +102,13 @@ class ResampledRows:
 
 
 def scorer(task: TaskDescription, gold: Sequence[Any], weights: Weights, metric: str) -> Scorer:
-    """For runs that answered the rows of `gold`, in its order."""
+    """Scorer of runs that answered the rows of `gold`, in its order."""
     has_sums = metric in (COMPARED_BY[task.target], "accuracy", "precision_span", "recall_span")
     return _BY_SUMS[metric](task, gold, weights) if has_sums else one_by_one(task, gold, weights, metric)
 
 
 def one_by_one(task: TaskDescription, gold: Sequence[Any], weights: Weights, metric: str) -> Scorer:
-    """By any metric: from the rows of each resample, a row as often as it was drawn."""
+    """Scorer by any metric: from the rows of each resample, a row as often as it was drawn."""
     scoring, every = SCORING[task.target], np.arange(len(gold))
 
     def scores(answers: Sequence[Any]) -> Floats:
@@ -223,7 +223,7 @@ CONSTANT = 1e-10
 
 
 def _standard(values: Sequence[float]) -> Floats:
-    """With mean 0 and variance 1, which the correlation does not depend on: sums of large numbers lose digits."""
+    """Values with mean 0 and variance 1, the same for the correlation: sums of large numbers lose digits."""
     numbers = np.array(values, np.float64)
     sd = numbers.std()
     return np.asarray((numbers - numbers.mean()) / sd) if sd > 0 else np.zeros_like(numbers)
@@ -238,4 +238,4 @@ _BY_SUMS: Mapping[str, Make] = {
     "f1_answer": _answers,
     "pearson": _numbers,
 }
-"""By the metric that compares arms."""
+"""Scorers by the metric that compares arms."""

@@ -1,8 +1,8 @@
 """A digest of the code that decides what a stage writes: of all modules that it imports, without words.
 
 Comments, docstrings and the texts of errors that end a stage change no result, so they are not in the digest, and an
-edit of them trains nothing again. Nor are packages that carry: they start, stop and record a stage, and change nothing
-that it writes (tests/pipeline/test_code_digest.py lists what is taken from them, and why).
+edit of them trains nothing again. Nor are packages that only start, stop and record a stage, and change nothing that it
+writes (tests/pipeline/test_code_digest.py lists what is taken from them, and why).
 
 The source is read, not run, so imports inside functions count as well. What is digested are the nodes of the syntax
 tree, in a form that is the same in every version of Python.
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 """The folder of adaptbert/ and stages/."""
 PACKAGES = ("adaptbert", "stages")
 CARRYING = ("runtime", "project", "commands", "config")
-"""Packages of adaptbert that carry, with the files that lie directly in adaptbert/."""
+"""Packages of adaptbert that change no output, with the files that lie directly in adaptbert/."""
 DECIDING = ("config.schema", "config.plan")
 """What lies in one of these and decides nevertheless: the values in force, and the names of what is compared."""
 READ = ("*.css", "*.js", "*.j2", "*.po")
@@ -29,7 +29,7 @@ ENDING = {"UserError", "BadData", "BadParams", "Diverged", "Contradiction"}
 
 
 def code_digest(stage: str, root: Path = ROOT) -> str:
-    """Of a stage of this project: the same for code that writes the same.
+    """Digest of the code of a stage: the same for code that writes the same.
 
     Args:
         stage: the name of its module in stages/.
@@ -43,7 +43,7 @@ def code_digest(stage: str, root: Path = ROOT) -> str:
 
 
 def files(module: str, root: Path) -> set[Path]:
-    """The source of a module and of all of ours that are imported with it, without those that carry, and what lies
+    """The source of a module and of our modules that it imports, save those that change no output, and what lies
     beside them."""
     found: dict[str, Path] = {}
     waiting = [module]
@@ -99,7 +99,7 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def meaning(name: str, content: bytes) -> bytes:
-    """Equal for two versions of a file that differ in words only.
+    """Bytes that are equal for two versions of a file that differ in words only.
 
     Raises:
         SyntaxError: the file is being written.

@@ -28,7 +28,7 @@ from adaptbert.errors import BadParams, Place, closest, nearest, raise_all, shor
 MAX_BYTES = 1_000_000
 MAX_VALUES = 10_000
 MAX_BITS = 128
-"""Of an integer: no value needs more than 64, and Python refuses to print one of many thousands."""
+"""Longest integer: no value needs more than 64, and Python refuses to print one of many thousands."""
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _PLAIN = (str, int, float, type(None), date, list, dict)
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -206,7 +206,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
 
 
 def _keys(details: ErrorDetails, values: Any) -> tuple[str, ...]:
-    """Those of the file: pydantic adds the name of a kind where a value may be of several, and marks for keys."""
+    """Keys as in the file: pydantic adds the name of a kind where a value may be of several, and marks for keys."""
     keys, here = [], values
     for part in details["loc"]:
         if isinstance(here, list) and isinstance(part, str):  # that may hold mappings, as that of arms

@@ -44,7 +44,7 @@ class Entry(Section):
     """What DVC makes a stage of: the names and the values that it stands for, and the files that DVC watches."""
 
     path: str = ""
-    """Of a corpus; of a task there are three."""
+    """Path of a corpus; a task has three."""
     train: str = ""
     dev: str = ""
     test: str = ""
@@ -56,9 +56,9 @@ class Entry(Section):
     heldout: str = ""
     """The same of the held-out text of `pretrain`."""
     dictionary: str = ""
-    """Of the words of a base, which DVC watches."""
+    """Dictionary of the words of a base, which DVC watches."""
     replicate: int = 0
-    """From 1; 0: a checkpoint, or a cell on one, that has no replicates."""
+    """The number, from 1; 0: a checkpoint, or a cell on one, that has no replicates."""
     checkpoint: Annotated[str, Field(alias="from")] = ""
     """What it starts from or measures: a folder below models/."""
     corpus: str = ""
@@ -68,7 +68,7 @@ class Entry(Section):
     no such corpus, its own. Of the control, which is trained on general text: `domain`, of which it is the control."""
     arm: str = ""
     values: Values = {}
-    """Those that do not stand in a section of the stage's name: of other sections, and `overrides` by name."""
+    """Values outside of the section of the stage's name: of other sections, and `overrides` by name."""
 
     @property
     def has_own_values(self) -> bool:
@@ -112,7 +112,7 @@ class Plan(Section):
         return found
 
     def table(self, stage: str) -> Table:
-        """By its name."""
+        """The table of this name."""
         table: Table = getattr(self, stage)
         return table
 

@@ -31,7 +31,7 @@ def plan(recipe: Recipe) -> Plan:
 
 
 def stages() -> list[str]:
-    """Those whose code decides what they write."""
+    """Stages whose code decides what they write."""
     return sorted(path.stem for path in (ROOT / "stages").glob("*.py") if path.stem not in ("__init__", "plan"))
 
 
@@ -79,7 +79,7 @@ def expand(recipe: Recipe) -> Plan:
 
 
 def _of_base(recipe: Recipe, base: str) -> dict[str, Entry]:
-    """Its stages; where it has no weights or texts, DVC watches `UNCHANGED`."""
+    """Stages of a base; where it has no weights or texts, DVC watches `UNCHANGED`."""
     weights, names, folder = recipe.bases[base], {"base": base}, f"{FOLDERS}{base}"
     init, of_base = folder if weights.checkpoint == folder else UNCHANGED, {"base": _dumped(weights)}
     vocabulary, documents = recipe.values("tokenizer", names), recipe.values("tokenize", names)
@@ -103,7 +103,7 @@ def _of_base(recipe: Recipe, base: str) -> dict[str, Entry]:
 
 
 def _entry(recipe: Recipe, stage: str, checkpoint: str, replicate: int, **names: str) -> Entry:
-    """Of a stage that starts from a checkpoint."""
+    """Entry of a stage that starts from a checkpoint."""
     values = {} if stage == FINETUNE else _measured_with(recipe, names["base"])
     values |= _overrides(recipe, stage, names)
     if stage in TRANSFERS:
@@ -130,7 +130,7 @@ def _dumped(section: Section) -> dict[str, Any]:
 
 
 def text(planned: Plan) -> str:
-    """As the file has it: a line for each entry, so that a diff shows what is more and what is fewer.
+    """Text of the file: a line for each entry, so that a diff shows what is more and what is fewer.
 
     JSON, because DVC reads the file for every stage: of 400 entries, `dvc status` took four times as long with YAML.
     """

@@ -58,7 +58,7 @@ class Document(_Sections):
     base: BaseValue | None = None
     """What all weights begin with: one of `base` and `bases`. A text is the name or the folder of a checkpoint."""
     bases: dict[Name, BaseValue] | None = None
-    """Several by name, which are compared."""
+    """Several bases by name, which are compared."""
     corpora: Annotated[dict[Name, Corpus], BeforeValidator(empty)] = {}
     """Unlabelled text. `general` is that of general pre-training and of its control, and is mixed into domain transfer;
     none is obligatory."""
@@ -161,7 +161,7 @@ class Recipe:
             raise
 
     def _parsed(self, section: str, layers: Sequence[Layer], base: str) -> Any:
-        """As if there were these layers; places are keys inside the section."""
+        """A section as if there were these layers; places are keys inside of it."""
         cls, values = SECTIONS[section].cls, dict[str, Any]()
         for _, written in layers:
             values = _merged(values, written)
@@ -177,7 +177,7 @@ class Recipe:
         return load.parse(cls, values, "", self.file)
 
     def _located(self, failure: UserError, section: str, layers: Sequence[Layer], base: str) -> UserError:
-        """At the layer that has the value; if values disagree, at the one with which they begin to."""
+        """Locates an error at the layer that has the value; if values disagree, at the one with which they begin to."""
         for number in range(1, len(layers)):
             below = failures_of(self._parsed, section, layers[:number], base)
             if str(failure) in map(str, below):
@@ -186,7 +186,7 @@ class Recipe:
         return failure.at(self._at(section, layers, failure.place.keys))
 
     def place(self, section: str, names: Mapping[str, str], *keys: str) -> Place:
-        """Of a value that is in force for an entry: where it is written, else in the section."""
+        """Place of a value that is in force for an entry: where it is written, else in the section."""
         return self._at(section, self._layers(section, names), keys)
 
     def _at(self, section: str, layers: Sequence[Layer], keys: tuple[str, ...]) -> Place:
@@ -198,7 +198,7 @@ class Recipe:
         return Place(str(self.file), keys)
 
     def base_place(self, base: str) -> Place:
-        """Of a base in the file."""
+        """Place of a base in the file."""
         return self.at("base") if "base" in self.written else self.at("bases", base)
 
     def overriding(self, section: str, names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
@@ -222,7 +222,7 @@ class Recipe:
 
 
 def _name_of(base: Base) -> str:
-    """Of the one base: that of its folder, else `base`, whatever the checkpoint is called."""
+    """Name of the one base: that of its folder, else `base`, whatever the checkpoint is called."""
     name = (base.checkpoint or "").removeprefix(FOLDERS)
     return name if base.is_folder and is_name(name) else "base"
 
@@ -237,7 +237,7 @@ def read(path: Path = PARAMS) -> Recipe:
 
 
 def budget(step: MlmStep) -> tuple[int, str]:
-    """Of a step of masked-language modelling: a number, and its unit; 0 of a checkpoint that is taken as it is."""
+    """Budget of a masked-language step: a number, and its unit; 0 for a checkpoint that is taken as it is."""
     return next((size, unit) for unit in BUDGET if (size := getattr(step, unit)) is not None)
 
 

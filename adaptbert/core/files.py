@@ -120,7 +120,7 @@ class FullDisk(UserError):
 
 
 _ERRNO = re.compile(r"\bos error (\d+)\b|\[Errno (\d+)\]")
-"""In messages of Python, and of libraries that raise no OSError: safetensors, pyarrow."""
+"""Number of an error in messages of Python, and of libraries that raise no OSError: safetensors, pyarrow."""
 
 
 def full_disk(error: Exception, place: Path | None = None, written: int | None = None) -> FullDisk | None:

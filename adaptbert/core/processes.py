@@ -44,9 +44,9 @@ def has_ended(pid: int, moment: float) -> bool:
 
 
 def is_orphan() -> bool:
-    """Whether whoever started this process has ended.
+    """Whether the process that started this one has ended.
 
-    A process is born into the group of its parent; whoever takes an orphan in (init, mostly) is of another.
+    A process is born into the group of its parent; the process that adopts an orphan (init, mostly) is of another.
     """
     try:
         return os.getpgid(os.getppid()) != os.getpgrp()

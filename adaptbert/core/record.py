@@ -39,7 +39,7 @@ def _number(value: object) -> int | float:
 
 
 Number = Annotated[int | float, PlainValidator(_number)]
-"""As it stands in the file: 2 stays 2, and 2.0 stays 2.0."""
+"""A number as it stands in the file: 2 stays 2, and 2.0 stays 2.0."""
 
 
 class Record(BaseModel):
@@ -88,7 +88,7 @@ class MeasuredRecord(Record):
 
     @property
     def measures(self) -> dict[str, Number]:
-        """By their names in the file, such as `domain/bits_per_char`."""
+        """Measures by their names in the file, such as `domain/bits_per_char`."""
         return self.__pydantic_extra__
 
 

@@ -64,18 +64,18 @@ def moved_back(text: str, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, 
 
 
 def key(text: str) -> str:
-    """Equal for texts that differ only in case, compatibility forms (full width, ligatures) or white space."""
+    """A key that is equal where only case, compatibility forms (full width, ligatures) or white space differ."""
     return " ".join(_folded(text).split())
 
 
 def letters(text: str) -> str:
-    """Equal for texts with the same letters and digits; a text without any (only emoji, say) falls back to `key`."""
+    """A key of letters and digits, equal where these are; a text without any (only emoji, say) falls back to `key`."""
     folded = _folded(text)
     return folded.translate(_LETTERS) or " ".join(folded.split())
 
 
 def name_key(name: str) -> str:
-    """Equal for names (of labels, for example) that look alike to a reader: `key` without invisible characters."""
+    """A key that is equal for names (of labels) that look alike to a reader: `key` without invisible characters."""
     return key(name.translate(_VISIBLE))
 
 
@@ -108,7 +108,7 @@ def _folded(text: str) -> str:
 
 
 class _Table(dict[int, int | None]):
-    """For str.translate: keeps some characters. Filled on demand: text has few distinct ones."""
+    """A table for str.translate: keeps some characters. Filled on demand: text has few distinct ones."""
 
     def __init__(self, keeps: Callable[[str], bool]) -> None:
         self._keeps = keeps

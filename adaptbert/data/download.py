@@ -104,7 +104,7 @@ def _with_class_names(rows: "Dataset", place: str) -> "Dataset":
 
 
 def _named(value: Any, names: Sequence[str], place: str) -> Any:
-    """Null where it is below 0: so test sets of the hub hide their labels."""
+    """The name; null where the number is below 0: so test sets of the hub hide their labels."""
     if isinstance(value, list):
         labels = [_named(each, names, place) for each in value]
         return None if None in labels else labels

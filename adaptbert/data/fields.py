@@ -29,13 +29,13 @@ _MOST = 2**63 - 1
 """The largest offset in Parquet; no text is longer."""
 JSON_LIST = 'write them as JSON, e.g. ["a", "b"]'
 AS_TEXT = "text where a list is expected", "use jsonl or parquet, of tags also conll, of answers also squad"
-"""Of tokens, tags and answers: the problem and the remedy."""
+"""The problem and the remedy for tokens, tags and answers."""
 VECTOR = "a 0 or 1 for each label", "write the names of the labels that a row has"
-"""In place of labels: the problem and the remedy."""
+"""The problem and the remedy for vectors in place of labels."""
 _LONGEST_NAME, _MOST_WORDS, _ENDS = 60, 3, tuple(".!?。！？…")
-"""Of the name of a column; others are the text of a row."""
+"""Limits of the name of a column; anything else is the text of a row."""
 NO_HEADER = "this file seems to have no header", "put a line with the names of its columns above its rows"
-"""Of a table: the problem and the remedy."""
+"""The problem and the remedy for a table."""
 _IDEOGRAPH = re.compile(f"[{scripts.CHINESE}]")
 SECONDS = 5.0
 """Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
@@ -194,7 +194,7 @@ class Fields:
         return [renamed(tag, names) if self._has_spans else names.get(tag, tag) for tag in tags]
 
     def _answers(self, value: object, column: str) -> list[dict[str, Any]]:
-        """From {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}]; equal ones once."""
+        """Answers of {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}], each once."""
         if value is None:
             raise BadRow(Code.LABEL_MISSING, "answers missing")
         if isinstance(value, str):
@@ -270,7 +270,7 @@ _MAPPED = re.compile(r"""\{\s*(['"]).*?\1\s*:.*\}""", re.DOTALL)
 _BRACKETS = re.compile(
     r"""\[\s*['"\[{].*\]|\[[\d\s.]*\]|\[[^\[\]]*,[^\[\]]*\]|\{[^{}]*,[^{}]*\}|\w+\([\[{].*\)""", re.DOTALL
 )
-"""Also `[0 1]` of numpy, `array([...])`, `frozenset({...})`, and `{a,b}` of PostgreSQL."""
+"""Lists in brackets, also `[0 1]` of numpy, `array([...])`, `frozenset({...})`, and `{a,b}` of PostgreSQL."""
 _ENCLOSED = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
 
 

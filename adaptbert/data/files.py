@@ -27,7 +27,7 @@ from adaptbert.data.source_config import layout_of, names
 from adaptbert.errors import BadData, UserError, failures_of, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
-"""Where only first rows are read: files of a folder, and characters of a file."""
+"""Most files of a folder, and characters of a file, where only first rows are read."""
 
 
 class Files:
@@ -78,7 +78,7 @@ class Files:
             self.digests = {name: self._digest(name) for name in names}
 
     def _names(self) -> Iterator[str]:
-        """Of the files; those of a folder by their path in it, sorted."""
+        """Names of the files; those of a folder by their path in it, sorted."""
         if not self.path.exists():
             raise BadData(Code.FILE, self.path, "no such file or folder", "check `path` in params.yaml")
         if not self.path.is_dir():

@@ -76,7 +76,7 @@ FORMATS: Mapping[Format, FormatSpec] = {
 
 SUFFIXES: Mapping[str, Format] = {suffix: name for name, spec in FORMATS.items() for suffix in spec.suffixes}
 KNOWN = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
-"""For messages."""
+"""The known endings, for messages."""
 
 
 def format_of(path: Path, declared: Format | None = None) -> Format | None:

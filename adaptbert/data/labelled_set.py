@@ -9,7 +9,7 @@ from typing import Any
 from adaptbert.data import parquet as tables
 
 TEST_GROUPS = "test_groups.parquet"
-"""Beside the raw splits: the mapped group of each test row that has one."""
+"""A file beside the raw splits: the mapped group of each test row that has one."""
 
 
 def test_groups(folder: Path) -> dict[str, str]:

@@ -56,7 +56,7 @@ class _Dialect:
 
     @classmethod
     def of(cls, first: list[list[Line]]) -> "_Dialect":
-        """That of runs of lines without heads of documents."""
+        """The dialect of these runs of lines, from which heads of documents are left out."""
         lines = [line for run in first for line in run]
         line = next((line.text for is_hash in (_is_hash, _is_lone) for line in lines if not is_hash(line)), "")
         tabs = "\t" in line
@@ -76,13 +76,13 @@ class _Dialect:
         return _cells(line.text, tabs=self.tabs)
 
     def without_comments(self, run: list[Line]) -> list[Line]:
-        """From the first token on; what stands above a comment is one."""
+        """The run from its first token on; what stands above a comment is one."""
         above = list(takewhile(_is_hash, run))
         others = [number for number, line in enumerate(above, 1) if len(self.cells(line)) != self.width]
         return run[max([int(self.begins_with_comments and any(map(_is_lone, above[:1]))), *others]) :]
 
     def tokens(self, run: list[Line]) -> list[Line]:
-        """Without words that are several tokens, and such as are not in the text."""
+        """Lines without words that are several tokens, or that are not in the text."""
         lines = self.without_comments(run)
         return [line for line in lines if not (self.is_numbered and _NO_TOKEN.fullmatch(self.cells(line)[0]))]
 

@@ -177,7 +177,7 @@ def parquet(file: SourceFile) -> Iterator[Row]:
 
 
 def parquet_columns(path: Path) -> list[str]:
-    """None of a damaged file, whose error is raised when its rows are read."""
+    """Columns of a file; none of a damaged one, whose error is raised when its rows are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -22,7 +22,7 @@ from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
 MAX_LINE = 10 * 1024 * 1024
-"""Characters; longer lines are not read."""
+"""Most characters of a line; longer lines are not read."""
 MAX_TEXT = 512 * 1024 * 1024
 """Characters of a file that is read into memory."""
 MAX_NULS = 0.01
@@ -133,7 +133,7 @@ def check_name(path: Path) -> None:
 
 
 def check_regular(path: Path, shown: str) -> None:
-    """Checked before opening: reading a pipe or a device may block forever."""
+    """Check before opening: reading a pipe or a device may block forever."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

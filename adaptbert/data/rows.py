@@ -1,4 +1,4 @@
-"""One record carries a row from the user's file to data/raw: its place, and its values or why it cannot be read."""
+"""A row on its way from the user's file to data/raw: its place, and its values or why it cannot be read."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
 
 class BadRow(Exception):
-    """A row cannot be read; whoever reads it puts the problem on its record. The arguments are those of `Problem`."""
+    """A row cannot be read; the reader puts the problem on its record. The arguments are those of `Problem`."""
 
     @property
     def problem(self) -> Problem:

@@ -13,7 +13,7 @@ from typing import IO
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """First characters of a formula. A cell of one such character is no formula: `+` and `-` are labels of some sets."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-"""Narrower than float(): a spreadsheet reads `-inf` as a formula with a name in it."""
+"""A number, narrower than float(): a spreadsheet reads `-inf` as a formula with a name in it."""
 
 
 class Table:

@@ -22,7 +22,7 @@ _SPELLINGS = [
 ]
 _NO_SPAN = {"0", "o"}
 _NO_SPAN_WITHOUT_O = _NO_SPAN | {"-", "_", "OTHER"}
-"""Beside O, these may be types."""
+"""Tags that may be types beside O."""
 _UNNAMED = "SPAN"
 """The type of signs without one."""
 

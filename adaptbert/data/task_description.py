@@ -56,17 +56,17 @@ class TaskDescription(Section):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TaskDescription":
-        """From a mapping that may have other keys, such as the `task` of a card."""
+        """The task of a mapping that may have other keys, such as the `task` of a card."""
         return cls.model_validate({name: value for name, value in values.items() if name in cls.model_fields})
 
     @classmethod
     def read(cls, folder: Path) -> "TaskDescription":
-        """From data/validated/tasks/<task>."""
+        """Reads it from data/validated/tasks/<task>."""
         return cls.model_validate(read_json(folder / FILE))
 
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
 
     def write(self, folder: Path) -> None:
-        """To data/validated/tasks/<task>."""
+        """Writes it to data/validated/tasks/<task>."""
         write_json(folder / FILE, self.as_json())

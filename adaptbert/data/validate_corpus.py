@@ -1,6 +1,6 @@
 """Validation of one corpus: raw rows in; kept rows, rejected rows and row counts out.
 
-Rows are processed in batches. `_look` says of each batch what can be said without the others, in any process;
+Rows are processed in batches. `_look` finds out about each batch what does not need the others, in any process;
 `validate_corpus` puts that together in the order of the rows. Memory holds only the digest of each distinct text, and
 then the ids.
 """

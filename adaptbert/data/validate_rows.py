@@ -85,7 +85,7 @@ class Examined:
         return [place for place in range(len(self.rows)) if place not in self.reasons]
 
     def cells(self, column: str) -> list[Any]:
-        """Of the rows that are kept."""
+        """Cells of the rows that are kept."""
         return [self.rows[place][column] for place in self.left]
 
     def texts(self) -> list[tuple[str, ...]]:

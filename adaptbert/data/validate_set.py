@@ -61,13 +61,13 @@ class TaskRules(Section):
     labels: list[str] | None = None
     """The allowed labels; None: those of the training rows."""
     tag_scheme: Scheme = "bio"
-    """Of the file, for spans."""
+    """Tag scheme of the file, for spans."""
     repair_tags: bool = False
     """Whether tags that break the scheme are repaired."""
     no_answer: bool = False
     """Whether a question may have no answer."""
     range: tuple[float, float] = ANY_NUMBER
-    """Of regression values."""
+    """Range of regression values."""
     replace: list[list[str]] | None = None
     """Patterns and replacements that were applied to the texts; prediction applies them too."""
     columns: dict[str, str] | None = None
@@ -147,7 +147,7 @@ class _Split:
             self.account.warnings["tags_mended"] = self.rows.misfits
 
     def compared(self) -> list[tuple[str, ...]]:
-        """Equal for inputs with the same letters and digits."""
+        """Keys that are equal for inputs with the same letters and digits."""
         return [tuple(map(letters, texts)) for texts in self.rows.texts()]
 
     def labels(self) -> Labels:

@@ -69,7 +69,7 @@ class HeldOut:
 
     @property
     def digests(self) -> dict[str, str]:
-        """Of the text of each set."""
+        """Digest of the text of each set."""
         return {name: str(corpus.texts[0]["digest"]) for name, corpus in self.sets.items()}
 
     def measure(self, model: Any, precision: str, known: Mapping[str, dict[str, float]] | None = None) -> Measures:
@@ -167,7 +167,7 @@ def measure_checkpoint(checkpoint: Checkpoint, folder: Path, config: Measure, se
 
 
 def as_records(measured: Measures) -> dict[str, HeldOutMeasures]:
-    """For a metrics file."""
+    """Measures for a metrics file."""
     return {name: HeldOutMeasures.model_validate(values) for name, values in measured.items()}
 
 

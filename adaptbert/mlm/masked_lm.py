@@ -76,7 +76,7 @@ class MaskedBatches:
 
     @classmethod
     def of(cls, params: MlmStep, corpus: Documents, tokenizer: Tokenizer, longest: int, seed: int) -> "MaskedBatches":
-        """Those that `params` define.
+        """The batches that `params` define.
 
         Args:
             longest: most tokens of a sentence pair.

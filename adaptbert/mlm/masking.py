@@ -39,7 +39,7 @@ IDEOGRAPHS = (
 )
 """Ranges of Chinese characters that BERT's tokenizer separates one by one."""
 BINS = 40
-"""Of the rates of documents: bin b holds those in ((b - 1) / BINS, b / BINS], bin 0 those without a mask."""
+"""Bins of the rates of documents: bin b holds those in ((b - 1) / BINS, b / BINS], bin 0 those without a mask."""
 QUANTILES = (5, 50, 95)
 MILLIONTHS = 1_000_000
 

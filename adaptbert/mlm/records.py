@@ -45,32 +45,32 @@ class CheckpointMeasures(Record):
     """metrics/measure/*.json: one checkpoint on all held-out text."""
 
     checkpoint: str
-    """Its folder below models/."""
+    """Folder of the checkpoint below models/."""
     texts: dict[str, HeldOutMeasures]
-    """By held-out text."""
+    """Measures by held-out text."""
 
 
 class StepMetrics(Record):
     """One step."""
 
     checkpoint: str
-    """Its folder below models/."""
+    """Folder of the checkpoint below models/."""
     init: str = Field(alias="from")
     """The checkpoint, the folder or the model of the hub that it began from."""
     tokens: int
     """Steps times tokens a step, as in params; the number read differs a little, because documents are read whole."""
     steps: int
-    """Those of the budget, and of the warm-up of the head."""
+    """Steps of the budget, and of the warm-up of the head."""
     tflop: float
     parameters: int
     sentence: SentenceCounts | None = None
-    """Where there is a sentence objective."""
+    """Counts of a sentence objective, where there is one."""
     vocabulary: VocabularyGrowth | None = None
-    """Where the vocabulary was extended."""
+    """Growth of the vocabulary, where it was extended."""
     random_head: bool | None = None
     """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
     before: dict[str, HeldOutMeasures]
-    """By held-out text: general text and that of the step; `CheckpointMeasures` has all."""
+    """Measures by held-out text: general text and that of the step; `CheckpointMeasures` has all."""
     after: dict[str, HeldOutMeasures]
     curve: list[CurvePoint]
     masking: MaskingMetrics

@@ -87,7 +87,7 @@ class SentencePairs:
         self._rank[self._by_length] = np.arange(count)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For the processes of other devices: they build the same pairs."""
+        """Pickles for the processes of other devices: they build the same pairs."""
         return SentencePairs, self._arguments
 
     def read(self, documents: Int64, passes: Int64) -> tuple[Flat, PairLabels]:

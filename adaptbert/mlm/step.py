@@ -35,7 +35,7 @@ from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 
 NEAR_CHANCE = 0.8
-"""Of ln V, the loss of a random head: a head with a higher loss on every held-out text was never trained.
+"""Share of ln V, the loss of a random head: a head with a higher loss on every held-out text was never trained.
 
 V is the size of the vocabulary. A model of token frequencies alone gives the entropy of single tokens: 0.66 to 0.70
 ln V with BERT's vocabularies on encyclopaedic and biomedical English, mixed Chinese and Weibo posts.
@@ -271,7 +271,7 @@ def is_random(model: Any, drawn: Iterable[str], measured: Measures, vocabulary: 
 
 
 def measured_steps(steps: int, count: int) -> list[int]:
-    """At most `count` steps that grow by a constant factor up to the last one, from a tenth of the run on."""
+    """Steps, at most `count`, that grow by a constant factor up to the last one, from a tenth of the run on."""
     if steps == 0:
         return []
     if count == 1:

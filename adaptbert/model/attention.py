@@ -47,7 +47,7 @@ class Attention:
         if device.type == "cpu":
             bias = torch.zeros_like(self._same, dtype=dtype).masked_fill_(~self._same, FAR)
             self._bias = bias.repeat_interleave(heads, 0)
-            """Added to the scores of all heads, (rows * heads, block, block)."""
+            """Numbers added to the scores of all heads, (rows * heads, block, block)."""
 
     def to_layout(self, values: Tensor) -> Tensor:
         """Values of the tokens, (tokens, ...), moved to their layout positions, (positions, ...); 0 at empty ones."""

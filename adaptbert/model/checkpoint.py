@@ -126,12 +126,12 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """Its folder below models/; the source for a checkpoint that this project did not write."""
+        """Folder of the checkpoint below models/; the source for a checkpoint that this project did not write."""
         return self.card.checkpoint if self.card else self.source
 
     @property
     def digest(self) -> str:
-        """Of the weights; the name for a checkpoint without weights, and the revision with it for one of the hub."""
+        """Digest of the weights; for a checkpoint without weights the name, for one of the hub with the revision."""
         if self.card:
             return self.card.weights or self.name
         return f"{self.source}@{self.revision}" if self.revision else file_digest(Path(self.source) / WEIGHTS)
@@ -317,7 +317,7 @@ def _key_name(key: Any) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bars and load reports of transformers: this module checks what they warn of."""
+    """Hides the progress bars and load reports of transformers: this module checks what they warn of."""
     from transformers.utils import logging as hugging_face_logging
 
     level = hugging_face_logging.get_verbosity()

@@ -162,17 +162,17 @@ class TaskCard(CardRecord):
     type: Type
     labels: list[str]
     range: list[Number] | None = None
-    """For regression: the least and the largest training value."""
+    """The least and the largest training value of a regression."""
     no_answer: bool | None = None
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
     columns: dict[str, str] | None = None
     positive: str | None = None
     options: dict[str, Any]
-    """Of the task type; see `adaptbert.tasks.heads.from_card`."""
+    """Options of the task type; see `adaptbert.tasks.heads.from_card`."""
     max_length: Annotated[int, Field(ge=3, le=1_000_000)]
     tuned: dict[str, Number]
     seed: int | None = None
-    """Of fine-tuning, whose weights these are: the best on dev."""
+    """Seed of fine-tuning, whose weights these are: the best on dev."""
     scores: dict[str, Number] | None = None
     """Split/metric -> the score of these weights."""
 
@@ -201,18 +201,18 @@ class Provenance(CardRecord):
 
     stage: str
     checkpoint: str
-    """Its folder below models/, which names base and replicate: `finetune/section-domain-small-1`."""
+    """Folder below models/, which names base and replicate: `finetune/section-domain-small-1`."""
     params: dict[str, Any]
     task: TaskCard | None = None
-    """Where it was fine-tuned."""
+    """The task on which it was fine-tuned, if any."""
     init: str | None
     """Digest of the checkpoint that training began from; None: random weights."""
     texts: list[dict[str, Any]] | None = None
     """The ledger: all text that the weights have seen, oldest first."""
     measured: dict[str, dict[str, float]] | None = None
-    """By held-out text."""
+    """Measures by held-out text."""
     vocabulary: dict[str, str | int] | None = None
-    """Where it was extended in this step: from which tokenizer, by how many tokens."""
+    """Extension of the vocabulary in this step: from which tokenizer, by how many tokens."""
     random_head: bool | None = None
     """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
 
@@ -221,9 +221,9 @@ class Card(Provenance):
     """card.json. It has no run id and no time, so that equal results have equal hashes."""
 
     weights: Digest | None
-    """Of model.safetensors; None: an architecture, whose weights are drawn by whoever trains it."""
+    """Digest of model.safetensors; None: an architecture, whose weights are drawn when it is trained."""
     config: Digest
-    """Of config.json."""
+    """Digest of config.json."""
     tokenizer: Digest
 
 

@@ -106,5 +106,5 @@ FAMILIES: dict[str, Family] = {family.name: family for family in (BERT,)}
 
 
 def family_of(config: Any) -> Family:
-    """Of the Hugging Face config of a model."""
+    """Family of the Hugging Face config of a model."""
     return FAMILIES[config.model_type]

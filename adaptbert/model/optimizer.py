@@ -32,7 +32,7 @@ class Optimization:
     head_steps: int = 0
 
     def of(self, module: nn.Module) -> dict[str, Any]:
-        """As Lightning wants them from `configure_optimizers`."""
+        """The two as Lightning wants them from `configure_optimizers`."""
         optimizer = adamw(module, self.config)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.share)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
@@ -79,7 +79,7 @@ def adamw(module: nn.Module, config: Training) -> torch.optim.AdamW:
 
 
 def _depths(names: Iterable[str]) -> dict[str, int]:
-    """By name: the embeddings are 0, layer i of n is i + 1, everything above (a pooler, a head) is n + 1."""
+    """Depth by name: the embeddings are 0, layer i of n is i + 1, everything above (a pooler, a head) is n + 1."""
     by_name: dict[str, int | None] = {}
     for name in names:
         layer = _LAYER.search(name)

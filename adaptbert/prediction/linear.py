@@ -16,7 +16,7 @@ TASKS = Path("data/validated/tasks")
 
 
 class LinearPredictor(Predictor):
-    """On all training rows of the task, also where each seed of the comparison has some of them. See `load`."""
+    """A linear model of all training rows, also where each seed of the comparison has some of them. See `load`."""
 
     _model: Callable[[Sequence[Any]], list[Any]]
 

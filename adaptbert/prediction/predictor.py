@@ -151,7 +151,7 @@ class Predictor:
         return self._head.is_degenerate([answer[name] for answer in answers if name in answer])
 
     def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[list[Answer]]:
-        """Like `answers`, for rows that a reader has converted, a batch at a time."""
+        """Answers to rows that a reader has converted, a batch at a time; see `answers`."""
         for batch in self._batches(rows):
             good = [row for row in batch if row.problem is None]
             answers = iter(self._predicted(good, probabilities=probabilities) if good else [])
@@ -207,7 +207,7 @@ class Predictor:
 
 
 def _each(rows: Any) -> Iterable[Any]:
-    """Of one row, that row; of a table its rows: both would be walked through otherwise, by letter or column."""
+    """One row as a list, a table as its rows: both would be walked through otherwise, by letter or column."""
     if isinstance(rows, str | Mapping):
         return [rows]
     return rows.to_dict("records") if hasattr(rows, "columns") else rows  # type: ignore[no-any-return]

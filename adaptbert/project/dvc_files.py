@@ -100,8 +100,8 @@ class Due(NamedTuple):
 
     @classmethod
     def of(cls, upstream: Mapping[str, Sequence[str]], changed: Iterable[str]) -> "Due":
-        """Of these stages, each with those that it needs, what has changed (as `dvc status` names it), and what needs
-        one of those; not what needs the stage `plan` alone, which always writes the same."""
+        """Among these stages, each with those that it needs, what has changed (as `dvc status` names it), and what
+        needs one of those; not what needs the stage `plan` alone, which always writes the same."""
         due = set(changed)
         order = [*TopologicalSorter(upstream).static_order()]
         for stage in order:
@@ -120,12 +120,12 @@ class Due(NamedTuple):
 
 
 def _that_run(stages: Iterable[str]) -> list[str]:
-    """Not the records of a user's files, which `dvc add` has written."""
+    """Stages without the records of a user's files, which `dvc add` has written."""
     return [stage for stage in stages if not stage.endswith(RECORD)]
 
 
 def due() -> Due:
-    """Of this project, as its data, dvc.yaml and plan.json are now; raises what `record` does."""
+    """What is due in this project, as its data, dvc.yaml and plan.json are now; raises what `record` does."""
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo
@@ -211,7 +211,7 @@ def _mend_marks() -> Iterator[str]:
 
 
 def _mend_cache() -> Iterator[str]:
-    """Old ones alone: a copy of the project (`dvc exp run --temp`) has another lock and the same cache."""
+    """Removes old leftovers alone: a copy of the project (`dvc exp run --temp`) has another lock and the same cache."""
     hour = 3600
     begun = [path for path in CACHE.rglob(".*.tmp") if time.time() - path.lstat().st_mtime > hour]
     for path in begun:

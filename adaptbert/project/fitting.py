@@ -13,7 +13,7 @@ from adaptbert.core.files import read_json
 
 CONFIG = "config.json"
 USUAL_WIDTH = 768
-"""Of BERT base, for which the defaults of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
+"""Width of BERT base, whose defaults those of a base with weights are (Devlin et al. 2019; Gururangan et al. 2020)."""
 FITTED = (*TRANSFERS, FINETUNE)
 """The sections whose learning rate follows from the width."""
 NARROWEST = 128
@@ -23,20 +23,20 @@ NEAR = 1.5
 ENOUGH_STEPS = 200
 """Optimizer steps of a step of masked-language modelling, as far as small batches give as many."""
 SMALLEST_BATCH = 1024
-"""Tokens: the batch of random weights."""
+"""Tokens of the smallest batch, that of random weights."""
 BATCHES = ("global_batch_tokens", "micro_batch_tokens")
 RANDOM_TOKENS, FEWEST_RANDOM_TOKENS = 6_000_000, 1_000_000
-"""Of general pre-training of random weights: the usual, and the fewest. After 110,000 tokens 26 of 27 fine-tunings gave
-every row the same answer; after a million none did."""
+"""Tokens of general pre-training of random weights: the usual, and the fewest. After 110,000 tokens 26 of 27
+fine-tunings gave every row the same answer; after a million none did."""
 HEAD_WARMUP_STEPS = 100
-"""Of a head that was never trained: the loss of one on MiniLM fell from 10.5 to 7.5 in 30 steps of 1,024 tokens."""
+"""Steps for a head that was never trained: the loss of MiniLM's fell from 10.5 to 7.5 in 30 steps of 1,024 tokens."""
 NARROW_WIDTH, NARROW = 256, {"learning_rate": 1e-3}
 """Fine-tuning of random weights that are narrower: 75 steps at the default taught nothing, these something."""
 
 
 def factor(section: str, width: int | None) -> float:
-    """By which learning rates of a base with weights differ from the defaults: that of Adam goes with 1 / width (Yang
-    et al. 2022, "Tensor Programs V", table 3).
+    """Factor by which learning rates of a base with weights differ from the defaults: that of Adam goes with 1 / width
+    (Yang et al. 2022, "Tensor Programs V", table 3).
 
     Fine-tuning of narrow encoders goes with its square: so were the rates that dev sets chose for widths of 128, 256
     and 384 (0.001, 0.0004, 0.0001). At 0.0002 a checkpoint of 128 had a span F1 of 8 after 251 steps, at 0.001 and
@@ -58,7 +58,7 @@ def usual_rate(section: str, base: Base) -> float:
 
 
 def width(base: Base) -> int | None:
-    """Of the encoder of a base with weights, by its config.json, if that lies on this machine."""
+    """Width of the encoder of a base with weights, by its config.json, if that lies on this machine."""
     hidden = config(base).get("hidden_size")
     return hidden if isinstance(hidden, int) and hidden > 0 else None
 

@@ -72,7 +72,7 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
 
 
 def bring(source: Path, base: str) -> list[str]:
-    """Bring a folder into that of a base: all of it or nothing; gives what the user is told.
+    """Bring a folder into that of a base: all of it or nothing; returns lines for the user.
 
     Raises:
         BadData: it cannot be used, or there is something in the folder.
@@ -115,13 +115,13 @@ def lacks_head(folder: Path) -> bool:
 
 
 def name_of(folder: str) -> str:
-    """That of its base: `bert-base-chinese` -> `bert_base_chinese`; `public` where nothing of it can be one."""
+    """Name of its base: `bert-base-chinese` -> `bert_base_chinese`; `public` where nothing of it can be one."""
     name = plain(folder).lstrip("0123456789_")[:40].rstrip("_")
     return name if is_name(name) else "public"
 
 
 def _brought(folder: Path, part: Path) -> Iterator[str]:
-    """Write the files of a checkpoint, and check them as every stage does; what the user is told of them."""
+    """Write the files of a checkpoint, and check them as every stage does; returns lines for the user."""
     there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
     files = {path.name: path for path in folder.iterdir() if path.is_file()}
     hint = f"there are {', '.join(there[:8]) or 'no files'}"
@@ -179,7 +179,7 @@ def _keep_rules(folder: Path) -> list[str]:
     """Write into tokenizer_config.json what its files say of capital letters, or rules that are not those of BERT.
 
     transformers 5 builds the tokenizer of a BERT from the vocabulary and that file alone, and lower-cases where it is
-    silent, whatever the rules in tokenizer.json are. Gives what the user is told; a tokenizer that cannot be loaded, or
+    silent, whatever the rules in tokenizer.json are. Returns lines for the user; a tokenizer that cannot be loaded, or
     lacks a special token, raises BadData.
     """
     from tokenizers import Tokenizer as Backend

@@ -84,7 +84,7 @@ def create(
         force: overwrite a params.yaml that exists nowhere else.
 
     Yields:
-        What the user is told.
+        Lines for the user.
 
     Raises:
         BadData: files, base or folder cannot be used, or it is not clear what the files hold.
@@ -234,7 +234,7 @@ def _cut(values: Values, tokens: Mapping[str, float], weights: Base, arms: Seque
 
 
 def _sections(values: Values, weights: Base, minutes: int | None) -> str:
-    """Those of the steps, with what differs from the defaults, and why."""
+    """Sections of the steps, with what differs from the defaults, and why."""
     written = {key: [step for step, each in values.items() if key in each] for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
     lines = [
@@ -261,7 +261,7 @@ def _random(weights: Base) -> str:
 
 
 def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None]:
-    """Its line, none of random weights."""
+    """Line of the base, none for random weights."""
     if not name:
         if not has_general:
             problem = "missing, and random weights are trained on general text first"

@@ -30,7 +30,7 @@ def record_of(path: Path) -> Path | None:
 
 
 def unrecorded(files: Iterable[Path]) -> list[Path]:
-    """Those in data/own that DVC does not track yet."""
+    """Files in data/own that DVC does not track yet."""
     return [file for file in dict.fromkeys(files) if OWN in file.parents and record_of(file) is None]
 
 
@@ -53,7 +53,7 @@ def homes(files: Iterable[Path]) -> dict[Path, Path]:
 
 
 def take(homes: Mapping[Path, Path]) -> list[str]:
-    """Copy the files that are not in the project yet, and let DVC record those in data/own: what the user is told."""
+    """Copy the files that are not in the project yet, and let DVC record those in data/own; lines for the user."""
     for file, home in homes.items():
         if not home.exists():
             with atomic_write(home) as part:

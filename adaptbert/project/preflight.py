@@ -29,9 +29,9 @@ from adaptbert.text.words import Segmenter
 
 SPLITS = ("train", "dev", "test")
 SECONDS = 10.0
-"""After that, no further set is opened."""
+"""Seconds after which no further set is opened."""
 ROWS = 200
-"""Of each file of a set that is not small."""
+"""First rows of each file of a set that is not small."""
 SMALL, SMALL_PACKED = 1_000_000, 100_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
 _OF_FILES = {Code.COLUMNS, Code.WRONG_FORMAT, Code.DAMAGED_FILE, Code.FILE, Code.BAD_PATTERN}

@@ -34,19 +34,19 @@ _NAMES = {
 BY_HAND = "write its block by hand, as in docs/how-to/labelled-sets.md"
 _EXPORTS = ("doccano", "label_studio")
 _MOST_ROWS = 100_000
-"""Of a file that are looked at: files may be sorted by label."""
+"""Most rows of a file that are looked at: files may be sorted by label."""
 FIRST_ROWS = 200
-"""By which a language is told, and what kind of values a column has."""
+"""Rows by which language and kind of values are recognised."""
 _MOST_UNDECODED = 0.01
 """Share of the rows: fewer are damaged, and validation counts them."""
 _FEWEST_WORDS = 3
 _MOST_CHARACTERS = 60
-"""Of a value of the first row that are shown."""
+"""Most characters that are shown of a value of the first row."""
 
 
 class Said(NamedTuple):
     """What the user says of labelled files; None: by what they hold. `columns`: field -> column. Other options than
-    `type` may have said the type."""
+    `type` may have named the type."""
 
     columns: Mapping[str, str] = {}
     type: TaskName | None = None
@@ -136,7 +136,7 @@ class Preview(NamedTuple):
         return 2 * len(texts if repeated else {*texts}) > len(values)
 
     def texts(self, columns: Sequence[str]) -> list[str]:
-        """Of these columns in the first rows; tokens with spaces between them."""
+        """Texts of these columns in the first rows; tokens with spaces between them."""
         values = [row[column] for row in self.rows[:FIRST_ROWS] for column in columns if row.get(column)]
         return [" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values]
 
@@ -194,8 +194,8 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
 
 
 def _format(file: SourceFile, path: Path) -> Format | None:
-    """By its beginning, or else its name; JSON lines with lists of labels may look like an export of doccano, and a
-    table with a blank line after every row like CoNLL."""
+    """Format by the beginning of a file, or else its name; JSON lines with lists of labels may look like an export of
+    doccano, and a table with a blank line after every row like CoNLL."""
     by_name = format_of(path)
     if by_name == "parquet":
         return by_name

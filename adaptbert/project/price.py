@@ -51,24 +51,24 @@ million tokens of Chinese news took 5, and of English docstrings 6."""
 BACKWARD = 3
 """Tokens that are read in the time in which one is trained on."""
 SECONDS, FEWER_SECONDS = 8.0, 3.0
-"""Of measuring: for `plan --price`, and for `new`, which is less exact."""
+"""Seconds of measuring: for `plan --price`, and for `new`, which is less exact."""
 MOST_SECONDS = 60
-"""In which a process beside it ends, should this one be killed."""
+"""Seconds after which a process beside it ends, should this one be killed."""
 FIRST_TOKENS = 512
-"""Of the first steps; as many as a second allows follow, a micro-batch at most."""
+"""Tokens of the first steps; as many as a second allows follow, a micro-batch at most."""
 EXAMPLE_TOKENS = 32
-"""Of a document or an example of which nothing is known."""
+"""Tokens of a document or an example of which nothing is known."""
 Values = Mapping[str, Mapping[str, Any]]
 """Step -> what differs from its defaults."""
 SHARES = tuple(share / 100 for share in (90, 80, 70, 60, 50, 40, 30, 25, 20, 15, 12, 10, 8, 6, 5, 4, 3, 2, 1, 0))
-"""Of the largest budget, tried one after another."""
+"""Shares of the largest budget, tried one after another."""
 
 
 # ---- the speed of this machine
 
 
 class Speeds(NamedTuple):
-    """Of a recipe on this machine.
+    """Speeds of a recipe on this machine.
 
     Attributes:
         configs: base -> config of its model.
@@ -84,7 +84,7 @@ class Speeds(NamedTuple):
 
 
 def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Speeds:
-    """Of these trainings one of each kind and base; all measurements take about so many seconds."""
+    """Measures one training of each kind and base; all measurements take about so many seconds."""
     keep_freed_memory()
     torch.set_num_threads(int(threads().partition(",")[0]))
     samples = {(each.base, each.step == FINETUNE): each for each in planned}
@@ -190,7 +190,7 @@ def _tokens_per_second(step: Callable[[int], int], most: int, seconds: float) ->
 
 
 def _clock() -> float:
-    """Seconds of a GPU, when it has done what it was told; of a CPU those of this process, for which it does not matter
+    """Seconds of a GPU, when it has done its work; of a CPU those of this process, for which it does not matter
     how busy the machine is."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
@@ -217,7 +217,7 @@ class Price(NamedTuple):
 
 
 def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) -> list[Price]:
-    """In the order of training, of the stages that are due; none where everything is up to date."""
+    """Prices of the stages that are due, in the order of training; none where everything is up to date."""
     priced = []
     for each in planned:
         if count := sum(stage in due for stage in each.stages):
@@ -236,8 +236,8 @@ def prices(planned: Sequence[Training], due: Collection[str], speeds: Speeds) ->
 
 
 def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collection[str], speeds: Speeds) -> float:
-    """Of the recipe: texts are prepared; then stages of one kind run side by side, one kind after another, and each has
-    to start."""
+    """Minutes of the recipe: texts are prepared; then stages of one kind run side by side, one kind after another, and
+    each has to start."""
     texts = {
         (each.text, each.base): each.amount.tokens for each in planned if each.amount and f"tokenize@{each.base}" in due
     }
@@ -250,13 +250,13 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
 
 
 def about(total: float) -> str:
-    """For the user."""
+    """Words for so many minutes."""
     shown = f"about {total:,.0f} minutes" if total < 90 else f"about {total / 60:.1f} hours"
     return f"{'less than a minute' if total < 1 else shown} by `make recipe`, where nothing else runs"
 
 
 def table(priced: Sequence[Price]) -> Table:
-    """With the sums in the last row."""
+    """Table with the sums in the last row."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("step", "text or task", "base", "trainings", "tokens", "TFLOP", "minutes"):
         shown.add_column(name, justify="left" if name in ("step", "text or task", "base") else "right")
@@ -268,7 +268,7 @@ def table(priced: Sequence[Price]) -> Table:
 
 
 def _tflop(training: Training, tokens: float, speeds: Speeds) -> float:
-    """Of so many tokens; [CLS] and [SEP] of short texts, which are not masked, are counted as if they were."""
+    """Operations of so many tokens; [CLS] and [SEP] of short texts are counted as if they were masked."""
     values = training.values
     rows = training.amount.rows * tokens / training.amount.tokens if training.amount and training.amount.tokens else 0
     read, decoded = (round(rows), 0) if training.step == FINETUNE else (round(tokens * values.masking.probability),) * 2
@@ -292,7 +292,7 @@ def _runs(training: Training) -> tuple[int, float]:
 
 
 class Budgets:
-    """Of one recipe with values, all of which is due; `values` are those that nobody limits."""
+    """Budgets of one recipe with values, all of which is due; `values` are those that nobody limits."""
 
     def __init__(self, recipe: Callable[[Values], Recipe], values: Values, amounts: Amounts) -> None:
         self._recipe, self._values, self._amounts, first = recipe, values, amounts, recipe(values)
@@ -302,7 +302,7 @@ class Budgets:
         self._speeds = measured(first, self._planned, FEWER_SECONDS)
 
     def minutes(self, values: Values) -> float:
-        """Of the whole recipe."""
+        """Minutes of the whole recipe."""
         planned = self._trainings(values)
         return minutes(planned, prices(planned, self._due, self._speeds), self._due, self._speeds)
 
@@ -323,7 +323,7 @@ class Budgets:
         return workload.trainings(self._recipe(values), self._plan, self._amounts)
 
     def _scaled(self, tokens: float, labels: float) -> Values:
-        """With these shares of the largest budget and of the labels; nothing that is enough now becomes too few."""
+        """Values with these shares of the largest budget and of the labels; what is enough now stays enough."""
         scaled = {step: dict(values) for step, values in self._values.items()}
         limit = tokens * max(map(_budget, self._planned))
         for each in self._planned:
@@ -352,6 +352,6 @@ def _budget(training: Training) -> float:
 
 
 def _rounded_up(number: float) -> int:
-    """To two digits."""
+    """The number rounded up to two digits."""
     unit = 10 ** max(0, len(str(int(number))) - 2)
     return int(-(-number // unit) * unit)

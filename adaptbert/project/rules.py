@@ -167,7 +167,7 @@ def _questions(recipe: Recipe) -> Iterator[UserError]:
 
 
 def _metric(recipe: Recipe) -> Iterator[UserError]:
-    """Some task has the metric that arms are compared by."""
+    """Requires a task that has the metric by which arms are compared."""
     metric = recipe.compare.metric
     known = [name for task in recipe.tasks.values() for name in comparable(task.target, task.positive)]
     if metric is not None and metric not in known:
@@ -242,7 +242,7 @@ def _options_fit_tasks(recipe: Recipe) -> Iterator[UserError]:
 
 
 def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
-    """Into the positions of the encoder; a checkpoint has its own number of positions."""
+    """Documents fit into the positions of the encoder; a checkpoint has its own number of positions."""
     for section in ("tokenize", "finetune"):
         for names in recipe.entries(section):
             base = names["base"]
@@ -334,7 +334,7 @@ def _few_seeds(recipe: Recipe) -> Iterator[str]:
 
 
 def _by_arm(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, TrainedOn], Mapping[str, TrainedOn]]]:
-    """Of each task from each base: what arms are trained on, and of which of them questions about steps are asked."""
+    """For each task from each base: what arms are trained on, and which of them answer questions about steps."""
     otherwise = {name for name, sections in recipe.overrides().items() if "finetune" in sections}
     for task in recipe.tasks:
         for base in recipe.bases:

@@ -35,14 +35,14 @@ INPUTS = {field for *inputs, _ in ROWS for field in inputs}
 """The fields of text."""
 _IDEOGRAPH, _KANA = re.compile(f"[{scripts.CHINESE}]"), re.compile(f"[{scripts.KANA}]")
 _WORD = re.compile(rf"[{scripts.CHINESE}]|[^\W\d_{scripts.CHINESE}]+")
-"""An ideograph, or a run of other letters."""
+"""A word: an ideograph, or a run of other letters."""
 _SEPARATORS = (";", "|", ",", "、", "，", "；")
 SPLITS = ("train", "dev", "test")
 SHARES = {"dev": 0.1, "test": 0.2}
-"""Of the rows of train, for a split without a file."""
+"""Shares of the rows of train, for a split without a file."""
 _MOST_CLASSES = 200
 _MOST_LABELS = 6
-"""That are shown."""
+"""Most labels that are shown."""
 
 
 def consistent(said: Said) -> Said:
@@ -238,7 +238,7 @@ Labels = tuple[dict[str, Any], str]
 
 
 def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
-    """Of the rows, by the column of what is found in them; BadData where two types would do, or none."""
+    """Labels of the rows, by the column of what is found in them; BadData where two types would do, or none."""
     column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
     cells = [row.get(column) for row in file.rows]
     values = [cell for cell in cells if cell not in (None, "") and cell == cell]  # NaN is no value

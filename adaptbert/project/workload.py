@@ -38,14 +38,14 @@ from adaptbert.training.document_stream import steps_of
 
 TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated/tasks")
 _TOKEN = re.compile(rf"[{scripts.CHINESE}]|[^\W{scripts.CHINESE}]{{1,8}}|[^\w\s]")
-"""About: an ideograph, up to eight other letters, or a sign. By the vocabularies of BERT 1 % less than the tokens of
-Chinese posts and news, 2 % more than those of English abstracts and news."""
+"""A token, about: an ideograph, up to eight other letters, or a sign. By the vocabularies of BERT 1 % less than the
+tokens of Chinese posts and news, 2 % more than those of English abstracts and news."""
 MOST_TIMES = 1.75
-"""At half the usual learning rate of its base a step counts for half of one, at a higher rate for more, but at most so
+"""Most that a step counts: half of one at half the usual learning rate of its base, at a higher rate more, up to so
 much: 50 steps at 2.5 times that rate taught nothing."""
 FEWEST_MLM_STEPS = 50
-"""Of masked-language modelling: 12 and 26 steps of 32,768 tokens changed a small checkpoint by 0.01 bits per character,
-211 of 4,096 on the same text by 0.20."""
+"""Steps of masked-language modelling: 12 and 26 steps of 32,768 tokens changed a small checkpoint by 0.01 bits per
+character, 211 of 4,096 on the same text by 0.20."""
 _BLOCK = 1 << 20
 
 
@@ -53,7 +53,7 @@ _BLOCK = 1 << 20
 
 
 class Amount(NamedTuple):
-    """Of a text, or of the training rows of a task.
+    """Amount of a text, or of the training rows of a task.
 
     Attributes:
         is_exact: whether the tokens were counted.
@@ -72,14 +72,14 @@ class Amount(NamedTuple):
 
 
 class Amounts:
-    """Of a recipe; each file is looked at once, and outputs of stages where they can be those of this recipe."""
+    """Amounts of a recipe; each file is read once, and outputs of stages where they can be those of this recipe."""
 
     def __init__(self, recipe: Recipe, *, with_outputs: bool = True) -> None:
         self.recipe, self._with_outputs = recipe, with_outputs
         self._seen: dict[tuple[str, str], Amount | None] = {}
 
     def corpus(self, name: str, base: str) -> Amount | None:
-        """None where it cannot be read, which `adaptbert check` reports."""
+        """Amount of a corpus; None where it cannot be read, which `adaptbert check` reports."""
         source = self.recipe.corpora[name]
         if counted := self._output(source.path, TOKENIZED / base / "corpora" / name / "corpus.json", read_json):
             return Amount(counted["texts"], counted["tokens"], True)
@@ -107,7 +107,7 @@ class Amounts:
         return amount
 
     def _read(self, source: Source, place: str, split: str) -> Amount | None:
-        """By the rows of a file, or of all files of a folder."""
+        """Amount by the rows of a file, or of all files of a folder."""
         if (key := (source.key, split)) not in self._seen:
             self._seen[key] = None
             with suppress(UserError, OSError), without_warnings():
@@ -116,7 +116,7 @@ class Amounts:
         return self._seen[key]
 
     def _output(self, source: str, output: Path, read: Callable[[Path], Any]) -> Any:
-        """That of a stage, if it is younger than the file that it was made of."""
+        """The output of a stage, if it is younger than the file that it was made of."""
         with suppress(OSError, ValueError, KeyError):  # missing; by an older version
             if self._with_outputs and output.stat().st_mtime >= Path(source).stat().st_mtime:
                 return read(output)
@@ -145,7 +145,7 @@ def _of_rows(files: Files) -> Amount | None:
 
 
 def _lines(path: Path) -> int:
-    """Of a file; of one without lines its rows, where that is known."""
+    """Lines of a file; for one without lines its rows, where that is known."""
     kind = format_of(path)
     if kind == "parquet":
         import pyarrow.parquet as pq
@@ -186,7 +186,7 @@ class Training(NamedTuple):
 
     @property
     def stages(self) -> list[str]:
-        """As DVC names them."""
+        """Stages as DVC names them."""
         return [f"{self.step}@{key}" for key in self.entries]
 
     @property
@@ -215,7 +215,7 @@ class Training(NamedTuple):
 
 
 def trainings(recipe: Recipe, plan: Plan, amounts: Amounts) -> list[Training]:
-    """In the order of training; a checkpoint that is taken as it is has none."""
+    """Trainings in their order; a checkpoint that is taken as it is has none."""
     by_kind: dict[tuple[str, ...], Training] = {}
     for step in TRAINED:
         for key, entry in plan.table(step).items():
@@ -326,7 +326,7 @@ def _short_fine_tuning(recipe: Recipe, training: Training) -> Iterator[str]:
 
 
 def _usual_steps(recipe: Recipe, training: Training) -> tuple[float, float]:
-    """To how many steps at the usual rate of its base those of a fine-tuning amount; and its share of that rate."""
+    """Steps at the usual rate of its base to which those of a fine-tuning amount; and its share of that rate."""
     times = float(training.values.learning_rate) / fitting.usual_rate(FINETUNE, recipe.bases[training.base])
     return (training.steps or 0) * min(MOST_TIMES, times), times
 

@@ -18,13 +18,13 @@ from adaptbert.statistics.verdicts import Verdict
 MOST_NAMED = 4
 """Tasks of a comparison whose heading has their names, and classes of an arm."""
 MOST_LETTERS = 30
-"""Of the name of a class that stands in a sentence."""
+"""Most letters of the name of a class that stands in a sentence."""
 LONGER = 5
 """Times the epochs of today; more are proposed only where there is nothing else to raise."""
 
 
 def heading(comparison: Comparison) -> Text:
-    """What is said of the first question of each task, and where a baseline is shown to be better than the best arm."""
+    """The verdict on the first question of each task, and where a baseline is shown to be better than the best arm."""
     unlearned = [task.name for task in comparison.tasks if nothing_learned(task)]
     learned = [task for task in comparison.tasks if task.name not in unlearned]
     said: dict[Text, dict[tuple[Verdict, bool], list[str]]] = {}
@@ -35,7 +35,7 @@ def heading(comparison: Comparison) -> Text:
         return t("Nothing was compared")
 
     def named(tasks: list[str]) -> Text:
-        """As many as fit into a heading; of more, how many these are."""
+        """Tasks as far as they fit into a heading; of more, how many these are."""
         if len(comparison.tasks) <= MOST_NAMED:
             return listed(tasks)
         return t("{n} of {all} tasks", n=len(tasks), all=len(comparison.tasks))
@@ -241,7 +241,7 @@ def not_tested(answer: Answer, task: Task, comparison: Comparison) -> Text:
 
 
 def _times(tflop: float, comparison: Comparison) -> float:
-    """As a multiple of what this page took; costs are rounded, those of a tiny model to 0."""
+    """The cost as a multiple of what this page took; costs are rounded, those of a tiny model to 0."""
     return tflop / comparison.spent.tflop if comparison.spent.tflop else 0.0
 
 
@@ -337,7 +337,7 @@ def to_take(task: Task, min_gain: float) -> Arm | None:
 
 
 def _more_seeds(task: Task, chosen: Arm) -> Text:
-    """And a replicate, where there is one; a baseline that scores higher costs little."""
+    """More seeds, and a replicate where there is one; a baseline that scores higher costs little."""
     said = t("Next: fine-tune with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
     if task.first is not None and task.first.replicates == 1:
         said = t("Next: train a second replicate, with `seeds: {least}`, then ask again.", least=FEWEST_SEEDS)
@@ -413,7 +413,7 @@ def _has_better_baseline(task: Task) -> bool:
 
 
 def _score(arm: Arm | None) -> float:
-    """On test; below any other where there is none."""
+    """Score on test; below any other where there is none."""
     return -math.inf if arm is None or arm.interval is None else arm.interval.mean
 
 

@@ -2,7 +2,7 @@
 
 Places along x are percentages of the width and everything else is in pixels, so that text keeps its size on a telephone
 and on a wide screen. No line crosses a text. charts.css gives the colours: `role-*` is how an arm was trained,
-`verdict-*` is what is said of a step.
+`verdict-*` is the verdict on a step.
 """
 
 import math
@@ -50,11 +50,11 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-"""Of the page and of files of figures; a name that is not defined in one is an error."""
+"""Templates of the page and of files of figures; a name that is not defined in one is an error."""
 Language = Literal["en", "zh"]
 TAGS: dict[Language, str] = {"en": "en", "zh": "zh-Hans"}
 ENDS: dict[Language, str] = {"en": ".svg", "zh": ".zh.svg"}
-"""Of the names of files."""
+"""Ends of the names of files."""
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def _all(parts: Iterable[Markup]) -> Markup:
 
 
 def _words(text: Text, most: int = 100) -> Markup:
-    """As the content of an SVG <text>, in both languages where they differ. What is wider than `most` columns (Chinese
+    """Content of an SVG <text>, in both languages where they differ. What is wider than `most` columns (Chinese
     characters take two) ends in an ellipsis, and its title is the full name."""
     en, zh = (_cut(each.replace("`", ""), most) for each in (text.en, text.zh))  # no code font here
     return en if en == zh else Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(en, zh)

@@ -34,7 +34,7 @@ def all_figures(comparison: Comparison) -> list[Figure]:
 
 
 def of_task(task: Task, comparison: Comparison) -> dict[str, Figure]:
-    """Those that it has, by kind: `arms`, `differences`, `learning`."""
+    """Figures that a task has, by kind: `arms`, `differences`, `learning`."""
     shown = {"arms": scores(task, comparison)}
 
     if task.answers:
@@ -82,7 +82,7 @@ def best_on_dev(task: Task) -> Text:
 
 
 def _unseen(answer: Answer) -> float | None:
-    """The largest effect that the question could well have missed; nothing is said of one that is not tested."""
+    """The largest effect that the question could well have missed; none for one that is not tested."""
     return None if answer.verdict == "not_tested" or answer.detectable is None else answer.detectable.value
 
 

@@ -76,7 +76,7 @@ def _translations() -> dict[str, str]:
 
 
 def first(forms: str | Sequence[str]) -> str:
-    """Of a message with or without a number."""
+    """First form of a message with or without a number."""
     return forms if isinstance(forms, str) else forms[0]
 
 
@@ -86,7 +86,7 @@ def same(text: str) -> Text:
 
 
 def joined(items: Sequence[Text], en: str = ", ", zh: str = "、") -> Text:
-    """Side by side, with what stands between them in each language."""
+    """Texts side by side, with what stands between them in each language."""
     return Text(en.join(item.en for item in items), zh.join(item.zh for item in items))
 
 
@@ -160,7 +160,7 @@ def whole_percent(share: float) -> str:
 
 
 def token_count(tokens: int) -> str:
-    """As many as there are, and millions where there are some: 74,800 and 1.20 M."""
+    """The number of tokens, in millions where there are some: 74,800 and 1.20 M."""
     return (f"{tokens:,}" if abs(tokens) < 1e6 else f"{amount(tokens / 1e6)} M").replace("-", MINUS)
 
 

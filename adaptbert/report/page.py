@@ -9,7 +9,7 @@ from adaptbert.comparison.records import Comparison, Confusion, Task
 from adaptbert.report import answer, drawing, figures, language, prose, tables, terms
 
 MOST_LABELS = 30
-"""Of a confusion matrix on the page; reports/plots has larger ones as well."""
+"""Most labels of a confusion matrix on the page; reports/plots has larger ones as well."""
 
 
 def render(comparison: Comparison) -> str:
@@ -32,7 +32,7 @@ def _file(name: str) -> str:
 
 
 def confusion(task: Task) -> Confusion | None:
-    """None where a row has no single label, and where the labels are too many."""
+    """The confusion matrix; None where a row has no single label, or the labels are too many."""
     matrix = task.inspection.confusion if task.inspection is not None else None
     return matrix if matrix is not None and len(matrix.labels) <= MOST_LABELS else None
 

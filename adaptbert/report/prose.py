@@ -1,6 +1,6 @@
 """A comparison -> the sentences below its first screen, in English and Chinese: what answers rest on, what is amiss.
 
-What a table or a figure shows is not said again.
+What a table or a figure shows is not repeated.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ LEAKS = ("dev_or_test_text", "in_dev", "in_test")
 LARGEST = 1.0
 """A difference of scores beyond 100 points is written nowhere, though two correlations might differ by more."""
 FEW_DF = 4
-"""With fewer a 95 % interval is more than 1.4 times as wide as with many."""
+"""Degrees of freedom that are few: with fewer a 95 % interval is more than 1.4 times as wide as with many."""
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
 """Smaller differences occur by chance on a short run and do not matter on a long one."""

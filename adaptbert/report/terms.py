@@ -48,7 +48,7 @@ VERDICTS: Mapping[Verdict, Text] = {
     "undecided": t("undecided"),
     "not_tested": t("not tested"),
 }
-"""What is said of a difference (adaptbert.statistics.verdicts)."""
+"""Verdicts on a difference (adaptbert.statistics.verdicts)."""
 STANDS: Mapping[Verdict, Text] = {**VERDICTS, "gain": t("higher"), "loss": t("lower")}
 """A base beside the first of its ranking."""
 _METRICS = {
@@ -58,7 +58,7 @@ _METRICS = {
     "pearson": t("Pearson's correlation"),
     "accuracy": t("accuracy"),
 }
-"""Of those that arms are compared by; another has its own name."""
+"""Metrics that arms are compared by; another has its own name."""
 DIFFERENCES = "differences"
 """Stands beside the arms of a task in metrics/metrics.json, so no arm can have this name."""
 MAJORITY: Mapping[Target, Text] = {

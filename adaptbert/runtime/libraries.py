@@ -25,7 +25,7 @@ SAME_BITS = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     "NCCL_ALGO": "^NVLS",  # sums in the switch come in any order
 }
-"""For adaptbert.training.loop: read with the first product on CUDA, and the first sum over devices."""
+"""Variables for adaptbert.training.loop: read with the first product on CUDA, and the first sum over devices."""
 
 SPINS = "4000"
 """Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000.
@@ -34,7 +34,7 @@ As fast alone, and some ten times as fast beside a busy process of another sessi
 """
 
 THRESHOLDS = (50_000, 10, 100)
-"""Of `gc.set_threshold`: allocations before the youngest generation is collected, collections before the next is."""
+"""Arguments of `gc.set_threshold`: allocations before the youngest generation is collected, then collections."""
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # of mallopt(3), <malloc.h>
 PAD = 2**26
@@ -47,7 +47,7 @@ def prepare_libraries() -> None:
 
 
 def threads() -> dict[str, str]:
-    """As many OpenMP threads as cores that this process may use, two threads of one core counted once.
+    """OpenMP threads, as many as cores that this process may use, two threads of one core counted once.
 
     Torch by itself counts all cores of the machine, also where a container may use two of them.
     """

@@ -70,7 +70,7 @@ class Run:
         self._flushed = time.monotonic()
 
     def go_on(self, folder: Path) -> None:
-        """Before any other call: continue the run that an interrupted process marked in `folder`, if any."""
+        """Continue, before any other call, the run that an interrupted process marked in `folder`, if any."""
         self._open(folder / MARK)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
@@ -145,7 +145,7 @@ class Run:
         self._store.do(lambda store: call(store, *arguments))
 
     def _open(self, note: Path | None = None) -> None:
-        """Before any other call: begin this run, or go on with the one that is noted; note it."""
+        """Begin this run, before any other call, or go on with the one that is noted; note it."""
         if not self._is_open:
             self._is_open = True
             self._store.do(lambda store: self._begin_or_go_on(store, note))
@@ -346,7 +346,7 @@ class Store:
                     mark.unlink()
 
     def _run_of_recipe(self) -> str:
-        """It is SCHEDULED until `conclude_recipe`, because no process belongs to it that could be killed."""
+        """The recipe's run, SCHEDULED until `conclude_recipe`: no process belongs to it that could be killed."""
         assert self._params is not None
         condition = f"tags.stage = 'recipe' and tags.recipe = '{self.name}'"
         for run in self.client.search_runs([self.experiment], condition, max_results=1):

@@ -59,7 +59,7 @@ def origin(stage: str) -> dict[str, str]:
 
 
 def commit() -> str:
-    """Of the code; empty without git."""
+    """Commit of the code; empty without git."""
     return _git("rev-parse", "HEAD")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 LINE_SECONDS = 5.0
-"""Until the first line; from line to line it is twice as long, up to `MOST_TIMES` as long."""
+"""Seconds until the first line; from line to line they are twice as long, up to `MOST_TIMES` as long."""
 MOST_TIMES = 12
 BAR_SECONDS = 0.5
 BAR_WIDTH = 30
@@ -63,7 +63,7 @@ class StatusLine:
 
 
 def _bar(stream: TextIO, total: int | None) -> "Bar | None":
-    """None for a terminal that cannot overwrite a line. rich is imported here because that takes 0.1 s."""
+    """A bar; None for a terminal that cannot overwrite a line. rich is imported here because that takes 0.1 s."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
     from rich.table import Column

@@ -52,7 +52,7 @@ def hide_in_tracebacks() -> None:
 
 
 def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
-    """In every encoding in which a library may quote them."""
+    """Secrets in every encoding in which a library may quote them."""
     for name, value in environment.items():
         if _SECRET_NAME.search(name):
             yield from _forms(value)

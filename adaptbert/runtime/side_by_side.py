@@ -9,7 +9,7 @@ JOBS = 2
 
 
 def threads(jobs: int = JOBS) -> str:
-    """Of each stage, for OMP_NUM_THREADS, which wins: as many as cores for each of several would mostly wait for each
+    """Threads of each stage, unless OMP_NUM_THREADS is set: several stages with one a core would mostly wait for each
     other."""
     return os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
 

@@ -22,28 +22,28 @@ from adaptbert.errors import TEMPORARY
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PASSED_ON = signal.SIGUSR1
-"""Sent by the flow, and by the kernel where a parent has ended: it follows a signal of the user, on a busy machine
-seconds later, and is no second one."""
+"""Signal that the flow sends, and the kernel where a parent has ended: it follows a signal of the user, on a busy
+machine seconds later, and is no second one."""
 TAKEN = (*SIGNALS, PASSED_ON)
 SECONDS_BETWEEN_LOOKS = 0.2
-"""Longest time for which whoever waits in `held` lets a signal wait."""
+"""Longest time for which a process that waits in `held` lets a signal wait."""
 
 SECONDS_OF_ONE = 2.0
-"""For which signals count as one."""
+"""Seconds within which signals count as one."""
 
 HELPER_KILLED = "DataLoader worker (pid"
 """How torch's error begins where a process that makes batches was killed; it has no class of its own."""
 
 _received: list[signal.Signals] = []
 _first = 0.0
-"""When it came."""
+"""Time at which it came."""
 _holding = 0
 """How many `held` blocks the main thread is in."""
 _hooks: list[Callable[[Any], object]] = []
 
 
 class Interrupted(BaseException):
-    """Stopped by a signal; not an `Exception`, so that `except Exception` does not catch it."""
+    """A stop by a signal; not an `Exception`, so that `except Exception` does not catch it."""
 
     exit_code = TEMPORARY
 
@@ -132,7 +132,7 @@ def in_main_thread() -> bool:
 
 
 def follow_parent(*_: object) -> None:
-    """For helpers of a stage: leave signals, which a terminal sends to all, to it, and end when it has ended.
+    """Make a helper of a stage leave signals, which a terminal sends to all, to it, and end when it has ended.
 
     One whose own helper was killed ends as if it were: the stage then says so, and does not take it for a fault.
     """
@@ -189,7 +189,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def _raise_where_allowed(*_: object) -> None:
-    """Raise for the noted signal, unless `held` will, or whoever trains checks `received`."""
+    """Raise for the noted signal, unless `held` will, or the training checks `received`."""
     if not _holding and signal.getsignal(_received[0]) is _raise:
         _forget_alarm()
         raise Interrupted(f"stopped by {received()}")

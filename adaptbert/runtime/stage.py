@@ -43,7 +43,7 @@ from adaptbert.runtime.worker_pool import lost_worker
 
 Arguments = ParamSpec("Arguments")
 UNDER_DVC = "DVC_STAGE"
-"""Which DVC sets: `finetune@section-domain-small-1`."""
+"""Variable that DVC sets: `finetune@section-domain-small-1`."""
 
 
 def checked(path: Path = PARAMS) -> Recipe:
@@ -150,7 +150,7 @@ class Stage(Generic[Arguments]):
 
 
 def _tokens_below(recipe: Recipe, names: Mapping[str, str]) -> dict[str, Any]:
-    """Of a fine-tuning: the tokens that its checkpoint and those below it are trained on, where budgets say so."""
+    """For a fine-tuning: the tokens that its checkpoint and those below it are trained on, where budgets say so."""
     if "arm" not in names:
         return {}
     plan = planning.read() if planning.PLAN.is_file() else Plan()  # a stage run by hand needs none

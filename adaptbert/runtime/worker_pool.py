@@ -121,7 +121,7 @@ def _waited(future: Future[Any]) -> Any:
 
 
 _function: Callable[[Any], Any]
-"""Of this worker process."""
+"""The function of this worker process."""
 
 
 def _begin(function: Callable[[Any], Any], parent: int) -> None:

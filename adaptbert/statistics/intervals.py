@@ -12,7 +12,7 @@ import scipy
 from adaptbert.statistics.spread import Variance
 
 FEWEST_SEEDS = 3
-"""That an interval needs. Between two values, a 95 % interval is 13 times as wide as the values lie apart."""
+"""Fewest seeds of an interval. Of two values, the 95 % interval is 13 times as wide as they lie apart."""
 NO_SPREAD = 1e-12
 MOST_DF = 1e6
 Range = tuple[float, float]
@@ -67,12 +67,12 @@ class Difference:
         return self.variance is not None and not self.testable and abs(self.mean) <= NO_SPREAD
 
     def p_above(self, least: float) -> float:
-        """Of the hypothesis that the difference is at most `least`; two-sided, so that at 0 it is `p`. Like those below
-        for a difference that is testable."""
+        """p-value of the hypothesis that the difference is at most `least`; two-sided, so that at 0 it is `p`. Like
+        those below for a difference that is testable."""
         return min(1.0, 2 * float(scipy.special.stdtr(self.df, (least - self.mean) / self.se)))
 
     def p_inside(self, most: float) -> float:
-        """Of the hypothesis that the difference is larger than `most` in either direction: two one-sided tests.
+        """p-value of the hypothesis that the difference is larger than `most` in either direction: two one-sided tests.
 
         Schuirmann (1987), "A comparison of the two one-sided tests procedure ...", J. Pharmacokinet. Biopharm. 15(6).
         """
@@ -124,7 +124,7 @@ def mean_interval(values: Sequence[float], confidence: float, within: Range = AN
 
 
 def over_seeds(values: Sequence[float]) -> Variance | None:
-    """Of the mean of independent values; None of fewer than `FEWEST_SEEDS`.
+    """Variance of the mean of independent values; None of fewer than `FEWEST_SEEDS`.
 
     Student (1908), "The probable error of a mean", Biometrika 6(1). It assumes that values are roughly normal;
     tests/statistics/test_intervals.py measures the coverage where they are and where they are skewed.

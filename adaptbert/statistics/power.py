@@ -20,15 +20,15 @@ from adaptbert.statistics.spread import Layout, MeanSquares, Spread, of_differen
 
 POWER = 0.8
 SURE = 0.9
-"""Of the range in which a true spread lies."""
+"""Confidence of the range in which a true spread lies."""
 STUDIES = 1024
-"""That might have been; a power of Sobol's two."""
+"""Studies that might have been; a power of Sobol's two."""
 MOST_REPLICATES, MOST_SEEDS = 12, 20
-"""Of a design that is considered."""
+"""Largest design that is considered."""
 
 
 class Power:
-    """Of a two-sided test of the difference of two arms.
+    """Power of a two-sided test of the difference of two arms.
 
     Args:
         expected: the true spread, as the mean squares that are expected of this layout.
@@ -93,8 +93,8 @@ def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
 
 @cache
 def _chi_squared(mean_square: int, df: int) -> NDArray[np.float64]:
-    """Over its degrees of freedom, in each study; the four are independent. Sobol's points are even, and the same in
-    every run: Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14(4)."""
+    """Values over their degrees of freedom, in each study; the four are independent. Sobol's points are even, and the
+    same in every run: Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14(4)."""
     if not df:
         return np.ones(STUDIES)
     return np.asarray(scipy.stats.chi2.ppf(_evenly()[:, mean_square], df) / df)
@@ -122,7 +122,7 @@ class QuestionSpread:
 
     @cached_property
     def power(self) -> Power:
-        """Of the study as it is."""
+        """Power of the study as it is."""
         return Power(self._expected(self.layout), self.layout, self.rows, self._level)
 
     def detectable(self, replicates: int, seeds: int) -> float | None:
@@ -163,7 +163,7 @@ class QuestionSpread:
 
 @dataclass(frozen=True)
 class Design:
-    """As many replicates and seeds as would show a gain that is just worth having in four of five studies.
+    """Fewest replicates and seeds that would show a gain that is just worth having in four of five studies.
 
     Attributes:
         tflop: what it costs beyond what is there.

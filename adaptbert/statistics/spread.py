@@ -52,7 +52,7 @@ class Layout:
 
     @property
     def df_between(self) -> int:
-        """0 where no arm has two replicates."""
+        """Degrees of freedom between replicates; 0 where no arm has two."""
         return sum(count - 1 for count in self.pooled)
 
     @property
@@ -80,7 +80,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class MeanSquares:
-    """Of a layout, by what they are expected to be.
+    """Mean squares of a layout, by what they are expected to be.
 
     Attributes:
         between: variance of a replicate, and of the rest over the number of seeds. 0 where no arm has two replicates,
@@ -142,7 +142,7 @@ def satterthwaite(total: Figures, terms: Terms) -> Figures:
 
 @dataclass(frozen=True)
 class Variance:
-    """Of a mean or a difference: a sum of mean squares with factors.
+    """Variance of a mean or a difference: a sum of mean squares with factors.
 
     Attributes:
         parts: source of the spread -> its share.
@@ -167,7 +167,7 @@ class Variance:
 
 
 class Spread:
-    """Of arms that have the same seeds.
+    """Spread of arms that have the same seeds.
 
     Args:
         arms: name -> runs. Every replicate has all of `seeds`.

@@ -29,7 +29,7 @@ from adaptbert.statistics.power import QuestionSpread
 from adaptbert.statistics.spread import Runs, Spread, Variance
 
 RESAMPLES = 1000
-"""Of the test rows. The standard error of an estimated standard error is then 2 %."""
+"""Resamples of the test rows. The standard error of an estimated standard error is then 2 %."""
 
 Floats = NDArray[np.float64]
 
@@ -83,8 +83,8 @@ def row_scores(replicates: Sequence[Floats]) -> RowScores:
 
 
 def row_variance(rows: RowScores, groups: int, between_runs: float = 0.0) -> Variance:
-    """Of one score by its resamples. It is to be added to the variance between runs, which has what rows do to single
-    runs already: as much is taken off, and never more than there is, for runs that all score alike still answer
+    """Variance of one score by its resamples. It is to be added to the variance between runs, which has what rows do to
+    single runs already: as much is taken off, and never more than there is, for runs that all score alike still answer
     differently.
 
     Args:
@@ -220,7 +220,7 @@ class Study:
         return sorted(set.intersection(*runs))
 
     def _spread(self, seeds: Sequence[int], *arms: str) -> Spread:
-        """Pooled over the arms that have these seeds and are not scattered; a scattered one stands for itself."""
+        """Spread of the arms that have these seeds and are not scattered; a scattered one stands for itself."""
         everything = self._of(seeds, self._arms)
         if everything.scattered.isdisjoint(arms):
             return self._of(seeds, [arm for arm in everything.arms if arm not in everything.scattered])

@@ -7,19 +7,19 @@ from typing import Literal
 from adaptbert.statistics.intervals import Difference
 
 Verdict = Literal["gain", "loss", "equivalent", "undecided", "not_tested"]
-"""What may be said of a difference:
+"""Verdicts on a difference:
 
     gain         larger than 0
     loss         smaller than 0
     equivalent   smaller than what is worth having, in either direction
     undecided    none of these
-    not_tested   nobody asked, or it was not repeated: nothing is said
+    not_tested   nobody asked, or it was not repeated: there is no verdict
 """
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What may be said of one difference.
+    """The verdict on one difference.
 
     Attributes:
         p: adjusted for all questions that are asked together.

@@ -38,7 +38,7 @@ class LabelledBatch(Movable):
 
     @property
     def size(self) -> int:
-        """Examples."""
+        """Number of examples."""
         return len(self.rows.bounds) - 1
 
 

@@ -41,7 +41,7 @@ class CRF(nn.Module):
         super().__init__()
 
         def may_follow(one: str, other: str) -> bool:
-            """In BIO `I-x` continues `B-x` or `I-x`."""
+            """Whether tags are legal in this order: in BIO `I-x` continues `B-x` or `I-x`."""
             return not (are_spans and other.startswith("I-")) or (one != OUTSIDE and one[2:] == other[2:])
 
         start = torch.tensor([not (are_spans and tag.startswith("I-")) for tag in tags])
@@ -63,7 +63,7 @@ class CRF(nn.Module):
         ends: Tensor,
         longest: int,
     ) -> Tensor:
-        """Of each sequence's tags, (sequences,), in the precision of the scores (autocast is off); 0 where it has none.
+        """Log-likelihood of each sequence's tags, (sequences,), in the scores' precision (autocast is off); 0: no tags.
 
         The exponential of this for a decoded sequence is the probability that all its tags are right.
 
@@ -98,7 +98,7 @@ class CRF(nn.Module):
             return _viterbi(_Padded(logits.to(self.start.dtype), counts), *self._scores(-torch.inf), self.end)
 
     def _scores(self, illegal: float) -> tuple[Tensor, Tensor]:
-        """Of the start and of transitions."""
+        """Scores of the start and of transitions."""
         return (
             self.start.masked_fill(~self.legal_start, illegal),
             self.between.masked_fill(~self.legal_between, illegal),
@@ -182,7 +182,7 @@ def _owners(counts: Tensor, places: int) -> Tensor:
 
 
 def _score(logits: Tensor, counts: Tensor, targets: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
-    """Of one path a sequence, (sequences,); `start` and `end` are each sequence's, (sequences, tags)."""
+    """Score of one path a sequence, (sequences,); `start` and `end` are each sequence's, (sequences, tags)."""
     sequence = _owners(counts, len(targets))
     total = logits.new_zeros(len(counts))
     if len(targets) == 0:

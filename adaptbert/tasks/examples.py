@@ -99,7 +99,7 @@ def in_chunks(rows: Sequence[Row], encode: Callable[[Sequence[Row]], Examples]) 
 
 
 def _characters(cell: Any) -> int:
-    """Of a text or of the words of a list."""
+    """Characters of a text or of the words of a list."""
     return len(cell) if isinstance(cell, str) else sum(map(len, cell)) if isinstance(cell, list) else 0
 
 
@@ -111,7 +111,7 @@ def gather(
     cut: int,
     segments: Sequence[Any] | None = None,
 ) -> Examples:
-    """From one list or array an example; `spans` are (places, 2) each."""
+    """An example from each list or array; `spans` are (places, 2) each."""
     lengths, counts = (np.array([len(part) for part in parts], np.int64) for parts in (ids, places))
     numbers = np.array(rows, np.int64)
     kinds = None if segments is None else _flat(segments)

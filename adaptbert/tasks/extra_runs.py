@@ -31,9 +31,9 @@ class ExtraRun(Cost):
     """The result of one run."""
 
     score: float | None = None
-    """Of a trial on dev; None where it diverged."""
+    """Score of a trial on dev; None where it diverged."""
     seed: FewerLabelsSeed | None = None
-    """On fewer labels."""
+    """Result on fewer labels."""
 
 
 def once(
@@ -91,7 +91,7 @@ def search_values(config: Search, task: TaskRun) -> tuple[Values, SearchMetrics]
 
 
 def search_seeds(config: Search) -> list[int]:
-    """Of the runs of each trial; derived, so that they differ from the seeds of results."""
+    """Seeds of the runs of each trial; derived, so that they differ from the seeds of results."""
     return [seed_of(number, "search") for number in range(config.seeds)]
 
 

@@ -21,7 +21,7 @@ from adaptbert.text.tokenizer import Tokenizer
 Row = Mapping[str, Any]
 Float64 = NDArray[np.float64]
 Weights = Sequence[float] | None
-"""Of the labels, factors in the loss; None: all 1."""
+"""Factors of the labels in the loss; None: all 1."""
 
 
 class Decoded(NamedTuple):
@@ -58,7 +58,7 @@ class TaskHead(ABC):
         self.classes = list(classes)
 
     def extend(self, model: Any) -> "TaskHead":
-        """Before training: add the modules that its Hugging Face class lacks to the model. Returns the model's head."""
+        """Add the modules that its Hugging Face class lacks, before training. Returns the model's head."""
         return self
 
     @abstractmethod
@@ -71,7 +71,7 @@ class TaskHead(ABC):
 
     @abstractmethod
     def _encode(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-        """Of some rows, numbered from 0."""
+        """Examples of some rows, numbered from 0."""
 
     @abstractmethod
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
@@ -90,7 +90,7 @@ class TaskHead(ABC):
         """The training loss, the mean over a batch."""
 
     def fold_scale(self, model: Any) -> "TaskHead":
-        """After training: move the scale of the targets into the weights. Returns the head of the saved model."""
+        """Move, after training, the scale of the targets into the weights. Returns the head of the saved model."""
         return self
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:  # noqa: B027 - most task types tune nothing

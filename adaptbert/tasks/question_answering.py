@@ -233,7 +233,7 @@ class BestSpan:
 
 
 def best_spans(examples: Examples, logits: Float64, rows: int, max_answer: int) -> list[BestSpan]:
-    """Of each row: the best span over its windows, and the lowest score of no answer."""
+    """For each row: the best span over its windows, and the lowest score of no answer."""
     of_rows = [BestSpan()] * rows
     ends = np.cumsum(examples.counts)
     for row, begin, end in zip(examples.rows, ends - examples.counts, ends, strict=True):
@@ -245,7 +245,7 @@ def best_spans(examples: Examples, logits: Float64, rows: int, max_answer: int) 
 
 
 def _of_window(spans: Int64, logits: Float64, max_answer: int) -> BestSpan:
-    """Of one window; only [CLS], its first token, and the tokens of the context count."""
+    """Best span of one window; only [CLS], its first token, and the tokens of the context count."""
     inside = np.flatnonzero(spans[:, 1] > spans[:, 0])
     legal = logits[np.concatenate([[0], inside])]
     logs = legal - np.logaddexp.reduce(legal, 0)

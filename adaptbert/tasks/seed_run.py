@@ -100,7 +100,7 @@ class TaskRun:
         return self.described.spec.options(self.params)
 
     def of(self, seed: int, labels: int | None = None) -> "SeedRun":
-        """On the subset of this seed, with the class weights of that subset.
+        """A run on the subset of this seed, with the class weights of that subset.
 
         Args:
             labels: rows of the subset; None: as `params` says.
@@ -112,7 +112,7 @@ class TaskRun:
         return SeedRun(seed, self.params, *self._last[1:], self)
 
     def head(self, weights: Weights = None) -> TaskHead:
-        """Of the task; with the weights of its labels."""
+        """Head of the task, with the weights of its labels."""
         return head_of(self.described, self.options, weights)
 
     def _measured(self, rows: list[dict[str, Any]]) -> Measured:
@@ -146,7 +146,7 @@ class SeedRun:
     task: TaskRun
 
     def cost(self, config: Any, counts: Mapping[str, int]) -> Cost:
-        """Of a run of such a model that was trained on so many tokens."""
+        """Cost of a run of such a model that was trained on so many tokens."""
         return Cost(tokens=counts["tokens"], tflop=round(flop_of(self.params, config, counts) / 1e12, 3))
 
     def evaluated(

@@ -81,18 +81,18 @@ class Texts(TaskHead):
 
     @abstractmethod
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
-        """Of rows, (rows,) or (rows, classes)."""
+        """Targets of rows, (rows,) or (rows, classes)."""
 
     @abstractmethod
     def _decode(self, scores: Float64) -> Decoded:
-        """From the scores of rows, (rows, scores)."""
+        """Answers from the scores of rows, (rows, scores)."""
 
     def _linear(self, layer: Any, vectors: Tensor) -> Tensor:
         scores: Tensor = layer(vectors)
         return scores
 
     def _weights_on(self, device: torch.device) -> Tensor | None:
-        """Put on each device once, because a GPU would wait for a copy in every step."""
+        """Weights, put on each device once, because a GPU would wait for a copy in every step."""
         if self._weights is not None and device not in self._placed:
             self._placed[device] = torch.tensor(self._weights, dtype=torch.float32).to(device)
         return self._placed.get(device)
@@ -108,7 +108,7 @@ class SingleLabel(Texts):
         return named(self.classes) | {"problem_type": "single_label_classification"}
 
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
-        """With class weights each row counts by its label."""
+        """Loss, in which each row counts by the weight of its label."""
         return cross_entropy(logits, batch.targets, self._weights_on(logits.device))
 
     def _targets(self, rows: Sequence[Row]) -> NDArray[Any]:
@@ -131,7 +131,7 @@ class MultiLabel(Texts):
         return named(self.classes) | {"problem_type": "multi_label_classification"}
 
     def loss(self, logits: Tensor, batch: LabelledBatch) -> Tensor:
-        """With class weights a label counts by them where the row has it."""
+        """Loss, in which a label counts by its weight where the row has it."""
         weights = self._weights_on(logits.device)
         return functional.binary_cross_entropy_with_logits(logits.float(), batch.targets, pos_weight=weights)
 

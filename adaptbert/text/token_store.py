@@ -66,12 +66,12 @@ class TokenizedCorpus:
 
     @classmethod
     def empty(cls) -> "TokenizedCorpus":
-        """Of no text, where nothing is trained: it has no tokenizer, and no document can be read."""
+        """A corpus without text, where nothing is trained: it has no tokenizer, and no document can be read."""
         return cls([], np.arange(0))
 
     @property
     def fingerprint(self) -> str:
-        """Of the tokenizer of the ids."""
+        """Fingerprint of the tokenizer of the ids."""
         return str(self._parts[0].facts["tokenizer"])
 
     @property
@@ -136,7 +136,7 @@ class _Part:
         self.characters = np.memmap(folder / "characters.bin", np.int64, "r")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For the processes of other devices: they map the same files."""
+        """Pickles for the processes of other devices: they map the same files."""
         return _Part, (self._folder,)
 
     def read(self, rows: Int64, lengths: Int64) -> tuple[NDArray[Any], Bools]:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer as Backend
 
 MAX_VOCABULARY = 10_000_000
-"""Ids; a list of all tokens is kept in memory."""
+"""Most ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
-"""Includes a character that no vocabulary has, so that [UNK] is exercised as well."""
+"""A text with a character that no vocabulary has, so that [UNK] is exercised as well."""
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -49,7 +49,7 @@ class Tokenizer:
 
     @classmethod
     def of(cls, base: Base) -> "Tokenizer":
-        """That of the checkpoint of a base: a folder, or a model on the hub."""
+        """Tokenizer of the checkpoint of a base: a folder, or a model on the hub."""
         assert base.checkpoint is not None
         if base.is_folder:
             return cls.load(Path(base.checkpoint))
@@ -57,7 +57,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, source: str | Path, revision: str | None = None) -> "Tokenizer":
-        """From a folder, or by name from the hub.
+        """Loads from a folder, or by name from the hub.
 
         Raises:
             BadData: no tokenizer there, or one without the five special tokens of BERT.
@@ -134,7 +134,7 @@ class Tokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal where every text gets equal ids: the vocabulary in its order and the rules of normalisation."""
+        """A digest that is equal where every text gets equal ids: of the vocabulary and the rules of normalisation."""
         digest = sha256("\n".join(self.tokens).encode())
         digest.update(repr(self.backend.normalizer).encode())
         return digest.hexdigest()
@@ -162,7 +162,7 @@ class Tokenizer:
 
     @cached_property
     def maskable(self) -> NDArray[np.bool_]:
-        """By id, whether a token may be masked: all but the special ones, (vocabulary,)."""
+        """Whether a token may be masked, by id: all but the special ones, (vocabulary,)."""
         maskable = np.ones(self.size, np.bool_)
         maskable[[self.pad, self.unknown, self.cls, self.sep, self.mask]] = False
         return maskable

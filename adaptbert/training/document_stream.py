@@ -15,7 +15,7 @@ from adaptbert.core.seeds import seed_of
 
 
 def steps_of(amount: float, batch: int) -> int:
-    """At least one step, unless there is nothing to train on."""
+    """Number of steps, at least one unless there is nothing to train on."""
     return round(amount / batch) if amount == 0 else max(1, round(amount / batch))
 
 
@@ -36,7 +36,7 @@ class DocumentStream:
         self._pass = lru_cache(maxsize=2)(self._order)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For the processes of other devices; they compute the orders again."""
+        """Pickles for the processes of other devices; they compute the orders again."""
         return DocumentStream, (self.lengths, self.seed, self.batch_tokens)
 
     def _order(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -144,7 +144,7 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
 
 
 def _same_bits_on_cuda() -> None:
-    """From now on the same bits in every run on a CUDA device, so that a resumed run equals one without interruption.
+    """Sets for every run on a CUDA device to give the same bits, so that a resumed run equals one without interruption.
 
     Some operations add up in the order in which threads happen to finish; torch has slower ones that do not, and raises
     where there is none; with `warn_only` FlashAttention would keep its faster backward pass. The faster ones are taken

@@ -166,13 +166,13 @@ class Monitor:
                 self._writer.shutdown()
 
     def begin(self) -> None:
-        """Called before the first step, and before the first of a resumed run."""
+        """Begins, before the first step, and before the first of a resumed run."""
         self._progress.begin(self.step, self._past.counts)
 
     def after_step(
         self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
     ) -> None:
-        """After an optimizer step: the loss and its parts, (1 + parts,), the norm before clipping, and counts."""
+        """Takes after an optimizer step the loss and its parts, (1 + parts,), the norm before clipping, and counts."""
         past = self._past
         past.counts = {**past.counts, **{name: past.counts.get(name, 0) + number for name, number in counts.items()}}
         self.step += 1

@@ -36,8 +36,8 @@ VARIABLE = "ADAPTBERT_DEVICES"
 PATIENCE = timedelta(days=1)  # a rank waits while another measures or saves; a dead one is detected at once
 GRACE_SECONDS = 20.0
 NOTICE_SECONDS = 60.0
-"""At most, from the end of a connection until the end of the process behind it is known: a rank that raised prints its
-error and unloads its libraries, which takes long on a busy machine, and Ray notices a lost machine late."""
+"""Most seconds from the end of a connection until the end of the process behind it is known: a rank that raised prints
+its error and unloads its libraries, which takes long on a busy machine, and Ray notices a lost machine late."""
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 SERVER = "tcp://"
 
@@ -232,7 +232,7 @@ class _Processes:
                 process.wait(seconds)
 
     def end(self) -> None:
-        """End those that still run."""
+        """End the processes that still run."""
         for process in self._processes:
             process.kill()
             process.wait()

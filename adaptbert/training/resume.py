@@ -69,7 +69,7 @@ class Work:
         return precision
 
     def savepoints(self, name: str = "") -> Savepoints:
-        """Of the run; `name` tells several in one stage apart, such as seeds."""
+        """Savepoints of the run; `name` tells several in one stage apart, such as seeds."""
         return Savepoints(self.run / name)
 
     def finish(self, metrics: Path) -> None:

@@ -110,10 +110,10 @@ class Savepoints:
         return None
 
     def clear(self) -> None:
-        """Remove them all: the run has its result."""
+        """Remove all savepoints: the run has its result."""
         for path in self._newest_first():
             path.unlink()
 
     def _newest_first(self) -> list[Path]:
-        """By step, which begins the name, not by modification time."""
+        """Savepoints by step, which begins the name, not by modification time."""
         return sorted((path for path in self.folder.glob("*.safetensors") if NAME.fullmatch(path.name)), reverse=True)

@@ -200,7 +200,7 @@ def _excused(section: str, kind: str, path: str, entries: list[Entry], counts: C
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Also of one type, and to the last bit: NaN is NaN, -0.0 is not 0.0, and 1 is not 1.0."""
+    """Whether two values are equal to the last bit, and of one type: NaN is NaN, -0.0 is not 0.0, and 1 is not 1.0."""
     return type(one) is type(other) and repr(one) == repr(other)
 
 

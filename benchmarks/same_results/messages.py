@@ -116,7 +116,7 @@ TEXTS: dict[str, Spoil] = {
 
 
 def _wider(folder: Path) -> None:
-    """Than the weights are; without the card, which has the digest of config.json."""
+    """A config wider than the weights, without the card, which has the digest of config.json."""
     _replaced('"hidden_size": 32', '"hidden_size": 64')(folder / "config.json")
     (folder / "card.json").unlink()
 

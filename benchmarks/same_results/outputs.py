@@ -103,7 +103,7 @@ def _files(root: Path, folder: str, pattern: str) -> Iterator[tuple[str, Path]]:
 
 
 def _shown(value: Any) -> Any:
-    """As JSON where that is short; floats keep all digits there."""
+    """A value as JSON where that is short; floats keep all digits there."""
     if isinstance(value, int | float | None):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

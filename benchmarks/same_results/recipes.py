@@ -16,7 +16,7 @@ Schema = dict[str, Any]
 
 
 def load(path: Path) -> Any:
-    """With its comments, so that a commit's own file is edited as a user would."""
+    """A file with its comments, so that a commit's own file is edited as a user would."""
     return _yaml().load(path.read_text(encoding="utf-8"))
 
 
@@ -26,7 +26,7 @@ def dump(document: Any, path: Path) -> None:
 
 
 def schema_of(preset: Any) -> Schema:
-    """Of a smoke preset.
+    """Text of a smoke preset.
 
     Raises:
         LookupError: no file fits.

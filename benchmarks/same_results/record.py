@@ -122,7 +122,7 @@ def _four_types(root: Path) -> dict[str, outputs.Values]:
 
 
 def _messages(root: Path) -> dict[str, outputs.Values]:
-    """In one process: `messages.py` by its path, so that it imports nothing of this project but the clone's."""
+    """Messages of one process: `messages.py` by its path, so that it imports nothing but the clone's."""
     schema = recipes.schema_of(recipes.load(root / "presets/smoke.yaml"))
     request = {key: schema[key] for key in ASKED} | {"own": recipes.OWN}
     request["plan"] = recipes.plan_of(root, schema)

@@ -15,7 +15,7 @@ WORDS = {
     topic: ["".join(draw.choices(SYLLABLES, k=draw.randint(2, 4))) for _ in range(70)] for topic, draw in TOPICS.items()
 }
 LONG = "word " * 500
-"""Longer than `validate.max_characters` of the recipe."""
+"""A text longer than `validate.max_characters` of the recipe."""
 SIZES = {"train": 60, "dev": 24, "test": 24}
 
 
@@ -36,7 +36,7 @@ class Writer:
         return " ".join(self.words(topic)).capitalize() + "."
 
     def document(self, topic: str) -> str:
-        """Of two to five sentences: a sentence objective needs two, and some are longer than `max_length`."""
+        """Texts of two to five sentences: a sentence objective needs two, and some are longer than `max_length`."""
         return " ".join(self.sentence(topic) for _ in range(self.draw.randint(2, 5)))
 
 

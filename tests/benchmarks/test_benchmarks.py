@@ -22,7 +22,7 @@ PACKED = Setting(1, 16, 2, 64, 16, 2)
 BUDGET = Budget(rounds=1, warm=1, steps=2, ours=2, apart=False)
 CPU = peers("cpu")
 GPU = {name: flags for name, flags in peers("gpu").items() if not flags.arguments.get("torch_compile")}
-"""Those of a GPU but for the compiled one, which takes a minute."""
+"""Peers of a GPU but for the compiled one, which takes a minute."""
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def write(comparison: Comparison, folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def report(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of one replicate, so that nothing has a verdict."""
+    """A report of one replicate, so that nothing has a verdict."""
     return write(comparison, tmp_path_factory.mktemp("one"))
 
 

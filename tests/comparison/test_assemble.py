@@ -25,7 +25,7 @@ SEEDS = (1, 2, 3)
 
 @pytest.fixture
 def made(tmp_path: Path) -> Simulated:
-    """Of one task, one replicate and three seeds; a test may spoil it."""
+    """A recipe of one task, one replicate and three seeds; a test may spoil it."""
     return simulate(tmp_path / "recipe", tasks=["section"])
 
 
@@ -209,7 +209,7 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, co
 
 
 def test_a_measurement_that_is_not_planned_is_not_read(made: Simulated) -> None:
-    """That of an arm that is gone lies there until somebody removes it: a fresh clone would say something else."""
+    """The file of an arm that is gone lies there until somebody removes it: a fresh clone would say something else."""
     measures = {"bits_per_char": 1.5, "mlm_loss": 1.5, "masked_accuracy": 0.5}
     path = made.root / "metrics/measure/domain-small-1.json"
     path.parent.mkdir(exist_ok=True)

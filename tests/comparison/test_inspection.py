@@ -17,7 +17,7 @@ from tests.support.known import known
 
 
 def inspected(folder: Path, target: str, seeds: dict[int, list[tuple[str, Any, Any, float]]]) -> Inspection:
-    """Of rows (id, gold, predicted, confidence), written as a cell writes them."""
+    """Inspection of rows (id, gold, predicted, confidence), written as a cell writes them."""
 
     def text(value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -70,7 +70,7 @@ def test_classes_that_no_run_predicts(tmp_path: Path, target: Target, answers: l
 
 
 def one_run(folder: Path, target: str, gold: list[Any], predicted: list[Any]) -> Inspection:
-    """Of rows of which each is less sure than the one before."""
+    """Inspection of rows of which each is less sure than the one before."""
     rows = [(f"r{n}", *each, 0.9 - n / 10) for n, each in enumerate(zip(gold, predicted, strict=True))]
     return inspected(folder, target, {1: rows})
 

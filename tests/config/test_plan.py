@@ -167,7 +167,7 @@ def steps_of(tables: Plan, folder: str) -> list[str]:
 def test_every_checkpoint_is_there(
     arms: dict[str, dict[str, Any]], bases: list[str], tasks: list[str], replicates: int
 ) -> None:
-    """That another starts from; keys are unique, and a checkpoint has the steps of its arm."""
+    """Every checkpoint that another starts from; keys are unique, and a checkpoint has the steps of its arm."""
     names = {"tasks": dict.fromkeys(tasks, TASK), "arms": arms}
     whole = recipe(replicates, tuple(bases), **names)
     tables = expand(whole)

@@ -160,7 +160,7 @@ def test_allowed(changes: dict[str, Any]) -> None:
 
 
 def test_all_errors_are_reported_together() -> None:
-    """Those of the names hide none of the values; those between sections follow when all values are right."""
+    """Errors of names hide none of values; errors between sections follow when all values are right."""
     wrong = {"compare.replicates": "many", "pretrain.dropot": 1, "finetune.epochs": "few"}
     assert {place for _, place in found(**wrong)} == {*wrong}
     twice = {"corpora.more": DEMO["corpora"]["domain"], "overrides.x": {}, "tokenizer.corpora": ["x"]}
@@ -211,7 +211,7 @@ def unbounded(kind: Any) -> bool:
 
 
 def test_every_size_has_an_upper_bound() -> None:
-    """Of an allocation or the length of a loop."""
+    """Sizes of an allocation, or the length of a loop."""
     classes: dict[str, Any] = {}
     sections: list[type[Section]] = [Document, *(cls for cls, _ in SECTIONS.values())]
     for cls in sections:

@@ -38,7 +38,7 @@ def swapped(link: str) -> str:
 
 
 def parts(text: str, to_chinese: Path | None = None) -> list[Part]:
-    """Of a page, in order.
+    """Parts of a page, in order.
 
     Args:
         to_chinese: the folder of an English page, whose links to pages that have a partner are to lead there.

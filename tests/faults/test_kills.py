@@ -100,7 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> Wor
 
 
 QUICK_STAGES = ("domain_transfer", "finetune section")
-"""Of each trainer one: the three steps of masked-language modelling are one function."""
+"""One stage of each trainer: the three steps of masked-language modelling are one function."""
 FORTY = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 

@@ -44,7 +44,7 @@ DVC = (("adaptbert.cli", "check"), ("dvc", "repro"))
 PARTS = {FLOW: ("terminal", "flow", "server", "dvc", "stage", "rank", "worker"), DVC: ("terminal", "dvc", "stage")}
 """What is killed; the terminal sends its signal to all processes of the run."""
 CODES = {FLOW: {75}, DVC: {252, 255}}
-"""Of a run that a kill has ended; those of `dvc repro` are DVC's own."""
+"""Exit codes of a run that a kill has ended; those of `dvc repro` are DVC's own."""
 KINDS = (*SIGNALS, signal.SIGKILL)
 OUTLIVED = {*product(["rank", "worker"], SIGNALS), *product(["server"], KINDS)}
 """What a run ignores, or says at its end alone: the next kill follows."""
@@ -60,7 +60,7 @@ BUSY = [sys.executable, "-c", "from adaptbert.runtime import signals; signals.di
 
 @dataclass
 class Row:
-    """Of the table: the kills of one part by one signal, the codes of the runs that they ended, and after how long."""
+    """A row of the table: kills of one part by one signal, the codes of the runs that they ended, and seconds."""
 
     kills: int = 0
     codes: list[int] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Recipe:
         return {name for name in files if "damaged" not in name and not name.startswith(".work/mlflow")}
 
     def processes(self) -> list[int]:
-        """That work in this folder."""
+        """Processes that work in this folder."""
         here = (process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(self.root))
         return [process.pid for process in here if alive(process.pid)]
 

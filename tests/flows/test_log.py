@@ -39,7 +39,7 @@ class Lines(logging.Handler):
 
 @pytest.fixture
 def logger(monkeypatch: pytest.MonkeyPatch) -> PrefectLogAdapter:
-    """Of the task, as Prefect makes it."""
+    """Logger of the task, as Prefect makes it."""
     logger = logging.getLogger("prefect.task_runs")
     for name, value in {"filters": [], "handlers": [], "level": logging.INFO, "propagate": True}.items():
         monkeypatch.setattr(logger, name, value)

@@ -80,7 +80,7 @@ def test_decoded_positions_are_counted(corpus: TokenizedCorpus) -> None:
 
 @pytest.mark.parametrize("objective", ["nsp", "sop"])
 def test_the_parts_of_the_loss(corpus: TokenizedCorpus, objective: SentenceObjective) -> None:
-    """Those of pairs are the stock model's, pair by pair; the sum is compared in test_parity.py."""
+    """Losses of pairs are the stock model's, pair by pair; the sum is compared in test_parity.py."""
     torch.manual_seed(0)
     stock, batch = (
         BertForPreTraining(tiny.config(0.0, initializer_range=0.3)),

@@ -27,7 +27,7 @@ from tests.support.processors import FAST, ON_CPU, SLOW, processor
 OLDER = pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is held to older instructions on x86 only")
 CPU_FLAGS = Path("/proc/cpuinfo")
 BF16_FLAGS = {"amx_bf16", "bf16"}
-"""Of x86 and of ARM; on Linux only. A Xeon that lists avx512_bf16 alone multiplies float32 twice as fast."""
+"""Flags of x86 and of ARM; on Linux only. A Xeon that lists avx512_bf16 alone multiplies float32 twice as fast."""
 FLAGS = set(CPU_FLAGS.read_text("utf-8").split()) if CPU_FLAGS.is_file() else set()
 
 

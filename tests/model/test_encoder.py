@@ -71,7 +71,7 @@ def by_document(
 
 @pytest.fixture(params=["products", "kernel", "fused"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Of a processor; of a CUDA device, with its kernel replaced; and of one whose kernel cannot be used."""
+    """The way of a processor; of a CUDA device, its kernel replaced; and of one whose kernel cannot be used."""
     if request.param == "kernel":
         monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
         monkeypatch.setattr(varlen, "varlen_attn", by_document)

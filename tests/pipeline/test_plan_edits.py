@@ -38,7 +38,7 @@ def _graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compared(document: Mapping[str, Any]) -> dict[str, str]:
-    """Of a recipe that has run: every stage of DVC -> a digest of what DVC compares."""
+    """For a recipe that has run: every stage of DVC -> a digest of what DVC compares."""
     plan = plan_file.expand(Recipe(document))
     plan = plan.model_copy(update={"code": dict.fromkeys(plan_file.stages(), "the same")})
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
@@ -95,7 +95,7 @@ def digest(*what: Any) -> str:
 
 
 def stages(document: Mapping[str, Any], *patterns: str) -> set[str]:
-    """Those of the plan that fit one of the patterns: `finetune@*-domain-*`; each pattern fits some."""
+    """Stages of the plan that fit one of the patterns: `finetune@*-domain-*`; each pattern fits some."""
     planned = plan_file.stages_of(plan_file.expand(Recipe(document)))
     fitting = {pattern: set(fnmatch.filter(planned, pattern)) for pattern in patterns}
     assert all(fitting.values()), fitting

@@ -152,7 +152,7 @@ def test_probabilities_of_words(project: Project) -> None:
 
 
 def test_entities_are_in_the_text(project: Project) -> None:
-    """Of words the text has a space between two; of a text its words are found, and its own characters count."""
+    """The text of words has a space between two; in a text words are found, and its own characters count."""
     rows, seen = rows_of(project, SPANS), 0
     for answered, row in zip(answers(project, SPANS, rows, probabilities=False), rows, strict=True):
         text, entities = " ".join(row["tokens"]), answered["entities"]

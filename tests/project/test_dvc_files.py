@@ -51,7 +51,7 @@ def project(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_a_full_disk_left_in_the_cache(project: Path) -> None:
-    """Of an hour ago; what another DVC writes at this moment stays."""
+    """Leftovers of an hour ago; what another DVC writes at this moment stays."""
     begun = [next(project.glob(".dvc/cache/files/md5/*")) / f".{name}.tmp" for name in ("old", "new")]
     for path in begun:
         path.write_bytes(b"half")

@@ -38,7 +38,7 @@ TYPES, QUERY = "bert.embeddings.token_type_embeddings.weight", "bert.encoder.lay
 DISAGREE = "AB-132 source: weights and config.json disagree: "
 IDS = torch.tensor([[2, 17, 9, 33, 101, 3], [2, 8, 8, 120, 44, 3]])
 FORMATS = pytest.mark.parametrize("legacy", [False, True], ids=["zip", "legacy"])
-"""Of pickles."""
+"""Formats of pickles."""
 
 
 def random_model() -> Any:

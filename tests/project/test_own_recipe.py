@@ -27,7 +27,7 @@ ARMS = ("general", "general_long", "domain", "task", "domain_task")
 
 
 def own_files(folder: Path) -> None:
-    """Those that the file names, with few rows."""
+    """Files that the recipe names, with few rows."""
     news = [json.dumps({"text": text}) for text in tiny.sentences("general", 200)]
     (folder / "news.jsonl").write_text("\n".join(news) + "\n", encoding="utf-8")
     rows = tiny_tasks.labelled("domain", "single_sentence", 120, 1)
@@ -123,7 +123,7 @@ def recipe(name: str) -> Recipe:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_valid_and_its_files_are_those_of_the_user_or_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the user lie in data/own, which git ignores; a script makes those of the demonstration."""
+    """Files of the user lie in data/own, which git ignores; a script makes those of the demonstration."""
     monkeypatch.chdir(ROOT)
     rules.check(recipe(name))
     lacking = [str(error) for _, error in own_data.check(recipe(name))]

@@ -15,7 +15,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "task": {"task_transfer": "own"},
     "domain_task": {"domain_transfer": "domain", "task_transfer": "own"},
 }
-"""Those of the demo, as a mapping."""
+"""Arms of the demo, as a mapping."""
 SMALL, SECTION, CORPUS = DEMO["bases"]["small"], DEMO["tasks"]["section"], DEMO["corpora"]["domain"]
 FILES = {"train": "train.jsonl", "dev": "dev.jsonl", "test": "test.jsonl"}
 ANSWERS = {**FILES, "type": "question-answering", "no_answer": True}

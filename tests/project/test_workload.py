@@ -52,7 +52,7 @@ FEW = "for 12 classes: models this short often predict one class"
 def test_steps_follow_from_rows_labels_epochs_and_batches(
     own: Path, rows: int, classes: int, options: dict[str, Any], said: str | None
 ) -> None:
-    """Of a large file the first rows tell the classes, and nothing how many rows there are."""
+    """The first rows of a large file tell its classes, and nothing tells how many rows it has."""
     write(None, {"labels": 0} | options, mood=mood(train=labelled("train.jsonl", rows, classes)))
     assert [line.partition("epochs: mood: ")[2][: len(said or "")] for line in of_mood()] == [said] * (said is not None)
 

@@ -139,7 +139,7 @@ def reasons(task: Task, comparison: Comparison) -> Said:
 
 
 def parts(task: Task, comparison: Comparison) -> Said:
-    """Of the recipe, with what was described or tested of its steps."""
+    """Parts of the recipe, with what was described or tested of its steps."""
     gain = recipe(task, 0.047, 0.02, "gain", at_least=True)
     steps = [
         answered(task, "domain_transfer", 0.05, 0.02, "gain"),

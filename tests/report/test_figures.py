@@ -93,7 +93,7 @@ def test_bars_and_lines(rows: list[Row], drawn_so: str) -> None:
 
 
 def pictures(comparison: Comparison, several: Comparison) -> Iterator[Figure]:
-    """Of each kind one, with names, captions and legends that are too long for a line."""
+    """One figure of each kind, with names, captions and legends that are too long for a line."""
     long, wide = "an_arm_with_a_name_that_takes_more_room", "领域文本本身" * 3
     rows = [
         bar(long, 0.3, 0.2, 0.4, is_best=True),
@@ -190,7 +190,7 @@ def test_no_two_ticks_of_an_axis_are_written_alike(comparison: Comparison) -> No
 
 
 def test_titles_captions_and_legends_say_what_is_shown(comparison: Comparison, several: Comparison) -> None:
-    """Of every figure, and of those of which a part is missing."""
+    """Every figure, and each of which a part is missing."""
     task = comparison.tasks[0]
     answer = answered(task, "task_transfer", -0.004, 0.02, "undecided", 0.4)
     answers = [answer, replace(answer, verdict="not_tested"), replace(answer, difference=None)]

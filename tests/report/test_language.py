@@ -22,7 +22,7 @@ FOLDER = files("adaptbert.report")
 
 
 def messages() -> dict[str, str]:
-    """Of modules and templates: the message -> where it stands first."""
+    """Messages of modules and templates: the message -> where it stands first."""
     found: dict[str, str] = {}
     keywords: dict[str, tuple[int, ...] | None] = {"t": None, "counted": (1, 2)}
     methods = [("**.py", "python"), ("**.j2", "jinja2")]

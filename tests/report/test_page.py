@@ -30,7 +30,7 @@ def page(comparison: Comparison) -> str:
 
 @pytest.fixture(scope="module", params=["comparison", "repeated", "several"])
 def any_page(request: pytest.FixtureRequest) -> str:
-    """Of one replicate, of three, and of two bases."""
+    """A page of one replicate, of three, and of two bases."""
     return render(request.getfixturevalue(request.param))
 
 
@@ -95,8 +95,8 @@ CLAIMS = {
         "更好的选择|直接微调",
     ),
 }
-"""Of which a page with one replicate has none. (A caption names the smallest gain worth having, and how much more
-training alone brought on these weights is a part of what is described.)"""
+"""Claims of which a page with one replicate has none. (A caption names the smallest gain worth having, and how much
+more training alone brought on these weights is a part of what is described.)"""
 
 
 def claims(page: str) -> list[str]:

@@ -34,7 +34,7 @@ SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 
 
 def exit_code(function: Callable[..., None], *argv: str) -> int:
-    """Of a stage."""
+    """Exit code of a stage."""
     with pytest.raises(SystemExit) as ended:
         Stage(function).run(argv)
     assert isinstance(ended.value.code, int)

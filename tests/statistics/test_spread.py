@@ -18,7 +18,7 @@ def spreads(world: World) -> list[Spread]:
 
 
 def points(studies: list[Spread], name: str) -> float:
-    """Of a mean square, squared."""
+    """Points of a mean square, squared."""
     return 10_000 * float(np.mean([getattr(each.mean_squares(ARM, OTHER), name) for each in studies]))
 
 

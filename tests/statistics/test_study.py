@@ -147,8 +147,8 @@ def test_the_standard_error_is_that_of_other_test_sets() -> None:
 
 @pytest.mark.parametrize(("replicates", "seeds"), [(4, 3), (1, 5)])
 def test_what_rows_do_to_single_runs_is_taken_off(replicates: int, seeds: int) -> None:
-    """Of the rows: 1 to the arm, 2 to a single run, as standard deviations of the score. The spread between runs has
-    the second; of one replicate its seeds are the runs."""
+    """What the rows do: 1 to the arm, 2 to a single run, as standard deviations of the score. The spread between runs
+    has the second; of one replicate its seeds are the runs."""
     random, shares = np.random.default_rng(6), []
     weights = resampled_weights(range(400)) / 400
     for _ in range(60):

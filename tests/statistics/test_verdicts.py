@@ -104,7 +104,7 @@ def test_adjusted_p_is_what_the_graph_decides_step_by_step(chains: list[list[flo
 
 @pytest.mark.parametrize("has_effect", [False, True])
 def test_a_false_alarm_is_given_in_at_most_one_study_of_twenty(has_effect: bool) -> None:
-    """Of three tasks with four questions each, of which the first of one task is true, or none."""
+    """Three tasks with four questions each, of which the first of one task is true, or none."""
     studies = np.random.default_rng(13).random((STUDIES, 3, 4))
     studies[:, 0, 0] = 0.0 if has_effect else studies[:, 0, 0]
     every = [np.concatenate(adjusted_p([list(chain) for chain in study]))[has_effect:] for study in studies]

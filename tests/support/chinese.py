@@ -14,7 +14,7 @@ ENDS = ["！", "。", "？", "……", "[可怜]", "[哈哈]", "🙂", " @用户
 
 
 def posts(count: int) -> list[str]:
-    """Of one to four clauses."""
+    """Posts of one to four clauses."""
     dice = random.Random(0)
     return ["，".join(_clause(dice) for _ in range(dice.randint(1, 4))) + dice.choice(ENDS) for _ in range(count)]
 

@@ -51,7 +51,7 @@ def imports(module: str, *, with_types: bool = False) -> tuple[str, ...]:
 
 
 def ours(module: str, *, with_types: bool = False) -> list[str]:
-    """Those of them that are modules of ours."""
+    """Imports that are modules of ours."""
     return sorted({name for name in imports(module, with_types=with_types) if source(name) is not None} - {module})
 
 

@@ -18,7 +18,7 @@ DF = 8
 
 
 def difference(mean: float, half: float | None, *, seeds: int = 3, replicates: int = 3) -> Difference:
-    """With a 95 % interval of `mean` plus and minus `half`; None: without an interval."""
+    """A difference with a 95 % interval of `mean` plus and minus `half`; None: without an interval."""
     if half is None:
         return intervals.difference(mean, None, seeds, replicates, 0.95)
     share = (half / float(stats.t.ppf(0.975, DF))) ** 2
@@ -50,7 +50,7 @@ def answered(
 
 
 def retrained(comparison: Comparison, changes: Mapping[str, Mapping[str, Any]]) -> Comparison:
-    """With other figures in the replicates of these names."""
+    """A comparison with other figures in the replicates of these names."""
     checkpoints = [
         replace(each, replicates=[replace(one, **changes.get(one.name, {})) for one in each.replicates])
         for each in comparison.checkpoints

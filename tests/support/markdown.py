@@ -28,7 +28,7 @@ class Block(NamedTuple):
 
     @property
     def values(self) -> Any:
-        """Of YAML."""
+        """Values of YAML."""
         return YAML(typ="safe", pure=True).load(self.text)
 
 
@@ -45,7 +45,7 @@ def blocks(name: str, language: str | None = None) -> list[Block]:
 
 
 def prose(name: str) -> str:
-    """Without the fenced blocks."""
+    """A page without the fenced blocks."""
     return re.sub(r"^( *)```.*?^\1```$", "", read(name), flags=re.MULTILINE | re.DOTALL)
 
 
@@ -84,7 +84,7 @@ class Example(NamedTuple):
 
 
 def examples() -> list[Example]:
-    """Of every labelled format: each block that is a file, with the parameters that follow it."""
+    """Examples of every labelled format: each block that is a file, with the parameters that follow it."""
     return [
         Example({"json": "jsonl"}.get(file.language, file.language), file.text, keys.values)
         for file, keys in pairwise(blocks(LABELLED_SETS))

@@ -20,7 +20,7 @@ CLASS, PAIR, SPANS, ANSWER = (
 KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny_tasks.KINDS}
 LEARNT = {"seeds": [1], "epochs": 6.0, "dropout": 0.0, "learning_rate": 5e-3, "max_length": 48}
 ROWS = (512, 48, 150)
-"""Of train, dev and test: more test rows than answered together."""
+"""Rows of train, dev and test: more test rows than answered together."""
 
 
 def model(project: Project, task: str) -> Path:

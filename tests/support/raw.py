@@ -61,6 +61,6 @@ def validated(folder: Path, splits: Any, layout: Layout = CLASS, limits: Limits 
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """Of a Parquet file."""
+    """Rows of a Parquet file."""
     content: list[dict[str, Any]] = pq.read_table(path).to_pylist()
     return content

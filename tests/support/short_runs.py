@@ -103,7 +103,7 @@ def first_batch(head: TaskHead, kind: str, count: int = 12, target: str | None =
 
 
 class Stop(BaseException):
-    """In place of `kill -9`, which tests/faults sends: a run ends where its batches raise this."""
+    """An exception in place of `kill -9`, which tests/faults sends: a run ends where its batches raise this."""
 
 
 def until(batches: Callable[[int], B], end: int | None) -> Callable[[int], B]:

@@ -62,7 +62,7 @@ MASKING = {"unit": "token", "probability": 0.15, "documents": 20_000, "rate": 0.
     "documents_whole": 0.0,
     "documents_whole_expected": 0.0001,
 }
-"""Of the masking audit of every checkpoint what the comparison looks at."""
+"""What the comparison looks at in the masking audit of every checkpoint."""
 LABELS = ["Lead", "Notes", "Parameters", "Raises", "Returns"]
 TYPES = ["CODE", "PARAM", "REF"]
 SPLITS = {"train": 300, "dev": 60, "test": 300}
@@ -140,11 +140,11 @@ class Simulated:
         )
 
     def cells(self, task: str, arm: str) -> dict[str, Entry]:
-        """Of all bases and replicates."""
+        """Cells of all bases and replicates."""
         return {key: entry for key, entry in self.plan.finetune.items() if (entry.task, entry.arm) == (task, arm)}
 
     def metrics(self, arm: str, task: str = "section") -> Path:
-        """Of the first replicate of an arm."""
+        """Metrics of the first replicate of an arm."""
         return self.root / f"metrics/finetune/{next(iter(self.cells(task, arm)))}.json"
 
 

@@ -41,7 +41,7 @@ class Steps:
         tiny.heldout(root / "data/heldout", tasks=["section"])
 
     def copy(self, root: Path) -> "Steps":
-        """With the texts and the general checkpoint alone, to be trained on or spoilt."""
+        """A copy with the texts and the general checkpoint alone, to be trained on or spoilt."""
         for folder in ("data", f"models/{SCRATCH}", f"models/{PRETRAIN}"):
             shutil.copytree(self.root / folder, root / folder)
         copy = Steps.__new__(Steps)
@@ -122,7 +122,7 @@ class Steps:
         return tiny.folder_bytes(self.root, "models", "metrics")
 
     def refuse(self, train: Callable[[], None], message: str) -> None:
-        """With this message, before anything is trained or written."""
+        """Expect this message, before anything is trained or written."""
         before, begun = self.outputs(), AssertionError("training has begun")
         with mock.patch("adaptbert.mlm.step.fit", side_effect=begun), pytest.raises(BadData, match=message):
             train()

@@ -10,18 +10,18 @@ from adaptbert.runtime.mlflow import EXPERIMENT
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Of a process with these variables and no other of MLflow's."""
+    """Environment of a process with these variables and no other of MLflow's."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
     return {**own, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "ignore", **variables}
 
 
 def client(folder: Path) -> MlflowClient:
-    """Of the project's own store."""
+    """Client of the project's own store."""
     return MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
 
 
 def runs(folder: Path, condition: str = "") -> list[Run]:
-    """In the order in which they began."""
+    """Runs in the order in which they began."""
     store = client(folder)
     experiment = store.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
@@ -29,5 +29,5 @@ def runs(folder: Path, condition: str = "") -> list[Run]:
 
 
 def statuses(folder: Path) -> dict[str, str]:
-    """By name, without the recipe's own."""
+    """Statuses by name, without the recipe's own."""
     return {run.info.run_name: run.info.status for run in runs(folder) if run.data.tags.get("stage") != "recipe"}

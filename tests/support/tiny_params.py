@@ -38,7 +38,7 @@ MEASURE = Measure(probability=0.15, max_tokens=500, seed=0)
 
 
 def step_values(**changes: Any) -> dict[str, Any]:
-    """Of a `MlmStep`."""
+    """Values of a `MlmStep`."""
     budget = {} if changes.keys() & {*BUDGET} else {"steps": 6}
     batch = {"global_batch_tokens": 128, "micro_batch_tokens": 128}
     return {**TRAINING, **budget, **batch, "masking": masking(), "measurements": 2, **changes}
@@ -49,7 +49,7 @@ def step(**changes: Any) -> MlmStep:
 
 
 def cell_values(**changes: Any) -> dict[str, Any]:
-    """Of a `Finetune`."""
+    """Values of a `Finetune`."""
     batch = {"global_batch_size": 16, "micro_batch_size": 16}
     return {**TRAINING, **batch, "seeds": [1, 2], "epochs": 2.0, "max_length": MAX_LENGTH, **changes}
 

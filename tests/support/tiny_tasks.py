@@ -19,7 +19,7 @@ from adaptbert.tasks.metrics.scoring import SCORING, right_answers
 from tests.support.tiny import rows, tokenizer
 
 KINDS = [(spec.task_type, spec.target) for spec in SPECS.values()]
-"""Of every task type what a row holds and what is predicted; of rows the first target is meant where none is named."""
+"""What a row holds and what is predicted, for every task type; the first target where none is named."""
 
 USUAL: dict[str, str] = dict(reversed(KINDS))
 LABELS: Any = ByTarget(
@@ -91,7 +91,7 @@ def described(shape: str, target: str | None = None, **changes: Any) -> TaskDesc
 
 
 def options(shape: str, **changes: Any) -> Any:
-    """Of a shape; windows overlap by half. None takes an option away."""
+    """Options of a shape; windows overlap by half. None takes an option away."""
     usual: dict[str, dict[str, Any]] = {
         "single_sentence": {"long_text": "head"},
         "sentence_pair": {"long_text": "head"},

@@ -138,7 +138,7 @@ class Toy(Project):
 
 
 def init_dvc(root: Path, settings: str = "") -> None:
-    """As `dvc init` does."""
+    """Set up as `dvc init` does."""
     (root / ".dvc").mkdir()
     (root / ".dvc/config").write_text(settings)
     (root / ".dvc/.gitignore").write_text("/config.local\n/tmp\n/cache\n")

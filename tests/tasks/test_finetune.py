@@ -92,7 +92,7 @@ def test_what_is_written(project: Project, task: str) -> None:
 
 @pytest.mark.parametrize("task", KINDS)
 def test_the_predictions_have_the_scores_and_the_checkpoint_is_the_best_on_dev(project: Project, task: str) -> None:
-    """Of every seed there are predictions, for each row of the test set."""
+    """Every seed has predictions, for each row of the test set."""
     rows, metrics, (kind, name) = project.predictions(f"{task}-general"), read_metrics(project, task), KINDS[task]
     test, target = labelled.split(project.root / "data" / task, "test"), TARGETS[name]
     for number, seed in enumerate(metrics["seeds"]):
@@ -206,7 +206,7 @@ def test_cut_rows_and_a_seed_that_predicts_one_class_are_counted(fresh: Project)
 
 
 def test_unanswerable_rows_are_reported_and_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of every split."""
+    """Rows of every split."""
     project = Project(tmp_path, {"asked": ("extractive_answer", "answer")})
     metrics = project.finetune("asked", "general", {"max_answer": 2}, seeds=[1], epochs=0.2)
     printed = capsys.readouterr().out

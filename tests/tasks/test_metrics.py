@@ -48,7 +48,7 @@ def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_a_span_is_right_where_both_ends_and_the_type_agree() -> None:
-    """Of three and four spans one is: others have another type or another end, or are in another row."""
+    """One of three and four spans is: others have another type or another end, or are in another row."""
     gold = [["B-X", "I-X", "O", "B-Y"], ["O", "B-Y", "I-Y"], ["O"]]
     predicted = [["B-X", "I-X", "O", "B-X"], ["B-Y", "I-Y", "I-Y"], ["B-Y"]]
     expected = {"f1_span": 2 / 7, "precision_span": 1 / 4, "recall_span": 1 / 3}

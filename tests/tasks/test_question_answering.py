@@ -87,7 +87,7 @@ def test_unanswerable_rows_are_counted() -> None:
 
 @pytest.mark.parametrize("may_be_none", [False, True])
 def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be_none: bool) -> None:
-    """Of a row whose answer none holds; the windows of another that lack its answer point to [CLS] as ever."""
+    """A row whose answer no window holds; the windows of another that lack its answer point to [CLS] as ever."""
     task = tiny_tasks.described("extractive_answer", no_answer=may_be_none)
     head, rows = (
         head_of(task, tiny_tasks.options("extractive_answer", **NARROW)),

@@ -50,7 +50,7 @@ def test_single_sentences() -> None:
     ],
 )
 def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> None:
-    """Of twenty tokens there is room for eight."""
+    """There is room for eight of twenty tokens."""
     head = tiny_tasks.head_of("single_sentence", **options)
     rows = [{"id": "a", "text": LONG, "label": "code"}, {"id": "b", "text": "by a", "label": "prose"}]
     whole = LONG.split()

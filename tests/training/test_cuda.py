@@ -42,7 +42,7 @@ def batches_in(folder: Path) -> MaskedBatches:
 
 
 def test_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> None:
-    """Of the weights alone: the mean over many draws is the output without it."""
+    """Dropout of the weights alone: the mean over many draws is the output without it."""
     draw = torch.Generator(CUDA).manual_seed(0)
     projected = torch.randn(sum(LENGTHS), 3 * 4 * 16, generator=draw, device=CUDA).bfloat16()
     rows = pack(np.array(LENGTHS), 24).to(CUDA)

@@ -77,7 +77,7 @@ def test_the_metrics_are_those_of_a_processor(
     at: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Those of an interrupted run, too: all of its steps, and nothing else. When it reads, test_accelerator.py says."""
+    """Metrics of an interrupted run, too: all of its steps, no others. When it reads, test_accelerator.py says."""
     expected, fitted = of_a_processor
     assert [step for name, _, step in expected if name == "train/mlm_loss"] == [10, 20, 30, 40, LONG]
     monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", 3600.0)
@@ -137,7 +137,7 @@ def test_training_goes_on_while_a_savepoint_is_written(corpus: TokenizedCorpus, 
 def test_a_full_disk_ends_the_run_with_the_error_of_the_system(
     corpus: TokenizedCorpus, tmp_path: Path, steps: int, full_from: int
 ) -> None:
-    """Of the last savepoint as of those before."""
+    """The error of the last savepoint is that of those before."""
     begun: list[int] = []
     source = batches(corpus)
 

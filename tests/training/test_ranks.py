@@ -157,7 +157,7 @@ def test_one_device_starts_no_process() -> None:
 
 
 def tensors(rank: int) -> list[Tensor]:
-    """Of several shapes, one of them not contiguous."""
+    """Tensors of several shapes, one of them not contiguous."""
     torch.manual_seed(rank)
     return [torch.randn(5, 7), torch.randn(()), torch.randn(11, 4).t(), torch.randn(6)]
 

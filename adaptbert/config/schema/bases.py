@@ -13,7 +13,7 @@ from adaptbert.config.schema.section import Contradiction, Name, Section
 FOLDERS = "models/init/"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 MOST_WEIGHTS = 20_000_000_000
-"""Of an encoder: 80 GB in float32, before gradients and the two moments of the optimizer."""
+"""Parameters of the largest encoder: 80 GB in float32, before gradients and the two moments of the optimizer."""
 _SIZES = "{layers: 2, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512}"
 
 
@@ -32,7 +32,7 @@ class Base(Section):
     checkpoint: Annotated[str, Field(min_length=1)] | None = None
     """The name of a model on the hub, or a Hugging Face folder, `models/init/<base>`."""
     revision: Annotated[str, Field(min_length=1)] | None = None
-    """Of a model on the hub: a commit, a tag or a branch; left out: `main`, which may move."""
+    """Version of a model on the hub: a commit, a tag or a branch; left out: `main`, which may move."""
     layers: Annotated[int, Field(ge=1, le=96)] | None = None
     """Transformer layers. This and the other sizes are those of random weights; a checkpoint brings its own."""
     hidden_size: Annotated[int, Field(ge=8, le=16_384)] | None = None
@@ -108,11 +108,11 @@ class TrainedOn:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Those of `TRANSFERS` that it has, in their order."""
+        """Steps of `TRANSFERS` that it has, in their order."""
         return (DOMAIN_TRANSFER,) * len(self.corpora) + (TASK_TRANSFER,) * self.with_task_text
 
     def after(self, step: str, corpus: str) -> "TrainedOn":
-        """With one step more."""
+        """This with one step more."""
         if step == TASK_TRANSFER:
             return replace(self, with_task_text=True)
         return replace(self, corpora=(*self.corpora, corpus))

@@ -89,28 +89,28 @@ class Finetune(Training):
     max_length: Annotated[int, Field(ge=8, le=8_192)] = 128
     """Tokens of the longest example; `long_text` and `stride` say what becomes of a longer row."""
     dropout: Fraction = 0.1
-    """Of hidden states, attention and the input of the head."""
+    """Dropout of hidden states, attention and the input of the head."""
     long_text: LongText = "head"
-    """Of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or all of it in
-    windows, whose scores are averaged (not for pairs, whose longer text is cut first, then both alike)."""
+    """What is read of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or
+    all of it in windows, whose scores are averaged (not for pairs, whose longer text is cut first, then both alike)."""
     stride: Positions | None = None
     """Tokens by which a window begins after the one before it: of a long text in `windows`, of a context, of a row of
     tokens. Left out: half of the room of a window."""
     max_question: Positions | None = None
-    """Of `question-answering`: tokens of the longest question; a longer one is truncated. The context gets the rest of
+    """Tokens of the longest question (`question-answering`); a longer one is truncated. The context gets the rest of
     `max_length`. Left out: a quarter of `max_length`."""
     max_answer: Positions | None = None
-    """Of `question-answering`: tokens of the longest answer. Left out: a quarter of `max_length`."""
+    """Tokens of the longest answer (`question-answering`). Left out: a quarter of `max_length`."""
     decoder: Decoder | None = None
-    """Of `token-classification`: whether tags are trained word by word (softmax), or as sequences with transition
+    """Whether tags (`token-classification`) are trained word by word (softmax), or as sequences with transition
     scores (crf). Left out: softmax. Neither predicts illegal sequences."""
     class_weights: ClassWeights | None = None
     """How much the loss of each label counts: `balanced`, or a weight for every label. For texts and pairs with labels.
     Left out: all alike."""
     early_stopping: EarlyStopping | None = None
-    """Left out: all epochs are trained, and the last weights are kept."""
+    """When training stops early; left out: all epochs are trained, and the last weights are kept."""
     search: Search | None = None
-    """Left out: the values above are trained with as they stand."""
+    """What is searched for; left out: the values above are trained with as they stand."""
     label_counts: Annotated[list[Count], Field(max_length=50)] | None = None
     """Training on so many of the labels as well, each number a part of the next, with all seeds and as many epochs: a
     learning curve. Left out: on all of them only."""

@@ -37,13 +37,13 @@ class Masking(Section):
     run ends at a special token. `tokenize.words` defines what a word is."""
     ngram: Ngram | None = None
     probability: Annotated[float, Field(gt=0, lt=1), FromWeights(random=0.3, trained=0.15)]
-    """Of each unit being chosen: 0.15 in BERT, more for small budgets (Wettig et al. 2023)."""
+    """Probability of each unit being chosen: 0.15 in BERT, more for small budgets (Wettig et al. 2023)."""
     mask_share: Share = 0.8
-    """Of the chosen tokens that become [MASK] (Devlin et al. 2019, appendix A.1, as the other two)."""
+    """Share of the chosen tokens that become [MASK] (Devlin et al. 2019, appendix A.1, as the other two)."""
     random_share: Share = 0.1
-    """Of the chosen tokens that become a random token."""
+    """Share of the chosen tokens that become a random token."""
     keep_share: Share = 0.1
-    """Of the chosen tokens that stay unchanged."""
+    """Share of the chosen tokens that stay unchanged."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -86,7 +86,7 @@ class MlmStep(Training):
     """Optimizer steps before those of the budget that train the head only, for a checkpoint with a random head; 0 for
     none."""
     dropout: Annotated[Fraction, FromWeights(random=0.0, trained=0.1)]
-    """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
+    """Dropout of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, sec. 4.3)."""
     sentence_objective: SentenceObjective = "none"
     """An objective beside masking, on the two halves of a document: none; whether the second follows the first or is
     from another document (nsp); whether they are in order (sop). Not for texts of one sentence."""

@@ -22,7 +22,7 @@ class FromWeights(NamedTuple):
 
     random: Any
     trained: Any
-    """Of a public checkpoint, or another that has been trained."""
+    """Default for a checkpoint that has been trained, public or not."""
 
 
 class Section(BaseModel):
@@ -63,7 +63,7 @@ Values = Annotated[dict[str, Any], BeforeValidator(empty)]
 
 
 class Differs(NamedTuple):
-    """Of a section whose values can differ."""
+    """A section whose values can differ."""
 
     cls: type[Section]
     by: tuple[str, ...]
@@ -129,4 +129,4 @@ Seed = Annotated[int, Field(ge=0, lt=2**64)]
 Positions = Annotated[int, Field(gt=0, le=8_192)]
 LongText = Literal["head", "head_tail", "windows"]
 Decoder = Literal["softmax", "crf"]
-"""These are options of fine-tuning, and of a task in the card of a checkpoint."""
+"""Options of fine-tuning, and of a task in the card of a checkpoint."""

@@ -87,17 +87,17 @@ class Task(Source):
     test: str
     """The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training."""
     split: SplitShares | None = None
-    """For a set without dev or test rows of its own."""
+    """Shares for a set without dev or test rows of its own."""
     labels: list[str] | None = None
     """Labels that may occur (of spans: types without B- and I-); left out: those of the training rows."""
     separator: Annotated[str, Field(min_length=1)] | None = None
-    """Of `multi-label`: what parts the labels of a row where they are one text, as in CSV and TSV, e.g. `';'`; blanks
+    """What parts the labels of a row (`multi-label`) where they are one text, as in CSV and TSV, e.g. `';'`; blanks
     around a label are dropped. Left out: they are a list."""
     map_labels: dict[str, str] | None = None
     """A label of the files -> ours, e.g. `{Neutral: neutral}`, as rows are read; of spans the types without B- and I-.
     Left out: labels are as they are."""
     positive: str | None = None
-    """Of one label: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
+    """The label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | Literal["none"] | None = None
     """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. `none`: tags are
     no spans. Required for `token-classification`; formats that mark characters instead need none, they are read as
@@ -107,11 +107,11 @@ class Task(Source):
     no_answer: bool | None = None
     """Whether questions may have no answer. Required for `question-answering`."""
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
-    """Of `regression`: lowest and highest value; a row outside is rejected. Left out: any number."""
+    """Lowest and highest value (`regression`); a row outside is rejected. Left out: any number."""
 
     @property
     def spec(self) -> TaskSpec:
-        """Its type, with what `pair` and `tag_scheme` say of it."""
+        """The task's type, with what `pair` and `tag_scheme` say of it."""
         if self.tag_scheme == "none":
             return SPECS["token-tags"]
         return SPECS[f"text-pair-{self.type}" if self.pair else self.type]

@@ -37,7 +37,7 @@ Type = Literal[
     "token-classification",
     "token-tags",
 ]
-"""As task.json, card.json and metrics name it; for pairs params.yaml says `pair: true`, for tags `tag_scheme: none`."""
+"""Task types as task.json, card.json and metrics name them; params.yaml has `pair: true`, or `tag_scheme: none`."""
 TaskType = Literal["single_sentence", "sentence_pair", "extractive_answer", "sequence_labelling"]
 Target = Literal["class", "labels", "number", "answer", "spans", "tags"]
 CellType = Literal["text", "texts", "number", "answers"]
@@ -309,7 +309,7 @@ class TaskSpec:
         return TARGETS[self.target]
 
     def options(self, values: "Finetune") -> TaskOptions:
-        """Of this type.
+        """Options of this type.
 
         Raises:
             Contradiction: a window would leave out tokens, or pairs are to be read in windows.

@@ -13,9 +13,9 @@ class Extension(Section):
     """Words to add to the vocabulary that a checkpoint brings."""
 
     corpora: Annotated[list[str], Field(min_length=1)]
-    """Whose words are candidates."""
+    """Corpora whose words are candidates."""
     num_new_tokens: Annotated[int, Field(ge=1, le=1_000_000)]
-    """At most so many."""
+    """Most tokens that are added."""
     min_frequency: Annotated[int, Field(ge=1, le=1_000_000_000)]
     """A word that occurs less often is no candidate."""
 
@@ -25,15 +25,15 @@ class Vocabulary(Section):
     own."""
 
     corpora: list[str] | None = None
-    """Whose text is read; left out: `general` and `domain`, where they exist, so that another corpus trains nothing
-    again. For random weights."""
+    """Corpora whose text is read; left out: `general` and `domain`, where they exist, so that another corpus trains
+    nothing again. For random weights."""
     vocabulary_size: Annotated[int, Field(ge=100, le=1_000_000)] = 12_000
     """Number of tokens of the vocabulary. For random weights. BERT has 30,522 (Devlin et al. 2019); fewer suffice for
     small models."""
     lowercase: bool = True
     """Lower-case and strip accents. For random weights."""
     min_frequency: Annotated[int, Field(ge=1, le=1_000_000_000)] = 2
-    """Subword tokens that occur less often are dropped. For random weights."""
+    """Fewest occurrences of a subword token; rarer ones are dropped. For random weights."""
     extend: Extension | None = None
     """Words of the domain for the vocabulary of a checkpoint; `pretrain` grows the embeddings to match."""
 
@@ -66,9 +66,9 @@ class Measure(Section):
     probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Masking probability of the evaluation on held-out text (Devlin et al. 2019, section 3.1)."""
     max_tokens: Annotated[int, Field(gt=0, le=100_000_000), FromWeights(random=20_000, trained=200_000)]
-    """Of each held-out set; the first documents are taken."""
+    """Tokens of each held-out set; the first documents are taken."""
     seed: Seed = 0
-    """Of the evaluation masks."""
+    """Seed of the evaluation masks."""
 
 
 class TextSections(Section):

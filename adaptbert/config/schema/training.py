@@ -18,7 +18,7 @@ class Training(Section):
     """
 
     learning_rate: Rate
-    """At its highest, after the warm-up."""
+    """Highest learning rate, after the warm-up."""
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Decoupled weight decay (Loshchilov and Hutter 2019); not applied to biases and LayerNorm (Devlin et al. 2019,
     appendix A.2)."""
@@ -27,7 +27,7 @@ class Training(Section):
     betas: list[Fraction]
     """Decay of the running means of the gradient and of its square."""
     epsilon: Annotated[float, Field(gt=0, lt=1)]
-    """Added to the denominator of AdamW."""
+    """Number added to the denominator of AdamW."""
     clip_norm: Annotated[float, Field(gt=0)] = 1.0
     """The gradient is scaled down to this norm."""
     layer_decay: Rate | None = None
@@ -37,7 +37,7 @@ class Training(Section):
     """Tokens of a packed row; attention does not cross documents."""
     dropout: Fraction
     precision: Precision = "auto"
-    """Of the matrix products; weights and optimizer are float32 either way. `auto`: the faster one on this device."""
+    """Precision of the matrix products; weights and optimizer are float32. `auto`: the faster one on this device."""
 
     @model_validator(mode="after")
     def _two(self) -> Self:

@@ -38,7 +38,7 @@ class _Scored(Record):
 
 
 class Cost(Record):
-    """Of one training run or of several."""
+    """Cost of one training run or of several."""
 
     tokens: int
     tflop: float
@@ -46,7 +46,7 @@ class Cost(Record):
 
     @staticmethod
     def total(runs: "Sequence[Cost | LearningPoint | TrialMetrics | SearchMetrics]") -> "Cost":
-        """Of all of them."""
+        """Sum of all of them."""
         return Cost(tokens=sum(run.tokens for run in runs), tflop=round(sum(run.tflop for run in runs), 3))
 
 
@@ -56,7 +56,7 @@ class SeedMetrics(_Scored):
     seed: int
     test: dict[str, float]
     dev: dict[str, float]
-    """Of the weights that are kept."""
+    """Scores of the weights that are kept."""
     tuned: dict[str, Number]
     """Values chosen on dev."""
     degenerate: bool
@@ -64,7 +64,7 @@ class SeedMetrics(_Scored):
     cut: int
     """Training rows that were longer than `max_length`."""
     kept_step: int | None = None
-    """With early stopping: after which step the weights were best; and how many were trained."""
+    """Step after which the weights were best, with early stopping; and how many were trained."""
     steps: int | None = None
     curve: list[CurvePoint]
 
@@ -105,7 +105,7 @@ class SearchMetrics(Record):
 
     trials: list[TrialMetrics]
     chosen: int
-    """Its number, the first is 1."""
+    """Number of the trial, the first is 1."""
     seeds: list[int]
     tokens: int
     tflop: float
@@ -119,30 +119,30 @@ class CellMetrics(Record):
     start: str = Field(alias="from")
     """The checkpoint whose weights it began with."""
     type: str
-    """As adaptbert.config.schema.task_types names it."""
+    """Type as adaptbert.config.schema.task_types names it."""
     metric: str
-    """By which cells are compared."""
+    """Metric by which cells are compared."""
     labels: int
     """Rows of the training split that were used."""
     examples: int
-    """They may be windows of those rows."""
+    """Examples, which may be windows of those rows."""
     epochs: float
     steps: int
     tokens: int
-    """Of the seed whose model is kept, as the two that follow."""
+    """Tokens of the seed whose model is kept; the next two are of it too."""
     tflop: float
     parameters: int
     unanswerable: dict[str, dict[str, int]] | None = Field(None, alias="lost")
     """Split -> reason -> rows whose right answer cannot be predicted; where the task type has such reasons."""
     cost: Cost
-    """Of all runs together."""
+    """Cost of all runs together."""
     seeds: list[SeedMetrics]
     search: SearchMetrics | None = None
     learning_curve: list[LearningPoint] | None = None
-    """Without the point of all labels."""
+    """Points without the one of all labels."""
 
     def means(self) -> dict[str, float]:
-        """Over the seeds, of each score: by `test/f1_macro`."""
+        """Means over the seeds, of each score, by `test/f1_macro`."""
         return {
             f"{split}/{name}": sum(getattr(seed, split)[name] for seed in self.seeds) / len(self.seeds)
             for split in ("test", "dev")

@@ -170,7 +170,7 @@ def each_word(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
 
 
 def each_type(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
-    """Of each word of a row the type of the span that it is in."""
+    """The type of the span that each word of a row is in."""
     types = ([tag if tag == OUTSIDE else tag[2:] for tag in tags] for tags in (gold, predicted))
     return zip(*types, strict=True)
 
@@ -208,7 +208,7 @@ def of_multi_label(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[s
 
 
 def of_spans(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
-    """By type; a span counts when both ends and the type agree."""
+    """Scores by type; a span counts when both ends and the type agree."""
     from seqeval.metrics.v1 import classification_report
     from seqeval.scheme import IOB2
 
@@ -228,7 +228,7 @@ def of_spans(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Of one target.
+    """Scoring of one target.
 
     Attributes:
         score: gold answers, predicted answers and the task, to the metrics.
