@@ -2,36 +2,41 @@
 
 Stages read nothing from it, and it neither delays nor ends one (docs/decisions/0014). Calls go to a queue, and a thread
 makes them in their order; a stage waits at its end alone, for 20 s at most. With the first call that fails, repeats of
-MLflow's own included (adaptbert.runtime.libraries), tracking ends for this process, and for those that begin in the
-next five minutes. What a process leaves for the next one lies in `.work/mlflow/<store>/`: `down`, touched by a failure,
-and for each open run `<id>.run`, which holds its process.
+MLflow's own included (adaptbert.runtime.libraries), tracking ends for this process; where a server failed, also for
+those of the same command that begin in the next five minutes. What a process leaves for the next one lies in
+`.work/mlflow/<store>/`: `down`, which holds the group of processes for which the server failed, and for each open run
+`<id>.run`, which holds its process.
 """
 
 import logging
 import os
+import shutil
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
 from queue import SimpleQueue
+from shlex import quote
 from typing import Any
 
 from filelock import FileLock
 
 from adaptbert.config import load
+from adaptbert.core.files import atomic_write
 from adaptbert.core.processes import has_ended
 from adaptbert.runtime.libraries import MLFLOW
-from adaptbert.runtime.origin import origin, project_root, recipe_name, run_name, tracking_uri
+from adaptbert.runtime.origin import NO_ADDRESS, origin, project_root, recipe_name, run_name, tracking_uri
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
 
 EXPERIMENT = "adaptbert"
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # its pages begin with runs, not with traces
-SECONDS, PAUSE_SECONDS, FLUSH_SECONDS = 20.0, 300.0, 10.0
+SECONDS, PAUSE_SECONDS, FLUSH_SECONDS, SILENT_SECONDS = 20.0, 300.0, 10.0, 10.0
 MARK = "mlflow_run"
 RECIPE = (
     "A recipe: all values of its params.yaml are parameters of this run, its stages are child runs. Stages that were "
@@ -235,13 +240,14 @@ class Store:
         self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
 
     def pauses(self) -> bool:
-        """Whether it failed an earlier stage not long ago; says so."""
-        since = self._down.stat().st_mtime if self._down.exists() else 0.0
+        """Whether its server failed an earlier stage of the same command not long ago; says so."""
+        is_ours = self._down.is_file() and self._down.read_text(encoding="ascii") == str(os.getpgrp())
+        since = self._down.stat().st_mtime if is_ours else 0.0
         if not since <= time.time() < since + PAUSE_SECONDS:  # a time in the future is from another clock
             return False
         until = time.strftime("%H:%M:%S", time.localtime(since + PAUSE_SECONDS))
         again = f"to try again now: rm {os.path.relpath(self._down)}"
-        print(f"warning: no tracking until {until}, because MLflow did not answer; {again}", file=sys.stderr)
+        print(f"warning: no tracking until {until}, because MLflow failed; {again}", file=sys.stderr)
         return True
 
     def do(self, call: "Callable[[Store], object]") -> None:
@@ -285,10 +291,10 @@ class Store:
     def _prepare(self) -> None:
         """Slow steps that do not depend on the store, outside of the time limit: imports, and a new mlflow.db.
 
-        MLflow takes ten seconds for its tables; stages that begin together wait for the one that creates them.
+        Stages that begin together wait for the one that makes it.
         """
         os.environ.update({**MLFLOW, **os.environ})
-        from mlflow import MlflowClient
+        import mlflow
 
         if not tracking_uri().startswith("http"):
             import mlflow.store.tracking.sqlalchemy_store  # noqa: F401 - else the first call imports it
@@ -296,12 +302,8 @@ class Store:
             logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
         self._folder.mkdir(parents=True, exist_ok=True)
         if not os.environ.get("MLFLOW_TRACKING_URI"):
-            file = project_root() / "mlflow.db"
-            if file.exists() and not file.is_file():  # MLflow would try again for more than a minute
-                raise IsADirectoryError(f"{file.name} is no file")
             with FileLock(self._folder / "tables.lock"):
-                if not file.is_file():
-                    MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
+                _make_tables((project_root() / "mlflow.db").resolve(), self._folder / "tables.db")
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
@@ -318,24 +320,21 @@ class Store:
         if not self._may_fail.acquire(blocking=False):  # once, from whichever thread
             return
         self.failed = True
-        with suppress(OSError):
-            self._down.touch()
+        if not tracking_uri().startswith("sqlite:"):  # a file costs the next stage little
+            with suppress(OSError):
+                self._down.write_text(str(os.getpgrp()), encoding="ascii")
         reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
-        sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without tracking\n")
+        sys.stderr.write(f"warning: MLflow failed ({reason}); the stage goes on without tracking\n")
 
     def _connect(self) -> None:
         """Find or create experiment and recipe; end the runs of processes that were killed, or lost the store."""
         from mlflow import MlflowClient
 
         self.client = MlflowClient(tracking_uri())
-        if (experiment := self.client.get_experiment_by_name(EXPERIMENT)) is not None:
-            self.experiment = experiment.experiment_id
-        else:
-            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
-            self.experiment = self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND)
-        if not self.failed:  # it answers in time
-            self._down.unlink(missing_ok=True)
-        with FileLock(self._folder / "recipe.lock"):  # stages that begin together have one recipe
+        with FileLock(self._folder / "recipe.lock"):  # stages that begin together have one experiment and one recipe
+            self.experiment = self._experiment()
+            if not self.failed:  # it answers in time
+                self._down.unlink(missing_ok=True)
             self.recipe = self._run_of_recipe()
         for mark in self._folder.glob("*.run"):
             with suppress(OSError, ValueError):  # another process has ended the run meanwhile, or it is being written
@@ -345,16 +344,75 @@ class Store:
                         self.client.set_terminated(mark.stem, "KILLED")
                     mark.unlink()
 
+    def _experiment(self) -> str:
+        experiment = self.client.get_experiment_by_name(EXPERIMENT)
+        if experiment is None:
+            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+            return str(self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND))
+        if experiment.lifecycle_stage != "active":
+            command = f"MLFLOW_TRACKING_URI={quote(tracking_uri())} mlflow experiments restore"
+            restore = f"{command} --experiment-id {experiment.experiment_id}"
+            raise LookupError(f"its experiment {EXPERIMENT} was deleted; to have it back: {restore}")
+        return str(experiment.experiment_id)
+
     def _run_of_recipe(self) -> str:
         """The recipe's run, SCHEDULED until `conclude_recipe`: no process belongs to it that could be killed."""
         assert self._params is not None
         condition = f"tags.stage = 'recipe' and tags.recipe = '{self.name}'"
-        for run in self.client.search_runs([self.experiment], condition, max_results=1):
-            return str(run.info.run_id)
         tags = {"mlflow.runName": self.name, "mlflow.source.name": self._params.name, "mlflow.note.content": RECIPE}
         tags |= {"stage": "recipe", "recipe": self.name}
-        run_id = self.client.create_run(self.experiment, tags=tags).info.run_id
-        self.client.update_run(run_id, status="SCHEDULED")
-        self.log(run_id, "params", load.flatten(load.read(self._params)).items())
-        self.client.log_artifact(run_id, str(self._params))
-        return str(run_id)
+        there = self.client.search_runs([self.experiment], condition, max_results=1)
+        info = (there[0] if there else self.client.create_run(self.experiment, tags=tags)).info
+        if info.status == "RUNNING":  # new, or of a process that was killed here
+            self.log(info.run_id, "params", load.flatten(load.read(self._params)).items())
+            self.client.log_artifact(info.run_id, str(self._params))
+            self.client.update_run(info.run_id, status="SCHEDULED")
+        return str(info.run_id)
+
+
+def _make_tables(file: Path, fresh: Path) -> None:
+    """Make mlflow.db, or give one of an older MLflow its new tables: in another file (`fresh`), which replaces it then.
+    MLflow takes ten seconds for them, and can do nothing with what it had begun when it was killed.
+
+    Raises:
+        OSError, ValueError: the file cannot be used; it is as it was.
+    """
+    from mlflow.store.db.utils import _get_latest_schema_revision
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    if NO_ADDRESS.search(str(file)):
+        raise ValueError(f"the path {file} has a ? or a % code, which means something else in an address: rename it")
+    if file.exists() and not file.is_file():  # MLflow would try again for more than a minute
+        raise IsADirectoryError(f"{file.name} is no file")
+    newest = _get_latest_schema_revision()
+    while (held := _held(file))[0] != newest and file.exists() and time.time() - file.stat().st_mtime < SILENT_SECONDS:
+        time.sleep(0.5)  # `mlflow server` may be making them
+    version, runs = held
+    if version == newest:
+        return
+    for leftover in fresh.parent.glob(f"{fresh.name}*"):
+        leftover.unlink()
+    if runs:
+        with closing(sqlite3.connect(file)) as old, closing(sqlite3.connect(fresh)) as new:
+            old.backup(new)
+    try:
+        SqlAlchemyStore(f"sqlite:///{fresh}", "mlartifacts")._dispose_engine()
+    except Exception as error:
+        reason, name = str(error).splitlines()[0], file.name
+        stay = f"; its {runs:,} runs stay there, and after `mv {name} {name}.old` a new one is made" if runs else ""
+        raise ValueError(f"the tables of {name} cannot be made: {reason}{stay}") from error
+    if file.exists() and not runs:  # begun by a process that was killed, or empty
+        file.replace(file.with_name(f"{file.name}.half-made"))
+    with atomic_write(file) as part:
+        shutil.move(fresh, part)
+
+
+def _held(file: Path) -> tuple[str, int]:
+    """The version of the tables of an mlflow.db, empty without them, and how many runs it holds."""
+    if not file.is_file():
+        return "", 0
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True)) as store:
+        there = {name for (name,) in store.execute("SELECT name FROM sqlite_master")}
+        version = "SELECT max(version_num) FROM alembic_version" if "alembic_version" in there else "SELECT ''"
+        runs = "SELECT count(*) FROM runs" if "runs" in there else "SELECT 0"
+        return store.execute(version).fetchone()[0] or "", store.execute(runs).fetchone()[0]

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from adaptbert.config import load
 
+NO_ADDRESS = re.compile(r"\?|%[0-9A-Fa-f]{2}")
+"""What the path of a SQLite file cannot have in its address, as MLflow and Prefect write it."""
+
 
 def project_root() -> Path:
     """The project's folder, also from a copy that `dvc exp run --temp` or `--queue` made below it."""
@@ -44,7 +47,7 @@ def run_name(stage: str, labels: Mapping[str, str]) -> str:
 
 def origin(stage: str) -> dict[str, str]:
     """Tags: which code and which DVC stage and experiment a run comes from, and how to run it again."""
-    named, changed = os.environ.get("DVC_STAGE", ""), bool(_git("status", "--porcelain", "--untracked-files=no"))
+    named, changed = os.environ.get("DVC_STAGE", ""), bool(git("status", "--porcelain", "--untracked-files=no"))
     at = f" at commit {commit()[:7]}{' with changes that are not committed' if changed else ''}" if commit() else ""
     again = f"To run it again: `dvc repro --force --single-item {named or stage}`"
     tags = {
@@ -60,10 +63,11 @@ def origin(stage: str) -> dict[str, str]:
 
 def commit() -> str:
     """Commit of the code; empty without git."""
-    return _git("rev-parse", "HEAD")
+    return git("rev-parse", "HEAD")
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
+    """What a command of git prints; nothing where it fails, or git is missing."""
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10)
         return done.stdout.strip()

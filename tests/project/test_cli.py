@@ -48,18 +48,21 @@ def test_what_pyproject_ships_is_there() -> None:
 
 
 NO_PROJECT = "AB-114 {}: no folder .dvc: not the folder of a project\n  change to the clone (cd), and run again\n"
-BRACES = "AB-198 {}: the path has a brace, and DVC cannot work there\n  move the project, or rename its folder\n"
+UNFIT = "AB-198 {}: the path has a %s cannot work there\n  move the project, or rename its folder\n"
+BRACES, CODES = UNFIT % "brace, and DVC", UNFIT % "? or a % code, and MLflow and Prefect"
 
 
 @pytest.mark.parametrize("command", ["check", "plan", "new . --train x.csv", "import ."])
-@pytest.mark.parametrize(("name", "message"), [("plain", NO_PROJECT), ("a {b}", BRACES)])
+@pytest.mark.parametrize(
+    ("name", "message"), [("plain", NO_PROJECT), ("a {b}", BRACES), ("a?", CODES), ("a%2Fb", CODES)]
+)
 def test_a_folder_that_can_be_no_project(
     command: str, name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One message at first, whatever lies there, and nothing is written."""
     folder = tmp_path / name
     folder.mkdir()
-    if message == BRACES:
+    if message != NO_PROJECT:
         (folder / ".dvc").mkdir()
     monkeypatch.chdir(folder)
     before = [*folder.iterdir()]
