@@ -3,8 +3,10 @@
 import atexit
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,3 +100,16 @@ def several(several_recipe: "Simulated") -> "Comparison":
     from tests.support.simulated import compared
 
     return compared(several_recipe)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of four megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", folder], capture_output=True).returncode:
+        pytest.skip("this user cannot mount a small disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.core.files import Blocked, atomic_write, write_json
+from adaptbert.core.files import Blocked, FullDisk, atomic_write, write_json
 from tests.support.project import ROOT, environment
 
 WRITER = """
@@ -93,3 +93,28 @@ def test_neither_dvc_nor_git_sees_it(tmp_path: Path, command: tuple[str, ...]) -
         [*command, *left, "metrics/metrics.json"], cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True
     )
     assert done.stdout.splitlines() == left, done.stderr
+
+
+def test_a_full_disk_of_temporary_files_is_named(
+    tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of the output, which has room."""
+    monkeypatch.setenv("TMPDIR", str(small_disk))
+    problem = (
+        f"no space left on the disk of {small_disk}, where temporary files lie, [0-9,]+ are free\n  make room there"
+    )
+    with pytest.raises(FullDisk, match=f"^AB-189 {tmp_path}/out: {problem}"), atomic_write(tmp_path / "out"):
+        (small_disk / "rows").write_bytes(bytes(5 * 2**20))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with pytest.raises(
+        FullDisk, match=r"^AB-189 .*/disk/out: no space left on the disk, more than [0-9,]+ bytes are n"
+    ):
+        with atomic_write(small_disk / "out") as part:
+            part.write_bytes(bytes(5 * 2**20))
+
+
+def test_an_error_names_the_file_of_the_user(tmp_path: Path) -> None:
+    """And not the temporary one beside it."""
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(tmp_path / "out") as part:
+        part.read_bytes()
+    assert caught.value.filename == str(tmp_path / "out")

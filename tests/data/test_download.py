@@ -34,6 +34,17 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "reviews"
 
 
+def test_a_set_that_is_read_by_a_script(tmp_path: Path) -> None:
+    """It is not run."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/old.py").write_text("raise SystemExit(1)\n")
+    with pytest.raises(
+        BadData, match=r"AB-050 .*old: it is read by a script of its authors, and no such code is run\n"
+    ):
+        download(str(tmp_path / "old"), None, None, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_files_are_read_like_any_others(tmp_path: Path, source: Path) -> None:
     out = tmp_path / "out"
     download(str(source), None, None, out)

@@ -39,6 +39,7 @@ class Team:
         self.places = {name: home / path for name, path in {
             "DIR": "text", "REMOTE": "remote", "REPOSITORY": "repository", "FILE": "news.jsonl.gz",
         }.items()}  # fmt: skip
+        self.places["NAME"] = Path("news.jsonl.gz")
         self.run(f"git init -q --bare {home}/repository; git remote add origin {home}/repository", self.first.root)
         self.run("git push -q --set-upstream origin HEAD", self.first.root)
         for block in blocks(PAGE, "sh"):

@@ -26,6 +26,7 @@ from tests.support.project import environment as clean
 
 STOPPED = "stopped by SIGINT; the same command goes on from here"
 BUSY = "another DVC process is at work here; run again when it is done"
+OR = " (kill -9, or the system where memory ran out)"
 AGAIN = "; the same command goes on from here"
 
 
@@ -37,7 +38,7 @@ AGAIN = "; the same command goes on from here"
         ("ERROR: failed to reproduce 'a': 'a.txt' is busy, it is being blocked by:\n  (PID 3): dvc\n", 255, 75, BUSY),
         ("ERROR: the disk is busy, it is being blocked by x\nERROR: failed: exited with 65", 255, 65, "exited with 65"),
         ("ERROR: failed to run: a, exited with 1", 255, 70, "exited with 1"),
-        ("ERROR: failed to run: a, exited with -9", 255, 75, f"ended by SIGKILL, mostly because memory ran out{AGAIN}"),
+        ("ERROR: failed to run: a, exited with -9", 255, 75, f"ended by SIGKILL{OR}{AGAIN}"),
         ("ERROR: failed to run: a, exited with -15", 255, 75, f"ended by SIGTERM{AGAIN}"),
         ("ERROR: failed to run: a, exited with 143", 255, 75, f"ended by SIGTERM{AGAIN}"),
         ("ERROR: interrupted by the user", 252, 75, f"DVC was interrupted{AGAIN}"),
@@ -183,6 +184,30 @@ def test_a_dvc_yaml_that_cannot_be_read(
         Graph.read()
     assert str(error.value).startswith("AB-198 dvc.yaml: ")
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("ignored", ["dvc.lock", "dvc.yaml"])
+def test_a_file_of_dvc_that_git_ignores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: str) -> None:
+    """The rule is named, wherever it stands."""
+    monkeypatch.chdir(tmp_path)
+    write_graph("stages:\n  a: {cmd: b, outs: [c]}\n")
+    Path(".dvc/config").write_text("")
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path(".git/info/exclude").write_text(f"# mine\n*{Path(ignored).suffix}\n")
+    with pytest.raises(BadParams) as error:
+        Graph.read()
+    rule = f"git ignores it by .git/info/exclude:2:*{Path(ignored).suffix}, and so DVC does not read it"
+    assert str(error.value).startswith(f"AB-198 {ignored}: {rule}\n  take that rule out, or write a line !/{ignored} ")
+
+
+def test_a_disk_that_is_full_for_dvc(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stage had room for its output, and the cache of DVC has none."""
+    monkeypatch.chdir(small_disk)
+    write_graph("stages:\n  a: {cmd: head -c 2500000 /dev/zero > a.txt, outs: [a.txt]}\n")
+    with pytest.raises(StageFailed) as caught:
+        heard("a", output([*DVC, "repro"], clean(small_disk) | {"PYTHONPATH": str(ROOT)}), print)
+    assert caught.value.reason.startswith(f"a: AB-189 {small_disk}: no space left on the disk, ")
+    assert caught.value.exit_code == 74
 
 
 def test_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from adaptbert.config import plan as planning
 from adaptbert.config.plan import TRAINED
 from adaptbert.runtime.stage import Stage
 from tests.support.imports import ROOT
+from tests.support.project import clone
 
 COMPARED = (*TRAINED, "compare")
 """Sections of params.yaml: all others are compared through plan.json."""
@@ -154,3 +155,20 @@ def test_folders_that_are_read_as_a_whole_are_there_without_a_step() -> None:
     folders = {str(Path(name).parent) for name in committed.splitlines()}
     deps = written()["compare"]["deps"]
     assert {dep for dep in deps if dep.startswith("metrics/") and not dep.endswith(".json")} <= folders
+
+
+def test_a_clone_has_the_bytes_of_the_commit(tmp_path: Path) -> None:
+    """With settings that change them, or that leave dvc.lock out, in all projects of a user."""
+    (tmp_path / "ignored").write_text("*.lock\n")
+    (tmp_path / "config").write_text(f"[core]\n autocrlf = true\n excludesFile = {tmp_path}/ignored\n")
+    project = clone(tmp_path / "project", tmp_path)
+    env = project.env | {"GIT_CONFIG_GLOBAL": str(tmp_path / "config")}
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=tmp_path, env=env, capture_output=True, text=True).stdout
+
+    git("clone", "-q", "project", "copy")
+    for name in ("params.yaml", "plan.json", "dvc.lock", "adaptbert/report/page.css", "stages/plan.py"):
+        assert (tmp_path / "copy" / name).read_bytes() == (ROOT / name).read_bytes(), name
+    assert "w/crlf" not in git("-C", "copy", "ls-files", "--eol")
+    assert git("-C", "copy", "check-ignore", "--no-index", "dvc.lock", "other.lock") == "other.lock\n"

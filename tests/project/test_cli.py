@@ -110,6 +110,29 @@ def test_what_the_user_may_not_do(command: str, shut: str, mode: int, what: str,
     assert (PARAMS.read_bytes(), PLAN.read_bytes()) == before
 
 
+@pytest.mark.skipif(bool(AS_A_USER) and shutil.which("setpriv") is None, reason="root without setpriv")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_an_output_that_the_user_may_not_write(tmp_path: Path, suffix: str) -> None:
+    """The message names the folder, not the temporary file; without a model, by what `predict` writes with."""
+    (tmp_path / "shut").mkdir(0o555)
+    code = f"""
+from pathlib import Path
+from collections import Counter
+from adaptbert.commands.errors import user_errors
+from adaptbert.commands.predict import _ended
+from adaptbert.prediction.outputs import open_output
+out = Path("shut/answers{suffix}")
+with user_errors(), _ended(out), open_output(out, "class", Counter(), details=False) as write:
+    pass
+"""
+    done = subprocess.run(
+        [*AS_A_USER, sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 74, done.stderr
+    assert done.stderr.startswith("error: AB-184 shut: you have no permission to write into this folder\n")
+
+
 # ---- the machine
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, BadParams
 from adaptbert.project import dvc_files
 from adaptbert.runtime.locks import Busy
 from tests.support.project import dvc, write_graph
@@ -29,6 +29,28 @@ stages:
       deps: [out/words]
       outs: ["out/${key}"]
 """
+
+
+def test_git_that_is_missing_refuses_or_is_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DVC needs a setting without git, and no folder of another owner is taken for one without."""
+    monkeypatch.chdir(tmp_path)
+    Path(".dvc").mkdir()
+    own = Path(".dvc/config.local")
+    own.write_text("[cache]\n    type = copy\n")
+    for _ in range(2):
+        dvc_files.check_folder()
+        assert "no_scm = True" in own.read_text()
+    subprocess.run(["git", "init", "-q"], check=True)
+    dvc_files.check_folder()
+    assert "no_scm" not in own.read_text()
+    assert "type = copy" in own.read_text()
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "true")
+    with pytest.raises(BadParams) as refused:
+        dvc_files.check_folder()
+    problem = f"git refuses the folder: detected dubious ownership in repository at '{tmp_path}'"
+    remedy = f"if you trust what lies there: git config --global --add safe.directory {tmp_path}"
+    assert str(refused.value) == f"AB-198 {tmp_path}: {problem}\n  {remedy}"
+    assert "no_scm" not in own.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,10 @@
 """The user's files: missing ones with what may be meant; where a file may lie, and how DVC records it."""
 
 import fcntl
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from adaptbert.errors import BadData, closest, nearest
 from adaptbert.project import dvc_files, own_data
 from adaptbert.runtime.locks import Busy
+from tests.support.markdown import blocks
 from tests.support.rules import recipe
 
 OWN = own_data.OWN
@@ -157,3 +160,27 @@ def test_what_dvc_refuses(project: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     shutil.rmtree(".dvc")
     with pytest.raises(BadData, match=r"^AB-198 dvc add: ERROR: you are not inside of a DVC repository"):
         dvc_files.record([OWN / "a.csv"])
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hardlink"])
+def test_a_file_that_is_a_link_into_the_cache(kind: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its replacement is another file; the cache keeps the old bytes, by the page's commands and by `new`."""
+    monkeypatch.chdir(project)
+    subprocess.run([sys.executable, "-m", "dvc", "config", "cache.type", kind], check=True)
+    news, home = project.parent / "news.csv", OWN / "news.csv"
+    news.write_text("text\nold\n")
+    assert own_data.take(own_data.homes([news])) == ["recorded by DVC: data/own/news.csv"]
+    (cached,) = (path for path in Path(".dvc/cache").rglob("*") if path.is_file())
+    assert home.samefile(cached), "a link"
+    news.write_text("text\nnew\n")
+    block = next(block.text for block in blocks("docs/how-to/share.md", "sh") if "cp FILE" in block.text)
+    for line in block.splitlines()[:2]:
+        subprocess.run(shlex.split(line.replace("FILE", str(news)).replace("NAME", "news.csv")), check=True)
+    assert (home.read_text(), cached.read_text()) == ("text\nnew\n", "text\nold\n")
+
+    home.unlink()
+    cached.unlink()
+    if kind == "symlink":
+        home.symlink_to(cached.absolute())
+    own_data.take(own_data.homes([news]))
+    assert (home.is_symlink(), home.read_text(), cached.exists()) == (False, "text\nnew\n", False)
