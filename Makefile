@@ -43,9 +43,7 @@ install: $(installed)
 	    $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# Without git (an unpacked archive) DVC needs core.no_scm.
 recipe: $(installed)
-	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
 	@$(PYTHON) -m examples.docstrings
 	@$(PYTHON) -m flows.recipe --jobs $(JOBS)
 	@$(PYTHON) -m adaptbert.report.text_table metrics/comparison.json

@@ -33,11 +33,13 @@ from adaptbert.core.processes import has_ended
 from adaptbert.errors import BadData, BadParams
 from adaptbert.project import editing
 from adaptbert.runtime.locks import ROOT, Busy
+from adaptbert.runtime.origin import NO_ADDRESS
 
 ALWAYS_THE_SAME = "plan"
 """A stage of dvc.yaml."""
 GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 STATE, CACHE, RECORD = Path(".dvc/tmp"), Path(".dvc/cache"), ".dvc"
+_NO_GIT = "not a git repository"
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
@@ -57,8 +59,9 @@ def record(files: Iterable[Path]) -> None:
 
 
 def check_folder() -> None:
-    """Raise BadParams for a folder that is not that of a project, or that DVC cannot work in, and what it is for one in
-    which nothing can be written: FullDisk for one that is full or read-only, PermissionError for somebody else's."""
+    """Raise BadParams for a folder that is not that of a project, or that DVC or git cannot work in, and what it is for
+    one in which nothing can be written: FullDisk for one that is full or read-only, PermissionError for somebody
+    else's."""
     check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
@@ -70,13 +73,41 @@ def check_folder() -> None:
         if full := full_disk(error, Path.cwd()):
             raise full from None
         raise
+    _settle_git()
+
+
+def _settle_git() -> None:
+    """Let DVC do without git where there is none (an unpacked archive), and with it where it is there again; raise
+    BadParams where git refuses the folder, mostly as that of another owner."""
+    try:
+        git = subprocess.run(["git", "rev-parse"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+        said, is_there = git.stderr, git.returncode == 0
+    except FileNotFoundError:
+        said, is_there = _NO_GIT, False
+    if not is_there and _NO_GIT not in said:
+        problem, _, advice = said.partition("\n")
+        trust = advice.strip().rpartition("\n")[2].strip()
+        remedy = f"if you trust what lies there: {trust}" if trust.startswith("git ") else "mend that, and run again"
+        raise BadParams(Code.DVC, Path.cwd(), f"git refuses the folder: {problem.removeprefix('fatal: ')}", remedy)
+    own = STATE.parent / "config.local"
+    has_none = own.is_file() and "no_scm" in own.read_text(encoding="utf-8")
+    if is_there == has_none and (not is_there or Path(".git").exists()):
+        from dvc.config import Config
+
+        with Config(str(STATE.parent)).edit("local") as values:
+            values["core"].update({"no_scm": True}) if not is_there else values["core"].pop("no_scm", None)
 
 
 def check_path(folder: Path) -> None:
-    """Raise BadParams for the path of a project with a brace: DVC's progress bars format it, and fail."""
-    if {"{", "}"} & {*str(folder)}:
-        problem, remedy = "the path has a brace, and DVC cannot work there", "move the project, or rename its folder"
-        raise BadParams(Code.DVC, folder, problem, remedy)
+    """Raise BadParams for the path of a project with a brace, which DVC's progress bars format, and fail; or with what
+    makes the data bases of MLflow and Prefect lie elsewhere."""
+    for pattern, what, who in ((r"[{}]", "brace", "DVC"), (NO_ADDRESS, "? or a % code", "MLflow and Prefect")):
+        if re.search(pattern, str(folder)):
+            problem, remedy = (
+                f"the path has a {what}, and {who} cannot work there",
+                "move the project, or rename its folder",
+            )
+            raise BadParams(Code.DVC, folder, problem, remedy)
 
 
 def _busy(command: str) -> Busy:
