@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 import psutil
 
+from adaptbert.core.files import full_disk
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, INTERNAL, IO_ERROR, TEMPORARY
 from adaptbert.runtime.signals import PASSED_ON, SIGNALS
 
@@ -136,6 +137,8 @@ def heard(stage: str, lines: Iterable[str], say: Callable[[str], None]) -> None:
             message = f"{stage}: another DVC process is at work here; run again when it is done"
             raise MayPass(message, TEMPORARY) from None
         reason, code = ended(int(codes[-1])) if codes else _dvc_ended(failed.status)
+        if not codes and (full := full_disk(OSError(text), Path.cwd())):
+            reason, code = str(full), full.exit_code
         raise StageFailed(f"{stage}: {reason}", code, text) from None
 
 
@@ -144,7 +147,7 @@ def ended(status: int) -> tuple[str, int]:
     number = -status if status < 0 else status - 128
     if number not in {*signal.Signals}:
         return f"exited with {status}", status if status in CODES else INTERNAL
-    why = ", mostly because memory ran out" if number == signal.SIGKILL else ""
+    why = " (kill -9, or the system where memory ran out)" if number == signal.SIGKILL else ""
     return f"ended by {signal.Signals(number).name}{why}; the same command goes on from here", TEMPORARY
 
 

@@ -40,9 +40,10 @@ from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
+from adaptbert.core.files import full_disk
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, BadParams, UserError, nearest
 from adaptbert.project.dvc_files import Due, check_folder
-from adaptbert.runtime.origin import commit, project_root
+from adaptbert.runtime.origin import commit, git, project_root
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.side_by_side import JOBS, threads
 from flows import log
@@ -101,6 +102,13 @@ class Graph:
                     sources=frozenset({"dvc.yaml", str(PARAMS), *read} - outs),
                 )
         except (DvcException, OSError) as error:
+            if full := full_disk(error, Path.cwd()):
+                raise full from None
+            if ignored := git("check-ignore", "--verbose", "dvc.yaml", "dvc.lock").splitlines():
+                rule, _, file = ignored[0].partition("\t")
+                remedy = f"take that rule out, or write a line !/{file} at the end of .gitignore"
+                problem = f"git ignores it by {rule}, and so DVC does not read it"
+                raise BadParams(Code.DVC, file, problem, remedy) from None
             reasons = [" ".join(str(each).split()) for each in (error, error.__cause__) if each is not None]
             remedy = "restore it (git checkout dvc.yaml), or correct what is named here"
             raise BadParams(Code.DVC, "dvc.yaml", ": ".join(dict.fromkeys(reasons)), remedy) from None
@@ -300,6 +308,10 @@ def main(argv: list[str] | None = None) -> None:
         _end(error.reason, error.exit_code)
     except UserError as error:
         _end(str(error), error.exit_code)
+    except OSError as error:
+        if (full := full_disk(error)) is None:
+            raise
+        _end(str(full), full.exit_code)
     except ParameterTypeError as error:
         _end(str(error), BAD_PARAMS)
     except TerminationSignal as ended:  # of Prefect's handler, before `process.insist`

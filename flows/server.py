@@ -76,7 +76,7 @@ class TemporaryServer:
         return False
 
     def keep(self) -> None:
-        """Start it again when it has ended, mostly because memory ran out: its database has all that the flow needs,
+        """Start it again when it has ended, as where memory ran out: its database has all that the flow needs,
         and no stage is ended for its sake."""
         while self.answers():
             self._process.wait()

@@ -139,7 +139,7 @@ def _ended(output: Path) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(BROKEN_PIPE) from None
     except OSError as error:
-        if full_disk(error):
+        if full_disk(error) or isinstance(error, PermissionError):
             raise
         print(f"error: {error.filename or output}: {error.strerror}", file=sys.stderr)
         raise typer.Exit(IO_ERROR) from None

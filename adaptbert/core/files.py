@@ -51,6 +51,8 @@ def atomic_write(target: Path) -> Iterator[Path]:
     except Exception as error:
         if full := full_disk(error, target, size(temporary)):  # before it is removed: what is free now is too little
             raise full from error
+        if isinstance(error, OSError) and str(temporary) in f"{error.filename} {error}":
+            error.filename = str(target)  # which the user has named
         raise
     finally:
         _remove(temporary)
@@ -121,6 +123,7 @@ class FullDisk(UserError):
 
 _ERRNO = re.compile(r"\bos error (\d+)\b|\[Errno (\d+)\]")
 """Number of an error in messages of Python, and of libraries that raise no OSError: safetensors, pyarrow."""
+_OF_SQLITE = "database or disk is full"
 
 
 def full_disk(error: Exception, place: Path | None = None, written: int | None = None) -> FullDisk | None:
@@ -131,7 +134,7 @@ def full_disk(error: Exception, place: Path | None = None, written: int | None =
         written: bytes of it that lie on the disk.
     """
     match = _ERRNO.search(str(error))
-    code = int(match[1] or match[2]) if match else None
+    code = int(match[1] or match[2]) if match else errno.ENOSPC if _OF_SQLITE in str(error) else None
     named = place or (Path(os.fsdecode(error.filename)) if isinstance(error, OSError) and error.filename else None)
     needed = "" if written is None else f", more than {written:,} bytes are needed"
     if code == errno.EROFS:
@@ -139,10 +142,16 @@ def full_disk(error: Exception, place: Path | None = None, written: int | None =
     elif code == errno.EFBIG:
         problem, remedy = f"larger than a file may be here{needed}", "raise `ulimit -f` and run again"
     elif code in (errno.ENOSPC, errno.EDQUOT):
-        folders = [named, *named.absolute().parents] if named else [Path()]
-        free = shutil.disk_usage(next(folder for folder in folders if folder.is_dir())).free
+        there = [  # a library may have written into the second
+            next(each for each in (place, *place.parents) if each.is_dir())
+            for place in map(Path.absolute, (named or Path(), Path(os.environ.get("TMPDIR") or "/tmp")))
+        ]
+        free, full = min((shutil.disk_usage(folder).free, number) for number, folder in enumerate(there))
         what = "the quota is used up" if code == errno.EDQUOT else "no space left on the disk"
         problem, remedy = f"{what}{needed}, {free:,} are free", "make room and run again"
+        if full:
+            problem = f"{what} of {there[full]}, where temporary files lie, {free:,} are free"
+            remedy = "make room there, or set TMPDIR to another folder, and run again"
     else:
         return None
     return FullDisk(Code.DISK_FULL, "output" if named is None else str(named), problem, remedy)

@@ -132,6 +132,14 @@ def _errors(name: str) -> Iterator[None]:
         problem = f"the hub does not answer ({type(error).__name__})"
         remedy = "check the network and HF_HUB_OFFLINE, then run again"
         raise HubUnreachable(Code.UNREACHABLE, name, problem, remedy) from None
+    except RuntimeError as error:
+        if "scripts are no longer supported" not in str(error):
+            raise
+        problem = "it is read by a script of its authors, and no such code is run"
+        remedy = (
+            "the hub mostly has its rows as Parquet: --revision refs/convert/parquet; else look for a copy without one"
+        )
+        raise BadData(Code.FILE, name, problem, remedy) from None
     except _damage() as error:
         problem = f"a file of it cannot be read ({type(error.__cause__ or error).__name__})"
         remedy = "fetch its files by hand and mend them"

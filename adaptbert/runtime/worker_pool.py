@@ -6,6 +6,8 @@ signals of a terminal to it. Their number does not change the results.
 
 import multiprocessing
 import os
+import re
+import signal
 import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -29,6 +31,9 @@ LONGEST = 75
 32. Where it is longer, who waits for batches waits for ever."""
 MOST = 4
 """Default number of processes: each takes memory, and one process reads and writes for all of them."""
+
+
+_FEWER = "run again; if memory had run out, give more, or set %s to fewer (0: none)"
 
 
 class WorkerLost(UserError):
@@ -87,6 +92,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
         return
     waiting: deque[Future[Any]] = deque()
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (function, os.getpid()))
+    processes = pool._processes
     try:
         for item in chain(first, source):
             with signals.held():
@@ -96,9 +102,12 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
         while waiting:
             yield _waited(waiting.popleft())
     except BrokenProcessPool:
-        problem = f"one of {workers} worker processes was killed"
-        remedy = "give more memory, or set ADAPTBERT_WORKERS to fewer (0: none), and run again"
-        raise WorkerLost(Code.WORKER_LOST, "workers", problem, remedy) from None
+        with signals.held():
+            pool.shutdown()  # then it is known how each has ended
+        ends = [-(process.exitcode or 0) for process in processes.values()]
+        by = next((f" by {signal.Signals(end).name}" for end in ends if end > 0 and end != signal.SIGTERM), "")
+        problem = f"one of {workers} worker processes was killed{by}"
+        raise WorkerLost(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_WORKERS") from None
     finally:
         with signals.held():
             pool.shutdown(cancel_futures=True)
@@ -108,8 +117,9 @@ def lost_worker(error: BaseException) -> WorkerLost | None:
     """The error for users, if a process for batches was killed; else None."""
     if not str(error).startswith(signals.HELPER_KILLED):
         return None
-    remedy = "give more memory, or set ADAPTBERT_BATCH_WORKERS to fewer (0: none), and run again"
-    return WorkerLost(Code.WORKER_LOST, "workers", "a process that makes batches was killed", remedy)
+    by = re.search(r"killed by signal: ([\w ]+)", str(error))
+    problem = f"a process that makes batches was killed{f' ({by[1]})' if by else ''}"
+    return WorkerLost(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_BATCH_WORKERS")
 
 
 def _waited(future: Future[Any]) -> Any:

@@ -106,11 +106,11 @@ def test_a_full_disk_of_temporary_files_is_named(
     with pytest.raises(FullDisk, match=f"^AB-189 {tmp_path}/out: {problem}"), atomic_write(tmp_path / "out"):
         (small_disk / "rows").write_bytes(bytes(5 * 2**20))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with pytest.raises(
-        FullDisk, match=r"^AB-189 .*/disk/out: no space left on the disk, more than [0-9,]+ bytes are n"
+    with (
+        pytest.raises(FullDisk, match=r"^AB-189 .*/disk/out: no space left on the disk, more than [0-9,]+ bytes are n"),
+        atomic_write(small_disk / "out") as part,
     ):
-        with atomic_write(small_disk / "out") as part:
-            part.write_bytes(bytes(5 * 2**20))
+        part.write_bytes(bytes(5 * 2**20))
 
 
 def test_an_error_names_the_file_of_the_user(tmp_path: Path) -> None:
