@@ -7,16 +7,17 @@ its training rows.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Source, Task
 from adaptbert.core.files import file_digest
+from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import letters
 from adaptbert.data.fields import Fields, column_names
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
@@ -27,7 +28,7 @@ from adaptbert.data.source_config import layout_of, names
 from adaptbert.errors import BadData, UserError, failures_of, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
-"""Most files of a folder, and characters of a file, where only first rows are read."""
+"""Most files of a folder, and characters of a file (more of many rows), where only first rows are read."""
 
 
 class Files:
@@ -110,7 +111,7 @@ class Files:
             self.config.encoding, name, self._stem(name),
         )  # fmt: skip
         rows = FORMATS[kind].read(file)
-        for row in rows if self.head is None else first_rows(rows, self.head, MOST_CHARACTERS):
+        for row in rows if self.head is None else first_rows(rows, self.head, max(MOST_CHARACTERS, 500 * self.head)):
             yield self.fields.read(row, f"{place}:{row.line}")
         if self._digest(name) != self.digests[name]:
             raise file.error(Code.FILE, "changed while reading", "run again when nothing writes to it")
@@ -155,7 +156,7 @@ class LabelledFiles:
 
     def __init__(self, paths: Mapping[str, Path], task: Task, head: int | None = None) -> None:
         self.shares = task.split.shares() if task.split is not None else {}
-        self._layout, self._is_head = layout_of(task), head is not None
+        self._task, self._layout, self._is_head = task, layout_of(task), head is not None
         self._files = {
             split: Files(path, task, split, head) for split, path in paths.items() if split not in self.shares
         }
@@ -210,13 +211,27 @@ class LabelledFiles:
 
     @cached_property
     def _pool(self) -> dict[str, list[Row]]:
-        return cut(self._files["train"].rows(), self._layout, self.shares)
+        files = self._files["train"]
+        pool = cut(files.rows(), self._layout, self.shares)
+        if moved := keep_labels(pool, self._layout, self._labels_of):
+            files.warnings[KEPT_IN_TRAIN] = moved
+        return pool
+
+    def _labels_of(self, row: Row) -> set[str]:
+        if row.problem is not None:
+            return set()
+        cell, is_spans = row.values[self._layout.output.column], self._layout.has_spans
+        kinds = tag_schemes.kinds(cell, self._task.span_scheme or "bio") if is_spans else ()
+        return {*(kinds if is_spans else self._layout.output.labels(cell))}
 
     def _cut_off(self, split: str) -> list[Row]:
         if not self._pool[split]:
-            total = sum(map(len, self._pool.values()))
-            problem = f"{total:,} rows cannot be split: none falls to {split}"
-            raise BadData(Code.TOO_FEW_ROWS, _SECTION, problem, f"give more rows, or a file for {split}")
+            total, kept = sum(map(len, self._pool.values())), self.warnings[KEPT_IN_TRAIN]
+            problem, remedy = f"{total:,} rows cannot be split: none falls to {split}", "give more rows"
+            if kept:
+                problem += f", and {kept:,} stay in train, which has no other row of their label"
+                remedy = "give more rows of rare labels, or one name to several of them by map_labels"
+            raise BadData(Code.TOO_FEW_ROWS, _SECTION, problem, f"{remedy}, or a file for {split}")
         return self._pool[split]
 
     def _check_group(self, row: Row, split: str) -> None:
@@ -237,6 +252,8 @@ class LabelledFiles:
 
 
 _SECTION = "params.yaml: tasks"
+KEPT_IN_TRAIN = "rows that stay in train, which has no other row of their label"
+"""A warning of splits that are cut off."""
 
 
 # ---- splits by a hash
@@ -250,14 +267,38 @@ def cut(rows: Iterable[Row], layout: Layout, shares: Mapping[str, float]) -> dic
     """
     pool: dict[str, list[Row]] = {split: [] for split in ("train", *shares)}
     for row in rows:
-        if row.problem is not None:
-            split = "train"
-        elif row.group is not None:
-            split = split_of(f"group {row.group}", shares)
-        else:
-            split = split_of("\n".join(letters(as_text(row.values[name])) for name in layout.shared), shares)
+        split = "train" if row.problem is not None else split_of(_key(row, layout), shares)
         pool[split].append(row)
     return pool
+
+
+def keep_labels(pool: dict[str, list[Row]], layout: Layout, labels: Callable[[Row], set[str]]) -> int:
+    """Move rows to train, which would not have a label of the others without them: how many they are.
+
+    Of the texts or groups with such a label, the first by a hash moves, with all its rows; nothing else does.
+    """
+    trained = {label for row in pool["train"] for label in labels(row)}
+    lacking: dict[str, set[str]] = {}
+    for row in chain.from_iterable(pool.values()):
+        if not (of_row := labels(row)) <= trained:
+            lacking.setdefault(_key(row, layout), set()).update(of_row)
+    moved, before = set[str](), len(pool["train"])
+    for key in sorted(lacking, key=lambda key: sha256(key.encode()).digest()):
+        if not lacking[key] <= trained:
+            moved.add(key)
+            trained |= lacking[key]
+    for split in [name for name in pool if moved and name != "train"]:
+        rows = pool[split]
+        pool["train"] += [row for row in rows if _key(row, layout) in moved]
+        pool[split] = [row for row in rows if _key(row, layout) not in moved]
+    return len(pool["train"]) - before
+
+
+def _key(row: Row, layout: Layout) -> str:
+    """What decides the split of a row."""
+    if row.group is not None:
+        return f"group {row.group}"
+    return "\n".join(letters(as_text(row.values[name])) for name in layout.shared)
 
 
 def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str:

@@ -10,6 +10,7 @@ Pure: lists of strings in, lists out. A span is (first token, last token + 1, ty
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 Scheme = Literal["io", "bio", "iob1", "iobes"]
@@ -58,6 +59,13 @@ def legal(tags: Sequence[str], scheme: Scheme) -> list[str]:
         ValueError: a tag is neither O nor a prefix of the scheme with a type.
     """
     return _as_tags(_written(_read(tags, scheme), len(tags), scheme))
+
+
+def kinds(tags: Sequence[str], scheme: Scheme) -> list[str]:
+    """The type of each span of a row, or of the nearest legal one; a row with tags of another scheme has none."""
+    with suppress(ValueError):
+        return [kind for _, _, kind in spans(legal(tags, scheme), scheme)]
+    return []
 
 
 def fits(tags: Sequence[str], scheme: Scheme) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
 from adaptbert.data import scripts, tag_schemes
+from adaptbert.data.cleaning import odd_characters
 from adaptbert.data.fields import JSON_LIST, OPTIONAL, VECTOR, column_names, is_sentence, is_vector, listed, written
 from adaptbert.data.formats import FORMATS, format_of
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
@@ -328,7 +329,9 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
         scheme = "iob1"  # reads these rows alike, and also those in which two spans touch
     if said is None and foreign and (prefixed or others):
         theirs, ours = list(foreign.items())[-1]
-        problem = f"column '{column}' has tags such as {theirs}, perhaps for {ours}: spans, or tags?"
+        first = next(number for number, row in enumerate(rows, 1) if theirs in row)
+        odd = f"{odd_characters(theirs, ours)} in row {first:,}" if odd_characters(theirs, ours) else ""
+        problem = f"column '{column}' has tags such as {theirs}{odd}, perhaps for {ours}: spans, or tags?"
         raise file.unclear(problem, f"choose: --tag-scheme {scheme}, or --tag-scheme none")
     if said is None and others and (prefixed or outside):
         problem = f"column '{column}' has tags such as {others[0]} beside {(prefixed or outside)[0]}: spans, or tags?"
@@ -342,18 +345,10 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
     if said is None and 2 * len(fitting) <= len(rows):
         problem = f"column '{column}' has tags such as {prefixed[0]}, and most rows are of no scheme"
         raise file.unclear(problem, f"choose: --tag-scheme {scheme} if only boundaries are wrong, or --tag-scheme none")
-    kinds = Counter(kind for row in read for kind in _kinds(row, scheme))
+    kinds = Counter(kind for row in read for kind in tag_schemes.kinds(row, scheme))
     shown = f"{_counts(kinds, 'types of spans')}; {len(fitting):,} of {len(rows):,} rows are written as {scheme}"
     renamed = {"map_labels": foreign} if foreign else {}
     return {"type": "token-classification", "tag_scheme": scheme, **renamed}, shown
-
-
-def _kinds(tags: Sequence[str], scheme: tag_schemes.Scheme) -> list[str]:
-    """The type of each span of a row; a row with tags of another scheme has none."""
-    try:
-        return [kind for _, _, kind in tag_schemes.spans(tag_schemes.legal(tags, scheme), scheme)]
-    except ValueError:
-        return []
 
 
 def _answers(file: Preview, column: str) -> Labels:

@@ -13,11 +13,11 @@ import pytest
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Task
-from adaptbert.data.files import MOST_CHARACTERS, MOST_FILES, Files, LabelledFiles, cut, split_of
+from adaptbert.data.files import KEPT_IN_TRAIN, MOST_CHARACTERS, MOST_FILES, Files, LabelledFiles, cut, split_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import Problem, Row
 from adaptbert.errors import BadData, Several
-from tests.support.reading import ANSWER, CLASS, MANY, PAIR, SPANS, collect, config, read, write
+from tests.support.reading import ANSWER, CLASS, LABELS, MANY, PAIR, SPANS, collect, config, read, write
 
 # --- files and folders
 
@@ -133,7 +133,9 @@ def test_rows_in_are_rows_and_unreadable(tmp_path: Path) -> None:
         {"id": "a-3", "text": "three", "file": "a.txt", "line": 3},
     ]
     bad = pq.read_table(tmp_path / "out" / "unreadable.parquet").to_pylist()
-    assert bad == [{"id": "a-2", "file": "a.txt", "line": 2, "code": 1, "reason": "byte 0xE9 is not UTF-8"}]
+    (row,) = bad
+    assert row.pop("remedy").startswith("declare the `encoding`")
+    assert row == {"id": "a-2", "file": "a.txt", "line": 2, "code": 1, "reason": "byte 0xE9 is not UTF-8"}
     assert (manifest["rows"], manifest["rows_in"], manifest["characters"]) == (2, 3, 8)
     assert re.fullmatch("[0-9a-f]{64}", manifest["digest"])
     assert manifest == json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
@@ -276,6 +278,60 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert (counts["train"] + counts["dev"], counts["dev"] > 10, counts["test"]) == (100, True, 1)
     assert source.cut() == {"dev": 0.3, "by_hash_of": "author"}
     assert list(source.digests) == ["train", "test"]
+    assert source.warnings[KEPT_IN_TRAIN] == 0
     few = labelled(dict.fromkeys(("train", "dev"), train), split={"dev": 1e-9})
     with pytest.raises(BadData, match=r"AB-019 .*100 rows cannot be split: none falls to dev"):
         list(few.rows("dev"))
+
+
+RARE: dict[str, tuple[Layout, dict[str, Any], Callable[[int], dict[str, Any]]]] = {
+    "classes": (CLASS, {}, lambda n: {"text": f"text {n}", "label": f"c{n // 2}" if n < 60 else "usual"}),
+    "several labels": (
+        LABELS, {}, lambda n: {"text": f"text {n}", "labels": ["usual", f"c{n % 60}"] if n < 90 else []}
+    ),
+    "types of spans": (
+        SPANS, {"tag_scheme": "io"}, lambda n: {"tokens": [f"w{n}", "x"], "tags": [f"I-t{n % 150}", "O"]},
+    ),
+    "groups": (
+        CLASS, {"columns": {"group": "by"}},
+        lambda n: {"text": f"text {n}", "label": f"c{n // 2}" if n < 60 else "usual", "by": f"g{n % 50}"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RARE)
+def test_train_has_the_labels_of_a_split_that_is_cut_off_it(tmp_path: Path, kind: str) -> None:
+    """Rows move to train where it would lack their label, and no other; whatever the order of the rows."""
+    layout, options, row = RARE[kind]
+    every = [json.dumps(row(n)) + "\n" for n in range(200)]
+    places = []
+    for order in (every, every[::-1]):
+        path = write(tmp_path / f"{len(places)}.jsonl", "".join(order))
+        source = labelled(dict.fromkeys(SPLITS, path), layout, split=SHARES, **options)
+        rows = {split: list(source.rows(split)) for split in SPLITS}
+        assert sum(map(len, rows.values())) == 200
+        labels = {split: [set(row_labels(each, layout)) for each in of_split] for split, of_split in rows.items()}
+        trained = set().union(*labels["train"])
+        assert set().union(*labels["dev"], *labels["test"]) <= trained
+        by_hash = cut([each for of_split in rows.values() for each in of_split], layout, SHARES)
+        moved = [each for each in rows["train"] if each not in by_hash["train"]]
+        assert [each for each in by_hash["train"] if each not in rows["train"]] == []
+        assert 0 < len(moved) == source.warnings[KEPT_IN_TRAIN] < 60
+        known = set().union(*(row_labels(each, layout) for each in by_hash["train"]))
+        assert all(each.group or not set(row_labels(each, layout)) <= known for each in moved)
+        groups = [{each.group for each in of_split} - {None} for of_split in rows.values()]
+        assert not groups[0] & (groups[1] | groups[2])
+        places.append({split: sorted(str(each.values) for each in of_split) for split, of_split in rows.items()})
+    assert places[0] == places[1]
+
+
+def row_labels(row: Row, layout: Layout) -> list[str]:
+    cell = row.values[layout.output.column]
+    return [cell] if isinstance(cell, str) else [label.removeprefix("I-") for label in cell if label != "O"]
+
+
+def test_rare_labels_that_leave_nothing_to_measure(tmp_path: Path) -> None:
+    path = table(tmp_path / "train.csv", *(f"text {n},class {n},x" for n in range(20)))
+    with pytest.raises(BadData, match=r"AB-019 .*: none falls to dev, and [1-9] stay in train, which has no") as raised:
+        list(labelled(dict.fromkeys(SPLITS, path), split=SHARES).rows("dev"))
+    assert raised.value.remedy.endswith("by map_labels, or a file for dev")

@@ -49,7 +49,8 @@ class Corpus(Source):
 class SplitShares(Section):
     """Which splits are cut off the training rows; their paths name the same file as `train`.
 
-    Rows whose `group` is equal stay together, where `columns` maps one; else rows of equal text (or context).
+    Rows whose `group` is equal stay together, where `columns` maps one; else rows of equal text (or context). Rows
+    without which train would lack a label stay there.
     """
 
     dev: Share | None = None
