@@ -74,7 +74,7 @@ class Code(IntEnum):
         "tags that break their scheme or are of another one; tokens that are empty or more or fewer than tags",
         ("in one row: rejected"),
     )
-    BAD_PATTERN = 191, "a pattern of `replace` that does not come to an end"
+    BAD_PATTERN = 191, "a pattern of `replace` that does not come to an end, or makes a text a hundred times as long"
     UNCLEAR_FILE = 216, "`new` or `add-task` cannot see what a file holds; the message names the option that says it"
     # ---- params.yaml and options
     UNKNOWN_KEY = 99, "an unknown or missing key, section or name; the message names the nearest one", _BAD_PARAMS

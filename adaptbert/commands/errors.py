@@ -11,13 +11,18 @@ from adaptbert.codes import Code
 from adaptbert.core.files import Blocked, full_disk
 from adaptbert.errors import UserError
 from adaptbert.runtime.redaction import redacted
+from adaptbert.runtime.signals import Interrupted
 
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Prints the message of a user's error and exits with its code, without a traceback."""
+    """Prints the message of a user's error, or the name of a signal that was raised, and exits with its code, without a
+    traceback."""
     try:
         yield
+    except Interrupted as interrupted:
+        print(f"{interrupted}; run the command again", file=sys.stderr)
+        sys.exit(interrupted.exit_code)
     except UserError as error:
         _fail(error)
     except PermissionError as error:

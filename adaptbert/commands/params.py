@@ -102,8 +102,10 @@ def check() -> None:
     """
     from adaptbert.config import load, plan_file
     from adaptbert.project import dvc_files, own_data, preflight, rules, workload
+    from adaptbert.runtime import signals
     from adaptbert.runtime.stage import checked
 
+    signals.raise_at_once()  # what it has unpacked goes with it
     with user_errors():
         dvc_files.check_folder()
         for line in dvc_files.mend():

@@ -111,11 +111,13 @@ def new(
     params.yaml and plan.json. What is not clear is an error that names the option.
     """
     from adaptbert.config.schema.bases import DOMAIN, GENERAL
+    from adaptbert.runtime import signals
     from adaptbert.runtime.side_by_side import as_one_of_them
     from adaptbert.runtime.stage import quieten
 
     as_one_of_them()
     quieten()
+    signals.raise_at_once()
     from adaptbert.project.new_project import create
     from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
@@ -152,7 +154,9 @@ def add_task(
     from adaptbert.project.add_task import add
     from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
+    from adaptbert.runtime import signals
 
+    signals.raise_at_once()
     with user_errors():
         labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
         steps = add(_given(train=train, dev=dev, test=test), name, labelled)

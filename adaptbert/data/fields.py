@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from re import _parser  # type: ignore[attr-defined]  # of Python itself, whose modules are in one file since 3.11
 from typing import Any
 
 from adaptbert.codes import Code
@@ -37,6 +38,11 @@ _LONGEST_NAME, _MOST_WORDS, _ENDS = 60, 3, tuple(".!?。！？…")
 NO_HEADER = "this file seems to have no header", "put a line with the names of its columns above its rows"
 """The problem and the remedy for a table."""
 _IDEOGRAPH = re.compile(f"[{scripts.CHINESE}]")
+_LONGEST, _MOST_TIMES = 10_000, 100
+"""Characters that replacements may add to a text of any length, and for each of its own."""
+_REPEATS = (_parser.MAX_REPEAT, _parser.MIN_REPEAT, _parser.POSSESSIVE_REPEAT)
+_MOST_PARTS = 100_000
+"""Most parts of a pattern: `regex` writes out what has to come several times, and takes 150 bytes and more for each."""
 SECONDS = 5.0
 """Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
 
@@ -227,16 +233,30 @@ class Fields:
             place: of the row, for the message.
 
         Raises:
-            BadData: a pattern does not terminate.
+            BadData: a pattern does not terminate, or the text becomes much longer.
         """
+        most = max(_LONGEST, _MOST_TIMES * len(text))
         for pattern, replacement in self._patterns:
+            added = 0
+
+            def bounded(match: Any, replacement: str = replacement) -> str:
+                nonlocal added
+                part: str = match.expand(replacement)
+                added += len(part)
+                if added > most:
+                    raise OverflowError
+                return part
+
+            problem = f"replace: '{shortened(pattern.pattern)}' "
             try:
-                text = pattern.sub(replacement, text, timeout=SECONDS)
+                text = pattern.sub(bounded, text, timeout=SECONDS)
             except (TimeoutError, MemoryError):
-                shown = shortened(pattern.pattern)
-                problem = f"replace: '{shown}' does not come to an end in {SECONDS:g} seconds"
+                problem += f"does not come to an end in {SECONDS:g} seconds"
                 remedy = "write the pattern so that a text fits it in one way: (a+)* fits in many"
                 raise BadData(Code.BAD_PATTERN, place, problem, remedy) from None
+            except OverflowError:
+                problem += f"makes a text longer than {most:,} characters, {_MOST_TIMES} times as long as it is"
+                raise BadData(Code.BAD_PATTERN, place, problem, "write a shorter replacement") from None
         return text
 
 
@@ -247,10 +267,22 @@ def pattern_problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
     for pattern, replacement in pairs or []:
         try:
             re.compile(pattern).sub(replacement, "")
+            if _parts(_parser.parse(pattern)) > _MOST_PARTS:
+                raise ValueError(f"its counts make more than {_MOST_PARTS:,} parts of it")
             regex.compile(pattern)
-        except (re.error, regex.error, IndexError, ValueError, OverflowError) as error:
+        except (re.error, regex.error, IndexError, ValueError, OverflowError, RecursionError) as error:
             return f"replace: '{shortened(pattern)}' -> '{shortened(replacement)}': {error}"
     return None
+
+
+def _parts(parsed: Any) -> int:
+    """The parts of a parsed pattern, each as often as it has to come."""
+    if not isinstance(parsed, list | tuple | _parser.SubPattern):
+        return 1
+    if len(parsed) == 2 and any(parsed[0] is repeat for repeat in _REPEATS):
+        least: int = parsed[1][0]
+        return max(least, 1) * _parts(parsed[1][2])
+    return sum(_parts(each) for each in parsed)
 
 
 READERS: Mapping[str, Callable[[Fields, object, str], Any]] = {

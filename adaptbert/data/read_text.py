@@ -22,7 +22,7 @@ from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
 MAX_LINE = 10 * 1024 * 1024
-"""Most characters of a line; longer lines are not read."""
+"""Most characters of a line; longer lines are not read, and one of ten times as many ends the reading."""
 MAX_TEXT = 512 * 1024 * 1024
 """Characters of a file that is read into memory."""
 MAX_NULS = 0.01
@@ -84,8 +84,12 @@ def read_lines(file: SourceFile) -> Iterator[Line]:
         while line := text.readline(MAX_LINE + 1):
             number += 1
             if len(line) > MAX_LINE and not line.endswith("\n"):
-                while (rest := text.readline(MAX_LINE)) and not rest.endswith("\n"):
-                    pass
+                for _ in range(9):
+                    if not (rest := text.readline(MAX_LINE)) or rest.endswith("\n"):
+                        break
+                else:
+                    reason = f"line longer than {10 * MAX_LINE:,} characters"
+                    raise file.error(Code.TOO_LONG, reason, "end the line after each document", number)
                 yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} characters"))
                 continue
             nuls += line.count("\0")

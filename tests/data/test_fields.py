@@ -50,6 +50,31 @@ def test_a_pattern_that_is_none(pattern: str, replacement: str, words: str | Non
     assert refused[0].remedy == "mend the regular expression"
 
 
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("((a{1000}){1000}){20}", "its counts make more than 100,000 parts of it"),
+        ("(?:(?:ab|c){400,}?){400}", "its counts make more than 100,000 parts of it"),
+        ("(" * 3000 + "a" + ")" * 3000, "maximum recursion depth exceeded"),
+        (r"((\d{1,3}\.){3}\d{1,3}|[\x18-\x1e]{8}-(\w{4}-){3}(?>\w{12}))(?=(a{0,999}){0,999})", None),
+    ],
+)
+def test_a_pattern_that_would_fill_memory(pattern: str, words: str | None) -> None:
+    """`regex` would take gigabytes and minutes to compile it."""
+    refused = list(contradictions(Corpus(path="a.txt", replace=[[pattern, ""]])))
+    assert [words in str(each) for each in refused if words] == ([True] if words else [])
+    assert bool(refused) == bool(words)
+
+
+@pytest.mark.parametrize("pairs", [[["", "x" * 100_000]], [["(?=(.*))", r"\1"]] * 9, [[".", "ab" * 60]]])
+def test_a_replacement_that_makes_rows_much_longer(tmp_path: Path, pairs: list[list[str]]) -> None:
+    path = write(tmp_path / "a.txt", f"{'y' * 2000}\n" * 9)
+    with pytest.raises(BadData, match=r"AB-191 .*a.txt:1: replace: '.*' makes a text longer than 200,000 characters"):
+        read(path, replace=pairs)
+    (row,), _, _ = read(write(tmp_path / "b.txt", "short"), replace=[[".", "x" * 2000]])
+    assert len(row.values["text"]) == 10_000
+
+
 USUAL = [
     (r"@\S+", "@user"), (r"https?://\S+", "URL"), (r"\s+", " "), (r"(\w)\1{2,}", r"\1\1"), (r"^\W+|\W+$", ""),
     (r"(?i)rt\b:?", ""), (r"#(\w+)#", r"\g<1>"), (r"(?P<a>\d+)-(?P<b>\d+)", r"\g<b>-\g<a>"), (r"[^\u4e00-\u9fff]", ""),

@@ -1,5 +1,6 @@
 """Text files: encodings, ends of lines, what is too long or no text; names of files that nobody means."""
 
+import gzip
 import json
 import os
 import re
@@ -15,7 +16,8 @@ from adaptbert.data.rows import SourceFile
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadData, BadParams
 from adaptbert.prediction.inputs import Input, Reader
-from tests.support.reading import collect, read, texts, write
+from tests.support.peak import peak
+from tests.support.reading import SPANS, collect, read, texts, write
 
 LATIN = os.fsdecode(b"caf\xe9")
 
@@ -35,6 +37,20 @@ def test_the_beginning_has_the_line_ends_that_are_read(tmp_path: Path) -> None:
     for content, expected in (("\ufeffa b\r\r\nc d\r\r\n", "a b\nc d\n"), ("a\r\r\nb\n", "a\r\r\nb\n")):
         path = write(tmp_path / "a.txt", content)
         assert beginning(SourceFile(path, "a.txt", CORPUS, {}, list)) == expected
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.csv.gz", "a.tsv.gz", "a.jsonl.gz", "a.conll.gz"])
+def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A few bytes of gzip may be a line of gigabytes."""
+    monkeypatch.setattr("adaptbert.data.read_text.MAX_LINE", 1 << 16)
+    path = write(tmp_path / name, gzip.compress(b"x" * (1 << 28), 1))
+    layout = SPANS if "conll" in name else CORPUS
+
+    def reading() -> None:
+        with pytest.raises(BadData, match=rf"AB-022 .*{name}:1: line longer than 655,360 characters\n  end the line"):
+            read(path, layout, "train" if layout == SPANS else "")
+
+    assert peak(reading) < 20 << 20
 
 
 LIKELY = {
