@@ -23,6 +23,12 @@ _STEPS = (("ansi", _ANSI, ""), ("line_break", _SPACE_LIKE, " "), *((k, pattern, 
 """The substitutions of `clean`, in order: kind, pattern, replacement."""
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2066-\u2069\ufeff]")
 _NOTHING: Mapping[str, int] = {}
+_LATIN = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456"
+    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
+    "abekmhopctyxi" + "abezhikmnoptyx",
+)
+"""Small letters of Cyrillic and Greek whose capitals look Latin; the keys know small ones only."""
 
 
 def clean(text: str) -> tuple[str, Mapping[str, int]]:
@@ -75,8 +81,16 @@ def letters(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """A key that is equal for names (of labels) that look alike to a reader: `key` without invisible characters."""
-    return key(name.translate(_VISIBLE))
+    """A key that is equal for names (of labels) that look alike to a reader: `key` without invisible characters, with
+    Latin letters for those of Cyrillic and Greek that look so."""
+    return key(name.translate(_VISIBLE)).translate(_LATIN)
+
+
+def odd_characters(name: str, other: str) -> str:
+    """The characters that a name does not share with one that looks like it, where `seen` does not show them, as
+    ` (CYRILLIC CAPITAL LETTER O)`."""
+    odd = [unicodedata.name(each, "") for each in dict.fromkeys(name) if not each.isascii() and each not in other]
+    return f" ({', '.join(odd)})" if odd and "\\" not in spelled(name) else ""
 
 
 def spelled(name: str) -> str:

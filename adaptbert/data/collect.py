@@ -79,7 +79,7 @@ class RawWriter:
         self._digest = hashlib.sha256()
         split = [] if layout.is_corpus else [("split", _TEXT)]
         columns = [("id", _TEXT), *split, ("file", _TEXT), ("line", _NUMBER), ("code", _NUMBER), ("reason", _TEXT)]
-        self._unreadable = Table(folder / "unreadable.parquet", columns)
+        self._unreadable = Table(folder / "unreadable.parquet", [*columns, ("remedy", _TEXT)])
         self._groups: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
@@ -104,8 +104,7 @@ class RawWriter:
                 common = {"id": row.id, "file": row.file, "line": row.line}
                 if row.problem is not None:
                     problems[row.problem] += 1
-                    code, reason, _ = row.problem
-                    self._unreadable.add({**common, **split, "code": code, "reason": reason})
+                    self._unreadable.add({**common, **split, **row.problem._asdict()})
                     continue
                 written += 1
                 characters = sum(_characters(row.values[field]) for field in self.layout.inputs)

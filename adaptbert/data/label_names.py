@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adaptbert.codes import Code
-from adaptbert.data.cleaning import name_key, seen, spelled
+from adaptbert.data.cleaning import name_key, odd_characters, seen, spelled
 from adaptbert.errors import BadData, UserError, nearest
 
 _SHOWN = 5
@@ -90,7 +90,8 @@ def _lookalikes(
         mapped |= dict.fromkeys(others, best)
         places = _series([f"in {first[label]}" for label in group])
         how_many = "two" if len(group) == 2 else len(group)
-        problems.append(f"{_series([*map(seen, group)])} are {how_many} labels, first {places}")
+        names = [f"{seen(label)}{odd_characters(label, ''.join({*group} - {label}))}" for label in group]
+        problems.append(f"{_series(names)} are {how_many} labels, first {places}")
     remedy = renaming(mapped, renamed, section)
     if superfluous := [spelled(label) for label in mapped if label in known]:
         remedy += f", and take {', '.join(superfluous)} out of labels"

@@ -1,12 +1,13 @@
 """Reads CoNLL columns: one row a sentence.
 
-A token a line, its columns separated by tabs or by spaces, as in the first line of the file; a blank line ends a
-sentence, a line that begins with -DOCSTART- a document. Lines `#...` above a sentence are comments where they have
-other columns than its tokens, or a lone `#` first as every sentence has: `#` may be a token. The token is the first
-column, or the second where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag; 4:
-CoNLL-2003's part of speech and chunk between them); of the ten of CoNLL-U it has to be mapped. A column of the mapping
-is a number counted from 1; where tags are not read, one column suffices. `document` names the document by file and
-number, and can be mapped as a group.
+A token a line, its columns separated by tabs or by spaces, as in the first line of the file; tabs behind the last one
+are none, and a token may be a blank where a tab or one space follows it. A blank line ends a sentence, a line that
+begins with -DOCSTART- a document. Lines `#...` above a sentence are comments where they have other columns than its
+tokens, or a lone `#` first as every sentence has: `#` may be a token. The token is the first column, or the second
+where the first numbers them as in CoNLL-U, and the tag the last (2 columns: token and tag; 4: CoNLL-2003's part of
+speech and chunk between them); of the ten of CoNLL-U it has to be mapped. A column of the mapping is a number counted
+from 1; where tags are not read, one column suffices. `document` names the document by file and number, and can be
+mapped as a group.
 """
 
 import re
@@ -33,6 +34,7 @@ sentences that must begin with a comment, or number their tokens."""
 _NO_TOKEN = re.compile(r"\d+[-.]\d+")
 """The number of a word that is several tokens (`1-2`), or of a token that is not in the text (`5.1`)."""
 _SPACES = re.compile(" +")
+_ALL_COLUMNS = "give each line as many columns as the first one has"
 _OF_CONLL_U = 10
 """Columns, if the first is the number of a token."""
 _MAP_ONE = """map one: `columns: {tags: "4"}` (parts of speech), or 5 (of its language), 8 (relations), 10 (MISC)"""
@@ -60,11 +62,15 @@ class _Dialect:
         lines = [line for run in first for line in run]
         line = next((line.text for is_hash in (_is_hash, _is_lone) for line in lines if not is_hash(line)), "")
         tabs = "\t" in line
-        dialect = cls(tabs, len(_cells(line, tabs=tabs)), len(first) > 1 and _most(_is_lone(run[0]) for run in first))
+        width, bare = (len(_cells(text, tabs=tabs)) for text in (line, line.rstrip(" \t")))
+        tokens = (each.text.rstrip(" \t") for each in lines if not _is_hash(each))
+        if tabs and bare > 1 and _most(len(_cells(text, tabs=tabs)) == bare for text in tokens):
+            width = bare  # a tab stands behind the last column
+        dialect = cls(tabs, width, len(first) > 1 and _most(_is_lone(run[0]) for run in first))
         numbers = [[dialect.cells(line)[0] for line in dialect.without_comments(run)] for run in first]
-        tokens = [[number for number in run if not _NO_TOKEN.fullmatch(number)] for run in numbers]
-        counted = (run == [str(number + 1) for number in range(len(run))] for run in tokens)
-        is_numbered = dialect.width > 2 and any(len(run) > 1 for run in tokens) and _most(counted)
+        of_tokens = [[number for number in run if not _NO_TOKEN.fullmatch(number)] for run in numbers]
+        counted = (run == [str(number + 1) for number in range(len(run))] for run in of_tokens)
+        is_numbered = dialect.width > 2 and any(len(run) > 1 for run in of_tokens) and _most(counted)
         return replace(dialect, is_numbered=is_numbered)
 
     @property
@@ -73,7 +79,19 @@ class _Dialect:
         return self.is_numbered and self.width == _OF_CONLL_U
 
     def cells(self, line: Line) -> list[str]:
-        return _cells(line.text, tabs=self.tabs)
+        cells = _cells(line.text, tabs=self.tabs)
+        if self.tabs:
+            return cells[: self.width] + [cell for cell in cells[self.width :] if cell]
+        is_blank = line.text.startswith("  ") and len(line.text.rstrip(" ").split(" ")) == self.width + 1
+        return [" ", *cells] if is_blank and len(cells) == self.width - 1 else cells
+
+    def misfit(self, line: Line) -> Problem:
+        """What is wrong with a line of other columns."""
+        theirs, ours = ("blanks", "tabs") if self.tabs else ("tabs", "blanks")
+        if len(line.text.split(None if self.tabs else "\t")) == self.width:
+            reason = f"columns parted by {theirs}, and those of the first line by {ours}"
+            return Problem(Code.BAD_ROW, reason, f"part the columns of every line by {ours}")
+        return Problem(Code.BAD_ROW, f"expected {self.width} columns, found {len(self.cells(line))}", _ALL_COLUMNS)
 
     def without_comments(self, run: list[Line]) -> list[Line]:
         """The run from its first token on; what stands above a comment is one."""
@@ -108,8 +126,8 @@ def records(file: SourceFile) -> Iterator[Row]:
         sentences += 1
         rows = [dialect.cells(line) for line in sentence]
         problem = next((line.problem for line in sentence if line.problem), None)
-        if problem is None and (odd := next((len(row) for row in rows if len(row) != dialect.width), None)):
-            problem = Problem(Code.BAD_ROW, f"expected {dialect.width} columns, found {odd}")
+        odd = next((line for line, row in zip(sentence, rows, strict=True) if len(row) != dialect.width), None)
+        problem = problem or (dialect.misfit(odd) if odd is not None else None)
         values: dict[str, Any] = {"document": f"{file.stem}-{document}"}
         if problem is None:
             columns = [list(column) for column in zip(*rows, strict=True)]

@@ -1,8 +1,9 @@
 """Reads tables: CSV, TSV and Parquet. Nothing is converted: `NA` and `007` stay text; blanks around cells of labelled
 rows and around names of columns are left out.
 
-csv: a header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: the columns that are
-read. What parts the columns follows from the format (adaptbert.data.formats); the key `separator` is of labels.
+csv: a header, commas, quotes doubled inside quotes. tsv: a header, tabs; cells in quotes where its beginning shows that
+a program wrote them so. parquet: the columns that are read. What parts the columns follows from the format
+(adaptbert.data.formats); the key `separator` is of labels.
 """
 
 import csv
@@ -14,28 +15,43 @@ from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
-from adaptbert.data.read_text import MAX_LINE, check_kind, read_lines
+from adaptbert.data.read_text import MAX_LINE, Line, check_kind, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
 
-_BATCH = 4096
+_BATCH = 64
+"""Rows of Parquet that are in memory together: they may be one long value, which is in the file once."""
+_MOST_UNPACKED, _MOST_TIMES = 100_000_000, 1000
+"""Bytes that a Parquet file may unpack to, and so many for each of its own: text is packed to a tenth."""
 _LOOKED_AT = 100
 """Rows by which a missing header is noticed."""
+_BEGINNING = 1_000_000
+"""Characters by which quotes are noticed."""
+_WRITTEN = r'(?:"[^"]*+(?:""[^"]*+)*+"|[^"\t\n]*+)'
+_CELL, _RECORD = re.compile(rf"({_WRITTEN})[\t\n]"), re.compile(rf"(?:{_WRITTEN}\t)*+{_WRITTEN}\n")
+"""A cell with its end, and a row, of a TSV by a program that quotes: there a cell with a quote in it is in quotes."""
+_PROOF = re.compile(r'""|[\t\n]')
+"""What has to be in quotes."""
 _REPEATED = "headers that stand again below the first, as where files were joined, not read"
 _QUOTED = "TSV files with cells in quotes, which stay as they are (written by Excel or pandas? then save them as CSV)"
+_OPEN = "a cell in quotes goes on in the next line, and others are not as a program quotes them"
+_WIDTH = "give each row all columns; a cell with a line break in it needs quotes, best in CSV"
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 
 
 def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     """CSV, or TSV."""
-    records = _records(file, delimiter)
+    lines = read_lines(file)
+    beginning, is_cut = _beginning(lines)
+    is_quoted = delimiter != "\t" or _is_quoted("".join(f"{line.text}\n" for line in beginning), is_cut=is_cut)
+    records = _records(file, chain(beginning, lines), delimiter, is_quoted=is_quoted)
     _, written, problem = next(records)
     names, first = [name.strip(" ") for name in written], list(islice(records, _LOOKED_AT))
     if problem:
         raise file.error(problem.code, f"the header cannot be read: {problem.reason}", problem.remedy, 1)
     _check_header(file, names, [values for _, values, _ in first], delimiter)
     quoted = [cell[0] == cell[-1] == '"' for _, values, _ in first for cell in values if '"' in cell]
-    if delimiter == "\t" and 2 * sum(quoted) > len(quoted):
+    if not is_quoted and 2 * sum(quoted) > len(quoted):
         file.warnings[_QUOTED] += 1
     for line, values, problem in chain(first, records):
         if problem is None and values[1:] == written[1:] and values[0].strip('\ufeff" ') == names[0]:
@@ -44,12 +60,50 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
         if file.layout.outputs:  # offsets of predictions count the blanks
             values = [value.strip(" ") for value in values]
         if problem is None and len(values) != len(names):
-            yield file.row(line, {}, Problem(Code.BAD_ROW, f"expected {len(names)} columns, found {len(values)}"))
+            may_go_on = values[-1].startswith('"') or values[0].endswith('"')
+            is_open = not is_quoted and may_go_on and "".join(values).count('"') % 2
+            if is_open and is_cut:  # further rows may be parts of such cells
+                raise file.error(Code.WRONG_FORMAT, _OPEN, _WIDTH, line)
+            reason = _OPEN if is_open else f"expected {len(names)} columns, found {len(values)}"
+            yield file.row(line, {}, Problem(Code.BAD_ROW, reason, _WIDTH))
         else:
             yield file.row(line, dict(zip(names, values, strict=False)), problem)
 
 
-def _records(file: SourceFile, delimiter: str) -> Iterator[tuple[int, list[str], Problem | None]]:
+def _beginning(lines: Iterator[Line]) -> tuple[list[Line], bool]:
+    """The first lines, and whether there are more."""
+    first, characters = list[Line](), 0
+    for line in lines:
+        first.append(line)
+        characters += len(line.text) + 1
+        if characters > _BEGINNING:
+            return first, True
+    return first, False
+
+
+def _is_quoted(text: str, *, is_cut: bool) -> bool:
+    """Whether the beginning of a TSV is by a program that quotes cells: every quote is where it puts one, some are
+    needed, every row has the columns of the header, and no two lines of a row have them by themselves."""
+    end = width = 0
+    is_proven = False
+
+    def are_rows(lines: str) -> bool:
+        return sum(line.count("\t") + 1 == width for line in lines.split("\n")) > 1
+
+    while '"' in text and (record := _RECORD.match(text, end)):
+        cells, in_header = _CELL.findall(record[0]), not end
+        end, width = record.end(), width or len(cells)
+        is_proven |= any(cell[:1] == '"' and (in_header or _PROOF.search(cell[1:-1])) for cell in cells)
+        if are_rows(record[0]) or (any(map(str.strip, cells)) and len(cells) != width):
+            return False
+    rest = text[end:]
+    is_open = is_cut and _RECORD.fullmatch(f'{rest[:-1]}"\n') is not None and not are_rows(rest)
+    return is_proven and (not rest or is_open)
+
+
+def _records(
+    file: SourceFile, lines: Iterable[Line], delimiter: str, *, is_quoted: bool
+) -> Iterator[tuple[int, list[str], Problem | None]]:
     """The first line of each record, its cells and what is wrong with it; at least one record.
 
     Blank lines and rows of empty cells, as Excel leaves them, are none.
@@ -57,9 +111,9 @@ def _records(file: SourceFile, delimiter: str) -> Iterator[tuple[int, list[str],
     problems: list[Problem] = []
     csv.field_size_limit(MAX_LINE)
     reader = csv.reader(
-        _with_ends(file, problems),
+        _with_ends(file, lines, problems),
         delimiter=delimiter,
-        quoting=csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL,
+        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
         strict=True,
     )
     begin, is_empty = 1, True
@@ -80,9 +134,9 @@ def _records(file: SourceFile, delimiter: str) -> Iterator[tuple[int, list[str],
         raise file.error(Code.EMPTY_FILE, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
 
 
-def _with_ends(file: SourceFile, problems: list[Problem]) -> Iterator[str]:
+def _with_ends(file: SourceFile, lines: Iterable[Line], problems: list[Problem]) -> Iterator[str]:
     """The lines as `csv` expects them; the problems of those that it read last are put into the list."""
-    for number, text, problem in read_lines(file):
+    for number, text, problem in lines:
         if problem and problem.code == Code.TOO_LONG:
             raise file.error(Code.TOO_LONG, problem.reason, "a quote before it may be left open", number)
         if problem:
@@ -97,7 +151,8 @@ def _csv_error(file: SourceFile, message: str, line: int) -> BadData:
     if "unexpected end" in message:
         problem = f"quote opened in line {line} never closes"
         return file.error(Code.WRONG_FORMAT, problem, "close it, or double it", line)
-    return file.error(Code.WRONG_FORMAT, f"not CSV ({message})", "double a quote inside a quoted field", line)
+    problem = f"quotes that are not CSV ({message})"
+    return file.error(Code.WRONG_FORMAT, problem, "double a quote inside a quoted field", line)
 
 
 def _check_header(file: SourceFile, names: list[str], first: Sequence[list[str]], delimiter: str) -> None:
@@ -163,15 +218,22 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     with opened:
         _check_columns_differ(opened.schema_arrow.names, read, file.shown)
         file.check(opened.schema_arrow.names)
-        row = 0
+        packed, groups = path.stat().st_size, map(opened.metadata.row_group, range(opened.num_row_groups))
+        row, unpacked = 0, sum(group.total_byte_size for group in groups)
+        most = max(_MOST_UNPACKED, _MOST_TIMES * packed)
         try:
-            for batch in opened.iter_batches(_BATCH, columns=read):
+            batches = opened.iter_batches(_BATCH, columns=read)
+            while unpacked <= most and (batch := next(batches, None)) is not None:
                 for values in batch.to_pylist():
                     row += 1
                     yield file.row(row, values)
+                    unpacked += sum(len(str(value)) for value in values.values())
         except (pa.ArrowException, OSError, ValueError) as error:
             problem_of_file = f"damaged after row {row:,} ({type(error).__name__})"
             raise file.error(Code.DAMAGED_FILE, problem_of_file, again) from None
+        if unpacked > most:
+            problem_of_file = f"more than {most:,} characters of text in {packed:,} bytes"
+            raise file.error(Code.TOO_LONG, problem_of_file, "take out rows that repeat a text")
         if row == 0:
             raise file.error(Code.NOTHING_LEFT, "0 documents in the file", "fill it or take it away")
 

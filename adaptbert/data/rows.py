@@ -12,13 +12,16 @@ from adaptbert.codes import Code
 from adaptbert.data.layout import Layout
 from adaptbert.errors import BadData
 
+MEND = "mend them"
+"""The remedy where a reason has none of its own."""
+
 
 class Problem(NamedTuple):
     """Why a row cannot be read, and what to do where no row of its file can be. The reason never shows row text."""
 
     code: Code
     reason: str
-    remedy: str = "mend them"
+    remedy: str = MEND
 
 
 class BadRow(Exception):

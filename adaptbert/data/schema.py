@@ -36,9 +36,8 @@ EMPTY = Reason(Code.TEXT_MISSING, "empty", "text is empty")
 PAIR_MISSING = Reason(Code.TEXT_MISSING, "text_missing", "text_a or text_b missing")
 LABEL_MISSING = Reason(Code.LABEL_MISSING, "label_missing", "label missing")
 OUT_OF_RANGE = Reason(Code.BAD_LABEL, "out_of_range", "value is not finite, or outside the range")
-NO_TOKENS = Reason(Code.TEXT_MISSING, "empty", "no tokens")
+NO_TOKENS = Reason(Code.TEXT_MISSING, "empty", "no token with a visible character")
 TOKEN_EMPTY = Reason(Code.TAGS, "token_empty", "a token is empty")
-TOKEN_INVISIBLE = Reason(Code.TAGS, "token_invisible", "a token has no visible character, so no pieces")
 TAG_ILLEGAL = Reason(Code.TAGS, "tag_illegal", "the tags break the scheme of the file")
 OFFSET_OUTSIDE = Reason(Code.OFFSETS, "offset_outside", "the offset of an answer is outside its context")
 ANSWER_ELSEWHERE = Reason(Code.OFFSETS, "answer_elsewhere", "an answer is not at its offset")
@@ -56,11 +55,10 @@ def _none_blank(texts: Sequence[str]) -> bool:
 
 
 TOKENS: list[tuple[Reason, _Holds]] = [
-    (NO_TOKENS, lambda tokens: len(tokens) > 0),
-    (TOKEN_EMPTY, _none_blank),
-    (TOKEN_INVISIBLE, lambda tokens: all(not _not_blank(token) or clean(token)[0] for token in tokens)),
+    (TOKEN_EMPTY, all),
+    (NO_TOKENS, lambda tokens: any(clean(token)[0] for token in tokens)),
 ]
-"""What holds for the words of a row, also of one to predict."""
+"""What holds for the words of a row, also of one to predict; a blank one is left out when they are read."""
 
 
 def checks(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> list[tuple[str, Reason, _Holds]]:

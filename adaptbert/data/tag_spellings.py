@@ -1,4 +1,4 @@
-"""What tags are of no scheme, or of one in another spelling: B_x, x-B, b-x, a bare B, 0 for O.
+"""What tags are of no scheme, or of one in another spelling: B_x, x-B, b-x, a bare B, 0 for O, letters that look so.
 
 Pure, as `tag_schemes`, in which any bare word is a type of `io`: here it has to look like one.
 """
@@ -6,6 +6,7 @@ Pure, as `tag_schemes`, in which any bare word is a type of `io`: here it has to
 import re
 from collections.abc import Collection, Sequence
 
+from adaptbert.data.cleaning import name_key
 from adaptbert.data.tag_schemes import OUTSIDE, Scheme, fits, legal, looks_like
 
 _PREFIXED = re.compile(r"[BIESLUM]-.+", re.DOTALL)
@@ -36,7 +37,9 @@ def respelled(tags: Collection[str]) -> dict[str, str]:
     others = sorted({tag for tag in tags if tag != OUTSIDE and not _PREFIXED.fullmatch(tag)})
     are_numbers = any(tag.isdecimal() and tag not in _NO_SPAN for tag in others)
     no_span = _NO_SPAN if OUTSIDE in tags else _NO_SPAN_WITHOUT_O
-    ours = {} if are_numbers else {tag: OUTSIDE for tag in others if tag in no_span}
+    ours = {} if are_numbers else {tag: OUTSIDE for tag in others if tag in no_span or name_key(tag) == "o"}
+    latin = {tag: name_key(tag[0]).upper() + tag[1:] for tag in others if tag[:1] and not tag.isascii()}
+    ours |= {tag: spelled for tag, spelled in latin.items() if _PREFIXED.fullmatch(spelled)}
     for spelling in _SPELLINGS:
         matches = {tag: match for tag in others if tag not in ours and (match := spelling.fullmatch(tag))}
         begins = any(match["sign"] in "Bb" for match in matches.values())

@@ -24,6 +24,7 @@ from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import clean, origins
 from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.parquet import Table, rows
+from adaptbert.data.rows import MEND
 from adaptbert.data.schema import ANSWER_ELSEWHERE, ANY_NUMBER, EMPTY, OUT_OF_RANGE, Reason, faulty
 from adaptbert.errors import BadData, UserError
 
@@ -53,6 +54,7 @@ class Examined:
             others adds copies.
         cleaned: kind of hidden character -> characters removed.
         misfits: rows whose tags break the scheme, repaired ones included.
+        blanks: tokens without a visible character, such as U+3000, which are left out: a model reads nothing of them.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class Examined:
         bounds: tuple[float, float] = ANY_NUMBER,
     ) -> None:
         self.rows: list[dict[str, Any]] = table.to_pylist()
-        self.cleaned, self.misfits = Counter[str](), 0
+        self.cleaned, self.misfits, self.blanks = Counter[str](), 0, 0
         self._layout, self._scheme, self._bounds = layout, scheme, bounds
         frame = table.to_pandas()
         if self._layout.has_spans:
@@ -123,9 +125,19 @@ class Examined:
             for _, hidden in parts:
                 self.cleaned.update(hidden)
             row[name] = parts[0][0] if isinstance(row[name], str) else [text for text, _ in parts]
-        if self._layout.has_spans:
-            tags = row["tags"]
-            row["tags"] = tag_schemes.tags(tag_schemes.spans(tags, self._scheme), len(tags), "bio")
+        if self._layout.is_tagged:
+            visible = [number for number, token in enumerate(row["tokens"]) if token]
+            self.blanks += len(row["tokens"]) - len(visible)
+            row["tags"] = self._tags_of(visible, row["tags"])
+            row["tokens"] = [row["tokens"][number] for number in visible]
+
+    def _tags_of(self, kept: Sequence[int], tags: Sequence[str]) -> list[str]:
+        """The tags of the tokens that are kept, of spans in BIO."""
+        if not self._layout.has_spans:
+            return [tags[number] for number in kept]
+        spans = tag_schemes.spans(tags, self._scheme)
+        moved = [(bisect_left(kept, first), bisect_left(kept, end), kind) for first, end, kind in spans]
+        return tag_schemes.tags([span for span in moved if span[0] < span[1]], len(kept), "bio")
 
     def _by_length(self, place: int, limits: Limits) -> Reason | None:
         texts = self._texts(place)
@@ -188,6 +200,7 @@ class Account:
         rejected: reason -> rows.
         cleaned: kind of hidden character -> characters removed.
         invalid: rows that could not be read or are not valid; duplicates and rows with dev or test text are valid.
+        remedies: reason -> what to do about it, of rows that could not be read.
     """
 
     split: str = ""
@@ -198,6 +211,7 @@ class Account:
     cleaned: Counter[str] = field(default_factory=Counter)
     warnings: Counter[str] = field(default_factory=Counter)
     invalid: list[Reject] = field(default_factory=list)
+    remedies: dict[str, str] = field(default_factory=dict)
 
     def add(self, examined: Examined) -> Iterator[Reject]:
         """Count rows, and yield the rejected ones."""
@@ -218,13 +232,15 @@ class Account:
         if len(self.invalid) <= limit * self.rows_in:
             return []
         reasons = Counter((reject.code, reject.reason) for reject in self.invalid)
-        (code, _), _ = reasons.most_common(1)[0]
+        (code, most), _ = reasons.most_common(1)[0]
         listed = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
         listed += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         shown = ", ".join(f"{reject.file}:{reject.line}" for reject in self.invalid[:_SHOWN])
         more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
         problem = f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed})"
-        remedy = f"mend them, or raise validate.max_bad_fraction ({limit})"
+        remedy = self.remedies.get(most, MEND)
+        if 2 * len(self.invalid) < self.rows_in:  # else most of the set would be lost
+            remedy += f", or raise validate.max_bad_fraction ({limit})"
         return [BadData(Code(code), place, f"{problem} at {shown}{more}", remedy)]
 
     def nothing_kept(self, place: Path, rows: str, remedy: str) -> list[UserError]:
@@ -250,8 +266,10 @@ def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
     """Rows that `collect` could not read, added to the row counts, so that these cover the source."""
     path = raw / "unreadable.parquet"
     for row in rows(path) if path.is_file() else []:
+        remedy = row.pop("remedy")
         reject = Reject(**{"split": "", **row})
         account = accounts[reject.split]
+        account.remedies.setdefault(reject.reason, remedy)
         account.rows_in += 1
         account.rejected["unreadable"] += 1
         account.invalid.append(reject)

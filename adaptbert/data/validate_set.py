@@ -22,7 +22,7 @@ from adaptbert.config.schema.section import Section
 from adaptbert.config.schema.sources import Limits, Scheme
 from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.core.files import read_json
-from adaptbert.data.cleaning import letters, seen, spelled
+from adaptbert.data.cleaning import letters, odd_characters, seen, spelled
 from adaptbert.data.label_names import Labels, label_errors, renaming
 from adaptbert.data.layout import Layout
 from adaptbert.data.parquet import Table
@@ -145,6 +145,8 @@ class _Split:
         self.rows = Examined(self._table, rules.layout, limits, rules.tag_scheme, rules.repair_tags, rules.range)
         if rules.repair_tags and self.rows.misfits:
             self.account.warnings["tags_mended"] = self.rows.misfits
+        if self.rows.blanks:
+            self.account.warnings["blank_tokens_left_out"] = self.rows.blanks
 
     def compared(self) -> list[tuple[str, ...]]:
         """Keys that are equal for inputs with the same letters and digits."""
@@ -182,8 +184,10 @@ class _Split:
         of_scheme = "" if looks in (None, scheme) else f"tag_scheme: {looks}"
         if foreign:
             theirs, ours = list(foreign.items())[-1]
+            first = next(row for row in self._table.to_pylist() if theirs in row["tags"])
             remedy = renaming(foreign, self.rules.map_labels, f"tasks.{self.source.parent.name}")
-            problem = f"the file writes {seen(ours)} as {seen(theirs)}"
+            written = f"{seen(theirs)}{odd_characters(theirs, ours)}, first in {first['file']}:{first['line']}"
+            problem = f"the file writes {seen(ours)} as {written}"
             return [BadData(Code.TAGS, self.source, problem, f"{remedy}, and {of_scheme}" if of_scheme else remedy)]
         problem = f"{misfits} of {total} rows are not {scheme}"
         if of_scheme:

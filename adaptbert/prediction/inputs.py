@@ -142,7 +142,8 @@ def _words(values: Mapping[str, Any]) -> dict[str, Any]:
     tokens = [clean(token)[0] for token in raw]
     begins = accumulate((len(token) + 1 for token in raw), initial=0)
     places = [(begin, begin + len(token)) for begin, token in zip(begins, raw, strict=False)]
-    return {"tokens": tokens, "original": " ".join(raw), "places": places}
+    seen = [(token, place) for token, place in zip(tokens, places, strict=True) if token]
+    return {"tokens": [token for token, _ in seen], "original": " ".join(raw), "places": [place for _, place in seen]}
 
 
 def _refused(reason: Reason) -> BadRow:

@@ -1,8 +1,8 @@
 """The rows of the files that params.yaml names: errors before DVC starts.
 
 They go through the code of `collect`, `collect_task` and `validate`, into a temporary folder. A small set is read
-whole, and its errors are those of the stages. Of a larger one the first rows are read: they are no random sample, so
-what is found in them is a notice, but for what is wrong with a file whatever else it holds.
+whole, and its errors are those of the stages. Of a larger one the first rows are read; they are no random sample, so
+where something is wrong with them that more rows may make up for, many more are read before it is an error.
 """
 
 import logging
@@ -20,7 +20,7 @@ from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.collect import RawWriter, collect_task
-from adaptbert.data.files import MOST_FILES, Files
+from adaptbert.data.files import KEPT_IN_TRAIN, MOST_FILES, Files
 from adaptbert.data.leaks import ForbiddenText
 from adaptbert.data.source_config import layout_of
 from adaptbert.errors import Place, UserError, failures_of
@@ -30,8 +30,8 @@ from adaptbert.text.words import Segmenter
 SPLITS = ("train", "dev", "test")
 SECONDS = 10.0
 """Seconds after which no further set is opened."""
-ROWS = 200
-"""First rows of each file of a set that is not small."""
+ROWS, MORE_ROWS = 200, 100_000
+"""First rows of each file of a set that is not small; and where something is wrong with these."""
 SMALL, SMALL_PACKED = 1_000_000, 100_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
 _OF_FILES = {Code.COLUMNS, Code.WRONG_FORMAT, Code.DAMAGED_FILE, Code.FILE, Code.BAD_PATTERN}
@@ -42,8 +42,7 @@ _OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, 
 
 @dataclass
 class Seen:
-    """What was found: errors stop the recipe, notices may, depending on rows that were not read; and the keys of sets
-    that were not opened."""
+    """What was found: errors, which stop the recipe; notices; and the keys of sets that were not opened."""
 
     errors: list[UserError] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -97,20 +96,26 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     own = _paths(source)
     if isinstance(source, Task) and source.split is not None:  # a split that is cut off lies where train does
         own = {split: path for split, path in own.items() if split not in source.split.shares()}
-    head = None if is_small(own.values()) else ROWS
-    raw = folder / "raw" / source.key.rpartition(".")[2]  # messages call the set so
-    raw.mkdir(parents=True)
-    unreadable = _unreadable(source, own, raw, head)
-    problems = unreadable or _invalid(recipe, source, raw, head, seen)
-    if head is None:
-        seen.errors += problems
-        return
-    seen.errors += [error for error in unreadable if error.code in _OF_FILES]
     is_known = isinstance(source, Task) and source.labels is not None
-    silent = _OF_FILES | _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})
-    for error in problems:
-        if error.code not in silent:
-            seen.notices.append(f"{source.key}: {error.place}: {error.problem}; of the first {ROWS} rows of a file")
+    silent = _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})
+    errors = list[UserError]()
+    for head in (None,) if is_small(own.values()) else (ROWS, MORE_ROWS):
+        raw = folder / f"{head}" / source.key.rpartition(".")[2]  # messages call the set so
+        raw.mkdir(parents=True)
+        unreadable = _unreadable(source, own, raw, head)
+        errors = unreadable or _invalid(recipe, source, raw, head, seen)
+        of_files = [error for error in unreadable if error.code in _OF_FILES]
+        if head is not None:
+            errors = of_files or [_of_first(head, error) for error in errors if error.code not in silent]
+        if of_files or not errors:
+            break
+    seen.errors += errors
+
+
+def _of_first(rows: int, error: UserError) -> UserError:
+    """The error, with the rows that were looked at."""
+    problem = f"{error.problem}; of the first {rows:,} rows of a file"
+    return type(error)(error.code, error.place, problem, error.remedy)
 
 
 def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | None) -> list[UserError]:
@@ -137,6 +142,8 @@ def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: 
         return [error.at(Place(str(paths["text"]))) for error in corpus.errors]
     validated = validate_labelled_set(raw, kept, rejected, recipe.limits)
     places = {str(raw / f"{split}.parquet"): Place(str(path)) for split, path in paths.items()}
+    if moved := read_json(raw / "manifest.json")["warnings"].get(KEPT_IN_TRAIN) if head is None else 0:
+        seen.notices.append(f"{source.key}: {moved:,} {KEPT_IN_TRAIN}")
     if not validated.errors and head is None:
         labels = read_json(kept / "task.json")["labels"]
         _note_for_training(recipe, source, labels, validated.accounts["train"].kept, seen)

@@ -86,10 +86,12 @@ def lines(draw: st.DrawFn) -> File:
 
 @st.composite
 def separated(draw: st.DrawFn, delimiter: str) -> File:
-    rows, columns, cells = table(draw, LINES if delimiter == "," else TEXT)
+    is_quoted = delimiter == "," or draw(st.booleans())
+    rows, columns, cells = table(draw, LINES if is_quoted else TEXT.filter(lambda text: not text.startswith('"')))
 
     def quoted(cell: str) -> str:
-        if delimiter == "\t" or (not {*cell} & {*',"\n'} and draw(st.booleans())):
+        is_needed = bool({*cell} & {delimiter, *'"\n'})
+        if not is_quoted or (not is_needed and (delimiter == "\t" or draw(st.booleans()))):
             return cell
         return '"' + cell.replace('"', '""') + '"'
 

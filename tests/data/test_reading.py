@@ -1,5 +1,6 @@
 """Files of every format, good and bad: what is read of them, what is put aside, and what stops the stage."""
 
+import csv
 import gzip
 import io
 import json
@@ -13,11 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import MAX_LINE
 from adaptbert.errors import UserError
-from tests.support.reading import ANSWER, CLASS, LABELS, MANY, NUMBER, PAIR_NUMBER, SPANS, TAGS, read, write
+from tests.support.peak import peak
+from tests.support.reading import ANSWER, CLASS, LABELS, MANY, NUMBER, PAIR_NUMBER, SPANS, TAGS, config, read, write
 
 
 def content_of(content: Any) -> bytes:
@@ -45,6 +48,13 @@ def two_controls(**data: str) -> list[dict[str, Any]]:
     """Spans under `label` and `term`, choices under `mood`."""
     spans = [result(name, start=0, end=3, labels=[name.upper()]) for name in ("label", "term")]
     return [{"id": 7, "data": data, "annotations": [{"result": [*spans, result("mood", choices=["pos"])]}]}]
+
+
+def written(*rows: list[str], **dialect: Any) -> str:
+    """A TSV by the csv module of Python."""
+    stream = io.StringIO()
+    csv.writer(stream, delimiter="\t", lineterminator="\n", **dialect).writerows(rows)
+    return stream.getvalue()
 
 
 def squad(*questions: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +105,10 @@ CELLS = [
     "['food', 'it''s']".replace("''", "\\'"), '[""food"", ""it\'s""]', "['food' , ]", "[]", "{'food'}", "set()",
     "[0, 1, 0]", "array(['food'], dtype=object)", "{food,staff}", '[{""name"": ""food""}]',
     "['food' 'staff']", "[food, staff]", "['food', ['staff']]", "{'food': 1}", '{""food"": true}',
+]  # fmt: skip
+LONG = pa.array(["a" * 100_000])
+QUOTED_ROWS = [
+    ["text", "label"], ['so "fine"', "x"], ["one\n\ntwo\nthree", "y"], ["a\tb", "x"], ["plain", "y"], ['"', "x"],
 ]  # fmt: skip
 IN_CELLS = [["food", "it's"], ["food", "it's"], ["food"], [], ["food"], []]
 TWO_MEMBERS = gzip.compress(b"one\n") + gzip.compress(b"two\n")
@@ -161,6 +175,25 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             PAIR_CSV, PAIR_NUMBER, PAIRS, [{"text_a": "A", "text_b": "B", "value": 2.5}],
             [(3, 41), (4, 65), (5, 62), (6, 65)],
         ),
+    },
+    "a.tsv": {
+        **{
+            f"quoted by a program, {quoting}": (
+                written(*QUOTED_ROWS, quoting=quoting), CLASS, {},
+                [dict(zip(QUOTED_ROWS[0], row, strict=True)) for row in QUOTED_ROWS[1:]], [],
+            )
+            for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+        },
+        "quotes that are needed, and no line that ends in them": (
+            'text\tlabel\n"so ""fine"""\tx\n', CLASS, {}, [{"text": 'so "fine"', "label": "x"}], [],
+        ),
+        **{  # as they stand: a text over two rows, one that is quoted as a whole, and quotes within it
+            f"quotes of a text: {first}": (
+                f"text\tlabel\n{first}\tx\nbroken\n{second}\ty\n", CLASS, {},
+                [{"text": first, "label": "x"}, {"text": second, "label": "y"}], [(3, 44)],
+            )
+            for first, second in (('"I am here.', 'And you know."'), ('"Good."', '""Good""'), ('say "it"', '"a" b"'))
+        },
     },
     "a.jsonl": {
         "lone surrogates": (
@@ -250,6 +283,25 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             "New York\tB-LOC\r\nis\tO\r\n\r\nbig O\r\n\r\n#\tO", SPANS, {},
             [{"tokens": ["New York", "is"], "tags": ["B-LOC", "O"]}, {"tokens": ["#"], "tags": ["O"]}], [(4, 44)],
         ),
+        "tabs behind the tags": (
+            "EU\tB-ORG\t\nis\tO\t\n\nbig\tO\nor\tO\n\nbad\t\t\n", SPANS, {},
+            [{"tokens": ["EU", "is"], "tags": ["B-ORG", "O"]}, {"tokens": ["big", "or"], "tags": ["O", "O"]},
+             {"tokens": ["bad"], "tags": [""]}], [],
+        ),
+        **{
+            f"blank tokens before {sign!r}": (
+                f"EU{sign}B-X\n {sign}O\n\u3000{sign}O\n\nis{sign}O\n\n{sign}O\n", SPANS, {},
+                [{"tokens": ["EU", " ", "\u3000"], "tags": ["B-X", "O", "O"]}, {"tokens": ["is"], "tags": ["O"]},
+                 *lost], bad,
+            )
+            for sign, lost, bad in ((" ", [], [(7, 44)]), ("\t", [{"tokens": [""], "tags": ["O"]}], []))
+        },
+        **{
+            f"another separator: {other!r}": (
+                f"EU{sign}B-X\n\nis{other}O\n", SPANS, {}, [{"tokens": ["EU"], "tags": ["B-X"]}], [(3, 44)],
+            )
+            for sign, other in ("\t ", " \t")
+        },
         **{  # every sentence begins with a comment, also where it has as many columns as a token
             f"comments above the sentences: {comment}": (
                 f"{comment}\nEU _ B-ORG\n\n{comment}\n# _ O\n", SPANS, {},
@@ -425,6 +477,7 @@ WRONG_SUM = PACKED[:-8] + bytes([PACKED[-8] ^ 1]) + PACKED[-7:]
 CUT = content_of(pa.table({"text": ["some text"] * 100}))[:-20]
 ROWS = content_of(pa.table({"text": [f"row {n}" for n in range(1000)]}))
 TWICE = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"])
+LATE = "text\tlabel\n" + f"{'word ' * 20}\tx\n" * 11_000
 SMALL_MARK = {"start": 0, "end": 3, "labels": ["X"]}
 SMALL_CONTROLS = [{"text": "Ann", "label": [SMALL_MARK], "term": [SMALL_MARK], "mood": "pos", "annotator": 1}]
 NO_TERM = r"no control 'termx' for tags; found label, term \(did you mean 'term'\?\)"
@@ -488,6 +541,8 @@ CORPUS_ERRORS = [
     ("a.csv", b"0,1\nx,1\ny,1\n", 56, "column 'text' missing; found 0, 1"),
     ("a.csv", b'text\n"a\nb\n', 37, "quote opened in line 2 never closes"),
     ("a.csv", b'text\n"a"b\n', 37, "not CSV"),
+    ("a.tsv", f'{LATE}"a\nb"\tx\n'.encode(), 37, "a.tsv:11002: a cell in quotes goes on in the next line"),
+    ("a.tsv", f'{written(*QUOTED_ROWS)}{LATE}x\t"y\n'.encode(), 37, "quote opened in line 11011 never closes"),
     ("a.csv", b"text;label\na;b\n", 37, "delimiter ';'?"),
     ("a.csv", b"text\n" + b"x" * (MAX_LINE + 1), 22, "longer than"),
     ("a.csv", b'text\n"' + (b"x" * 999 + b"\n") * (MAX_LINE // 1000 + 1), 22, "larger than"),
@@ -551,3 +606,25 @@ def test_what_stops_the_stage(
     assert (raised.value.code, raised.value.exit_code) == (code, 65)
     assert str(raised.value).startswith(f"AB-{code:03d} {path}")
     assert str(raised.value).count("\n") == 1
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize("rows", [500, 1_500])
+def test_a_long_value_that_a_parquet_file_has_once(tmp_path: Path, rows: int, *, is_list: bool) -> None:
+    """Many rows of it take little memory; and a file of a few bytes that would unpack to gigabytes is refused."""
+    column: Any = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), LONG)
+    tokens = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), column)
+    tags = pa.array([["O"]] * rows)
+    table = {"tokens": tokens, "tags": tags} if is_list else {"text": column}
+    path = write(tmp_path / "a.parquet", content_of(pa.table(table)))
+    files = Files(path, config(SPANS if is_list else CORPUS), "train" if is_list else "")
+
+    def reading() -> None:
+        if rows == 500:
+            assert sum(1 for _ in files.rows()) == rows
+            return
+        with pytest.raises(UserError, match=r"AB-022 .*: more than 100,000,000 characters of text in [0-9,]+ bytes\n"):
+            list(map(len, files.rows()))
+
+    assert path.stat().st_size < 100_000
+    assert peak(reading) < 20_000_000

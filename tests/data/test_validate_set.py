@@ -170,11 +170,39 @@ CASES = {
     **{  # io has bare types, so that these would be entities of the types B_X and I_X
         f"another spelling, declared {scheme}": Case(
             SPANS, tagged(*["B_X I_X 0"] * 4), {"tag_scheme": scheme, "map_labels": {"x": "y"}},
-            [(89, "the file writes 'I-X' as 'I_X'\n  write map_labels: {'x': 'y', '0': 'O', 'B_X': 'B-X', "
-                  f"'I_X': 'I-X'}} below tasks.raw, in place of what it says{other}")] * 3,
+            [(89, f"the file writes 'I-X' as 'I_X', first in {split}.csv:1\n  write map_labels: {{'x': 'y', '0': 'O', "
+                  f"'B_X': 'B-X', 'I_X': 'I-X'}} below tasks.raw, in place of what it says{other}")
+             for split in SPLITS],
         )
         for scheme, other in (("bio", ""), ("io", ", and tag_scheme: bio"))
     },
+    **{
+        f"{name} in tags": Case(
+            SPANS, tagged(*[f"{wrong} O"] * 3, f"{right} O"), {"tag_scheme": "bio"},
+            [(89, f"the file writes '{right}' as '{wrong}' ({name}), first in {split}.csv:1\n  write map_labels: "
+                  f"{{'{wrong}': '{right}'}} below tasks.raw") for split in SPLITS],
+        )
+        for name, wrong, right in (
+            ("CYRILLIC CAPITAL LETTER O", "\u041e", "O"), ("GREEK CAPITAL LETTER OMICRON", "\u039f", "O"),
+            ("CYRILLIC CAPITAL LETTER VE", "\u0412-X", "B-X"),
+        )
+    },
+    "types in Cyrillic are types": Case(
+        SPANS, tagged(*["B-\u041e\u0422 O"] * 3), {"tag_scheme": "bio"}, task={"labels": ["\u041e\u0422"]}
+    ),
+    "a label with a letter that looks Latin": Case(
+        CLASS, more(GOOD, train=[("more", "p\u043es")]),
+        errors=[(59, "'pos' and 'p\u043es' (CYRILLIC SMALL LETTER O) are two labels, first in train.csv:1")],
+    ),
+    "blank tokens are left out with their tags": Case(
+        SPANS, TAGGED | {"train": [([*"a\u3000b c\u200b"], ["B-PER", "I-PER", "I-PER", "B-LOC", "I-LOC", "O"])]},
+        {"tag_scheme": "bio"}, kept={"train": [{"tokens": ["a", "b", "c"], "tags": ["B-PER", "I-PER", "B-LOC"]}]},
+        warnings={"blank_tokens_left_out": 3}, rejected=[],
+    ),
+    "a blank token that is a span of its own": Case(
+        TAGS, {s: [(["Ann", " ", s], ["N", "X", "-"])] for s in SPLITS},
+        kept={"train": [{"tokens": ["Ann", "train"], "tags": ["N", "-"]}]},
+    ),
     **{
         f"tags of no scheme, declared {scheme}, repaired: {repair}": Case(
             SPANS, tagged(*["(X* *) O"] * 4), {"tag_scheme": scheme, "repair_tags": repair},
@@ -248,7 +276,7 @@ CASES = {
         {"range": [0.0, 5.0]},
         [(65, "train.parquet: 7 of 9 rows cannot be read or are not valid (value 6 is not in 0 to 5: 2, value inf is "
               "not finite: 1, value 7 is not in 0 to 5: 1, value 8 is not in 0 to 5: 1, value 9 is not in 0 to 5: 1, "
-              "and 1 more) at train.csv:2, train.csv:3, train.csv:4, train.csv:5, train.csv:6 and 2 more\n")],
+              "and 1 more) at train.csv:2, train.csv:3, train.csv:4, train.csv:5, train.csv:6 and 2 more\n  mend th")],
     ),
 }  # fmt: skip
 
@@ -259,8 +287,9 @@ CASES = {
         (CLASS, [("fine", "x"), (" \t", "x"), ("text", " "), ("", "")], {1: "empty", 2: "label_missing", 3: "empty"}),
         (PAIR, [("a", "b", "x"), ("a", " ", "x")], {1: "text_missing"}),
         (NUMBER, [("a", 1.5), ("b", float("inf")), ("c", 6.0)], {1: "out_of_range", 2: "out_of_range"}),
-        (SPANS, [(["a", "b"], ["B-X", "I-X"]), ([], []), (["a", " "], ["O", "O"])], {1: "empty", 2: "token_empty"}),
-        (SPANS, [(["\u200b"], ["O"]), (["a"], ["I-X"])], {0: "token_invisible", 1: "tag_illegal"}),
+        (SPANS, [(["a", "b"], ["B-X", "I-X"]), ([], []), (["a", " "], ["O", "O"])], {1: "empty"}),
+        (SPANS, [(["\u200b"], ["O"]), (["a"], ["I-X"]), (["a", ""], ["O", "O"]), (["\u3000", " "], ["O", "O"])],
+         {0: "empty", 1: "tag_illegal", 2: "token_empty", 3: "empty"}),
         (TAGS, [(["a"], ["I-X"]), (["a"], [" "])], {1: "label_missing"}),
         (ANSWER, [("The cat", "?", [{"text": "cat", "start": at}]) for at in (4, 3, 5, -1)],
          {1: "answer_elsewhere", 2: "offset_outside", 3: "offset_outside"}),

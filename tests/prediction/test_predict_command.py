@@ -124,8 +124,8 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
     PAIR: [({"text_a": "a", "text_b": ""}, "AB-041"), ({"text_a": "\u200b", "text_b": "b"}, "AB-041")],
     ANSWER: [({"context": "", "question": "Who?"}, "AB-041")],
     SPANS: [
-        ({"tokens": []}, "AB-041"), ({"tokens": ["a", " "]}, "AB-089"),
-        ({"tokens": ["a", "\u200b"]}, "AB-089"), ({"tokens": ["a", 1]}, "AB-065"),
+        ({"tokens": []}, "AB-041"), ({"tokens": [" ", "\u3000"]}, "AB-041"),
+        ({"tokens": ["a", ""]}, "AB-089"), ({"tokens": ["a", 1]}, "AB-065"),
     ],
 }  # fmt: skip
 

@@ -161,6 +161,11 @@ def test_entities_are_in_the_text(project: Project) -> None:
         assert all(text[each["start"] : each["end"]] == each["text"] for each in entities)
         seen += len(entities)
     assert seen > 50
+    blank = [[*each[:2], "\u3000", *each[2:], " "] for each in (row["tokens"] for row in rows)]
+    for answered, row, tokens in zip(answers(project, SPANS, blank), answers(project, SPANS, rows), blank, strict=True):
+        assert (answered["tokens"], answered["tags"]) == (row["tokens"], row["tags"])
+        text = " ".join(tokens)
+        assert all(text[each["start"] : each["end"]] == each["text"] for each in answered["entities"])
     hidden = "  An esti\u200bmator matrix\r\nwhose shape\u00ad is 0."
     found, plain, nothing = answers(
         project, SPANS, [hidden, ["An", "estimator", "matrix", "whose", "shape", "is", "0", "."], ["\u0301"]]

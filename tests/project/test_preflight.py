@@ -1,11 +1,15 @@
 """adaptbert check opens the files: all that is wrong with all of them at once, and nothing that the stages accept.
 
-Of a large file it reads the first rows, which are notices.
+Of a large file it reads the first rows, and many more where something is wrong with these.
 """
 
+import csv
 import gzip
+import io
 import os
 import random
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +25,7 @@ from adaptbert.errors import failures_of
 from adaptbert.project import preflight
 from tests.support.checked_files import SEEDS, check_errors, good, lines, mood, words, write
 from tests.support.commands import run
+from tests.support.project import wait_until
 
 
 def test_six_files_with_six_faults_are_reported_in_one_run(own: Path) -> None:
@@ -150,28 +155,30 @@ LONG = {"text": "x" * 1_200_000, "label": "a"}
 MANY = [{"text": words(n), "label": "ab"[n % 2]} for n in range(30_000)]
 
 
+EMPTY = {"text": "", "label": "a"}
+
+
 @pytest.mark.parametrize(
-    ("first", "notice"),
+    ("first", "error"),
     [
         ([], None),
-        (["not json"] * 2, None),
-        (["not json"] * 3, "3 of 200 rows cannot be read or are not valid (not a JSON object: 3)"),
-        (["not json"] * 250, "0 of 200 documents left: 200 x not a JSON object"),
-        ([{"text": "", "label": "a"}] * 3, "3 of 200 rows cannot be read or are not valid (text is empty: 3)"),
-        ([LONG], "0 of 1 rows left (too_long: 1)"),
+        (["not json"] * 250, None),
+        ([EMPTY] * 3, None),
+        ([LONG], None),
+        (["not json"] * 400, "409 of 30409 rows cannot be read or are not valid (not a JSON object: 409)"),
+        ([EMPTY] * 400, "409 of 30409 rows cannot be read or are not valid (text is empty: 400, not a JSON object: 9)"),
     ],
 )
-def test_the_first_rows_of_a_large_file_are_a_notice(own: Path, first: list[Any], notice: str | None) -> None:
-    """The rest, which is not read, may make up for them; with too few texts or other labels nothing is said."""
+def test_what_is_above_the_limit_in_a_large_file_is_an_error(own: Path, first: list[Any], error: str | None) -> None:
+    """Where it is so in the first rows, many more are read, which may make up for them; with too few texts or other
+    labels nothing is said."""
     train = lines("train.jsonl", *first, *MANY, *["not json"] * 9)
     write(None, None, mood=mood(train=train, dev=lines("dev.jsonl", {"text": "late", "label": "c"}, *MANY[:9])))
-    done = run("check")
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert ("notice: tasks.mood: " in done.stdout) == (notice is not None), done.stdout
-    if notice is not None:
-        assert f"notice: tasks.mood: {train}: {notice}" in done.stdout
-        assert "of the first 200 rows of a file\n" in done.stdout
-        assert "all valid; the files that it names are readable, but see the notices above" in done.stdout
+    found = check_errors()
+    assert [line.partition(" at train.jsonl:")[0].partition(": ")[2] for line in found] == ([error] if error else [])
+    if error:
+        remedy = "of the first 100,000 rows of a file\n  mend them, or raise validate.max_bad_fraction (0.01)"
+        assert found[0].endswith(remedy)
 
 
 def test_what_is_wrong_with_a_large_file_as_a_whole_is_an_error(own: Path) -> None:
@@ -218,3 +225,73 @@ def test_many_large_files_are_read_once_at_most(own: Path) -> None:
     before = psutil.Process().io_counters().read_chars
     assert check_errors() == []
     assert psutil.Process().io_counters().read_chars - before < 3 << 29
+
+
+# --- what is alike in rows that fail
+
+
+def conll(sign: str, tag: str = "O", numbers: range = range(60)) -> str:
+    return "".join(f"Ann{n}{sign}B-PER\nleft{sign}{tag}\n\n" for n in numbers)
+
+
+ODD = {
+    "a tab behind the tags": (conll("\t").replace("\n", "\t\n").replace("\n\t\n", "\n\n"), None),
+    "U+3000 and blanks are tokens": (conll(" ").replace("left O", "left O\n  O\n\u3000 O"), None),
+    "two separators": (
+        conll("\t", numbers=range(20)) + conll(" ", numbers=range(20, 60)),
+        "AB-044 data/own/train.conll: 40 of 60 rows cannot be read or are not valid (columns parted by blanks, and "
+        "those of the first line by tabs: 40) at train.conll:61, train.conll:64, train.conll:67, train.conll:70, "
+        "train.conll:73 and 35 more\n  part the columns of every line by tabs",
+    ),
+    "a letter of Cyrillic": (
+        conll(" ", "\u041e"),
+        "AB-089 data/own/train.conll: the file writes 'O' as '\u041e' (CYRILLIC CAPITAL LETTER O), first in "
+        "train.conll:1\n  write map_labels: {'\u041e': 'O'} below tasks.people",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_alike_is_read_or_named(own: Path, name: str) -> None:
+    """No limit is offered where most rows fail."""
+    content, error = ODD[name]
+    paths = {"train": lines("train.conll", content)}
+    paths |= {s: lines(f"{s}.conll", conll(" ", numbers=range(b, b + 9))) for s, b in (("dev", 100), ("test", 200))}
+    write(None, None, people=mood(**paths, type="token-classification", tag_scheme="bio"))
+    assert check_errors() == ([error] if error else [])
+
+
+def test_a_tsv_of_a_program_that_quotes(own: Path) -> None:
+    for quoted in (True, False):
+        rows = [[f'He said "{words(n)}"\nand left', "ab"[n % 2]] for n in range(60)]
+        stream = io.StringIO()
+        csv.writer(stream, delimiter="\t").writerows([["text", "label"], *rows])
+        text = stream.getvalue() if quoted else stream.getvalue().replace('""', "'").replace('"', "")
+        write(None, None, mood=mood(train=lines("train.tsv", text)))
+        remedy = "give each row all columns; a cell with a line break in it needs quotes, best in CSV"
+        assert [line.partition("\n  ")[2] for line in check_errors()] == ([] if quoted else [remedy])
+
+
+def test_a_split_that_is_cut_says_what_stays_in_train(own: Path) -> None:
+    path = lines(
+        "set.jsonl", *({"text": words(n), "label": f"c{n // 2}" if n < 40 else "ab"[n % 2]} for n in range(90))
+    )
+    write(None, None, mood=mood(**dict.fromkeys(SEEDS, path), split={"dev": 0.1, "test": 0.2}))
+    done = run("check")
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert re.search(
+        r"notice: tasks.mood: \d rows that stay in train, which has no other row of their label\n", done.stdout
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_check_that_is_ended_leaves_nothing(own: Path, tmp_path: Path, number: signal.Signals) -> None:
+    write(None, None, mood=mood(train=lines("train.jsonl", *["not json"] * 99, *MANY, *MANY)))
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-c", "from adaptbert.cli import app; app(['check'])"]
+    process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")}, stderr=subprocess.PIPE)
+    wait_until(lambda: any((tmp_path / "tmp").glob("*/200/mood")), 60)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr.decode()) == (75, f"stopped by {number.name}; run the command again\n")
+    assert [*(tmp_path / "tmp").iterdir()] == []

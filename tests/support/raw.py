@@ -31,6 +31,7 @@ def unreadable(folder: Path, count: int, split: str | None = None) -> None:
     """Rows that could not be read."""
     rows = [
         {"id": f"bad-{number}", "file": "source.jsonl", "line": number, "code": 1, "reason": "byte 0xE9 is not UTF-8"}
+        | {"remedy": "declare the encoding"}
         | ({} if split is None else {"split": split})
         for number in range(count)
     ]
