@@ -59,9 +59,8 @@ def record(files: Iterable[Path]) -> None:
 
 
 def check_folder() -> None:
-    """Raise BadParams for a folder that is not that of a project, or that DVC or git cannot work in, and what it is for
-    one in which nothing can be written: FullDisk for one that is full or read-only, PermissionError for somebody
-    else's."""
+    """Raise BadParams for a folder without a project, or that DVC or git cannot work in, and what it is for one where
+    nothing can be written: FullDisk for one that is full or read-only, PermissionError for somebody else's."""
     check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
@@ -101,12 +100,9 @@ def _settle_git() -> None:
 def check_path(folder: Path) -> None:
     """Raise BadParams for the path of a project with a brace, which DVC's progress bars format, and fail; or with what
     makes the data bases of MLflow and Prefect lie elsewhere."""
-    for pattern, what, who in ((r"[{}]", "brace", "DVC"), (NO_ADDRESS, "? or a % code", "MLflow and Prefect")):
+    for pattern, what in ((r"[{}]", "brace, and DVC"), (NO_ADDRESS, "? or a % code, and MLflow and Prefect")):
         if re.search(pattern, str(folder)):
-            problem, remedy = (
-                f"the path has a {what}, and {who} cannot work there",
-                "move the project, or rename its folder",
-            )
+            problem, remedy = f"the path has a {what} cannot work there", "move the project, or rename its folder"
             raise BadParams(Code.DVC, folder, problem, remedy)
 
 

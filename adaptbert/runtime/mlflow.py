@@ -4,8 +4,7 @@ Stages read nothing from it, and it neither delays nor ends one (docs/decisions/
 makes them in their order; a stage waits at its end alone, for 20 s at most. With the first call that fails, repeats of
 MLflow's own included (adaptbert.runtime.libraries), tracking ends for this process; where a server failed, also for
 those of the same command that begin in the next five minutes. What a process leaves for the next one lies in
-`.work/mlflow/<store>/`: `down`, which holds the group of processes for which the server failed, and for each open run
-`<id>.run`, which holds its process.
+`.work/mlflow/<store>/`: `down`, with the group of its processes, and for each open run `<id>.run`, with its process.
 """
 
 import logging
@@ -350,9 +349,9 @@ class Store:
             local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
             return str(self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND))
         if experiment.lifecycle_stage != "active":
-            command = f"MLFLOW_TRACKING_URI={quote(tracking_uri())} mlflow experiments restore"
-            restore = f"{command} --experiment-id {experiment.experiment_id}"
-            raise LookupError(f"its experiment {EXPERIMENT} was deleted; to have it back: {restore}")
+            command = f"MLFLOW_TRACKING_URI={quote(tracking_uri())} mlflow experiments restore --experiment-id"
+            command = f"{command} {experiment.experiment_id}"
+            raise LookupError(f"its experiment {EXPERIMENT} was deleted; to have it back: {command}")
         return str(experiment.experiment_id)
 
     def _run_of_recipe(self) -> str:
@@ -372,11 +371,7 @@ class Store:
 
 def _make_tables(file: Path, fresh: Path) -> None:
     """Make mlflow.db, or give one of an older MLflow its new tables: in another file (`fresh`), which replaces it then.
-    MLflow takes ten seconds for them, and can do nothing with what it had begun when it was killed.
-
-    Raises:
-        OSError, ValueError: the file cannot be used; it is as it was.
-    """
+    MLflow takes ten seconds for them, and can do nothing with what it had begun when it was killed."""
     from mlflow.store.db.utils import _get_latest_schema_revision
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
