@@ -72,18 +72,21 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(scope="session")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     """Comparison of a simulated recipe with one replicate and three seeds; the tests only look."""
-    from tests.support.simulated import compared, simulate
+    from tests.support.simulated import clearly_decided, compared, simulate
 
-    return compared(simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), dice_seed=2))
+    with clearly_decided():
+        return compared(simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), dice_seed=2))
 
 
 @pytest.fixture(scope="session")
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     """Three replicates and four seeds; a domain text that helps beyond doubt, a task step after it brings nothing."""
-    from tests.support.simulated import LIFTED, compared, simulate
+    from tests.support.simulated import LIFTED, clearly_decided, compared, simulate
 
     root, seeds = tmp_path_factory.mktemp("repeated"), range(1, 5)
-    return compared(simulate(root, seeds=seeds, replicates=3, accuracy=LIFTED, replicate_spread=0.004, dice_seed=1))
+    made = simulate(root, seeds=seeds, replicates=3, accuracy=LIFTED, replicate_spread=0.004, dice_seed=4)
+    with clearly_decided():
+        return compared(made)
 
 
 @pytest.fixture(scope="session")
@@ -97,9 +100,10 @@ def several_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
 @pytest.fixture(scope="session")
 def several(several_recipe: "Simulated") -> "Comparison":
     """Comparison of `several_recipe`; the tests only look."""
-    from tests.support.simulated import compared
+    from tests.support.simulated import clearly_decided, compared
 
-    return compared(several_recipe)
+    with clearly_decided():
+        return compared(several_recipe)
 
 
 @pytest.fixture

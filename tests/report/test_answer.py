@@ -233,11 +233,15 @@ def learned(task: Task, score: float, *names: str, trivial: str = "majority", be
     return replace(task, arms=arms, baselines=baselines, beside_baselines={})
 
 
-def test_what_the_first_screen_says(comparison: Comparison) -> None:
+def first_screen(comparison: Comparison) -> str:
     task = comparison.tasks[0]
     kinds = (answers(task, comparison), reasons(task, comparison), parts(task, comparison))
     said = [*headings(comparison), *(each for kind in kinds for each in kind), *next_steps(task, comparison)]
-    agrees(SAID, both(iter(said)))
+    return both(iter(said))
+
+
+def test_what_the_first_screen_says(comparison: Comparison) -> None:
+    agrees(SAID, first_screen, comparison)
 
 
 # ---- what holds of all of it

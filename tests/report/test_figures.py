@@ -16,6 +16,7 @@ from adaptbert.comparison.records import Comparison, Confusion, LearningPoint
 from adaptbert.config.schema.comparison import ORDER
 from adaptbert.report.drawing import (
     Figure,
+    Language,
     Row,
     Rows,
     chart_style,
@@ -126,8 +127,13 @@ def pictures(comparison: Comparison, several: Comparison) -> Iterator[Figure]:
 def test_what_is_drawn(comparison: Comparison, several: Comparison) -> None:
     """Labels that double are equally far apart; curves grow upward, with a band where there are several seeds; every
     run is a dot, every replicate a line of dots, or a curve of its own."""
-    for figure, language in zip(pictures(comparison, several), ("en", "zh", "en", "zh"), strict=True):
-        agrees(SAID.with_name(f"{figure.name}.svg"), standalone(figure, language))
+    names = ("bars", "differences-section", "learning-section", "curve-base-section")
+    for place, (name, language) in enumerate(zip(names, ("en", "zh", "en", "zh"), strict=True)):
+
+        def view(*of: Comparison, place: int = place, language: Language = language) -> str:
+            return standalone([*pictures(*of)][place], language)
+
+        agrees(SAID.with_name(f"{name}.svg"), view, comparison, several)
 
 
 def ticks_of(chart: str) -> list[str]:
@@ -189,8 +195,8 @@ def test_no_two_ticks_of_an_axis_are_written_alike(comparison: Comparison) -> No
     assert len(ticks) == len(set(ticks)) > 4
 
 
-def test_titles_captions_and_legends_say_what_is_shown(comparison: Comparison, several: Comparison) -> None:
-    """Every figure, and each of which a part is missing."""
+def titles_captions_and_legends(comparison: Comparison, several: Comparison) -> str:
+    """Words of every figure, and of each of which a part is missing."""
     task = comparison.tasks[0]
     answer = answered(task, "task_transfer", -0.004, 0.02, "undecided", 0.4)
     answers = [answer, replace(answer, verdict="not_tested"), replace(answer, difference=None)]
@@ -202,7 +208,11 @@ def test_titles_captions_and_legends_say_what_is_shown(comparison: Comparison, s
         + "".join(f"- {name}: {css}\n" for name, css in each.legend.items())
         for each in figures
     ]
-    agrees(SAID, "\n".join(said))
+    return "\n".join(said)
+
+
+def test_titles_captions_and_legends_say_what_is_shown(comparison: Comparison, several: Comparison) -> None:
+    agrees(SAID, titles_captions_and_legends, comparison, several)
 
 
 @pytest.fixture(scope="module")

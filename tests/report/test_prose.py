@@ -121,7 +121,11 @@ def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Sai
         yield f"Checkpoints of {' and '.join(shown.bases)}", prose.of_checkpoints(public(shown))
 
 
-def test_what_is_said_below_the_first_screen(comparison: Comparison, several: Comparison) -> None:
+def below_the_first_screen(comparison: Comparison, several: Comparison) -> str:
     task = comparison.tasks[0]
     said = [*of_an_answer(task, comparison), *of_a_task(task), *of_all(comparison, several)]
-    agrees(SAID, both(iter([*said, *of_bases_and_checkpoints(comparison, several)])))
+    return both(iter([*said, *of_bases_and_checkpoints(comparison, several)]))
+
+
+def test_what_is_said_below_the_first_screen(comparison: Comparison, several: Comparison) -> None:
+    agrees(SAID, below_the_first_screen, comparison, several)

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.linear_model import LogisticRegression
 
 from adaptbert.comparison.arms import StageOutputs
 from adaptbert.comparison.assemble import compare_all
@@ -63,6 +66,8 @@ MASKING = {"unit": "token", "probability": 0.15, "documents": 20_000, "rate": 0.
     "documents_whole_expected": 0.0001,
 }
 """What the comparison looks at in the masking audit of every checkpoint."""
+CLEARLY = 1e-5
+"""More than the last bit of a feature moves a score (tests/comparison/test_baselines.py)."""
 LABELS = ["Lead", "Notes", "Parameters", "Raises", "Returns"]
 TYPES = ["CODE", "PARAM", "REF"]
 SPLITS = {"train": 300, "dev": 60, "test": 300}
@@ -171,6 +176,21 @@ def compared(
     pairs = {name: list(arms) for name, arms in (questions or {}).items()}
     params = Compare(min_gain=100 * min_gain, order=list(order), questions=pairs)
     return compare_all(made.plan, made.outputs, params)
+
+
+@contextmanager
+def clearly_decided() -> Iterator[None]:
+    """Refuse rows that a linear model decides by a hair, which another processor may answer otherwise."""
+    predict = LogisticRegression.predict
+
+    def checked(model: LogisticRegression, rows: Any) -> Any:
+        scores = np.sort(model.decision_function(rows))
+        closest = min(scores[:, -1] - scores[:, -2])
+        assert closest > CLEARLY, f"a row is decided by {closest:.1e} points of its score: change the simulated data"
+        return predict(model, rows)
+
+    with patch.object(LogisticRegression, "predict", checked):
+        yield
 
 
 def planned(
