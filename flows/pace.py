@@ -1,8 +1,9 @@
 """How many of the stages of a flow have ended, and how long the others will take.
 
 Only stages that train or measure count: the others take seconds, or come before all training. What one takes follows
-from its tokens and from those of its kind that ended; while none has, from all of its base. Then the rest of the run is
-played: the graph, so many jobs side by side.
+from its tokens and from those of its kind that ended; while none has, from all of its base. Where the last ones took
+longer than their kind did before, as on a machine that has become busy, the others will as well. Then the rest of the
+run is played: the graph, so many jobs side by side.
 """
 
 import time
@@ -15,6 +16,9 @@ from typing import NamedTuple
 from adaptbert.config import plan as planning
 from adaptbert.config import recipe as recipes
 from adaptbert.config.plan import FINETUNE, MEASURE
+
+LAST = 3
+"""Stages by which the load of the machine is judged."""
 
 
 class Training(NamedTuple):
@@ -60,7 +64,9 @@ class Pace:
         self._begun: dict[str, float] = {}
         self._ended: set[str] = set()
         self._spent = defaultdict[tuple[str, str, str], list[tuple[float, float]]](list)
-        """Kind -> tokens and seconds of each that ended."""
+        """Kind -> tokens and seconds of each that ended, at the load of the first of its kind."""
+        self._last = deque[tuple[float, float]](maxlen=LAST)
+        """Seconds that the last stages took, and those that were usual for them."""
 
     def is_known(self, stage: str) -> bool:
         """Whether one of its kind has begun. A kind of which none has goes first: then the time left is known soon,
@@ -82,7 +88,10 @@ class Pace:
         self._ended.add(stage)
         if has_run and stage in self._trainings:
             kind, tokens = self._trainings[stage]
-            self._spent[kind].append((tokens, seconds))
+            usual = self._usual(stage)
+            if usual and kind in self._spent:
+                self._last.append((seconds, usual))
+            self._spent[kind].append((tokens, seconds / self._load))
         return seconds
 
     def __str__(self) -> str:
@@ -109,20 +118,25 @@ class Pace:
 
     def _needed(self, stage: str) -> float | None:
         """Seconds that a stage will still take, if that is known."""
-        if stage not in self._trainings:
-            return 0.0
+        usual = self._usual(stage) if stage in self._trainings else 0.0
+        passed = time.monotonic() - self._begun[stage] if stage in self._begun else 0.0
+        return None if usual is None else max(0.0, usual * self._load - passed)
+
+    def _usual(self, stage: str) -> float | None:
+        """Seconds that a stage would take at the load of the first of its kind."""
         kind, tokens = self._trainings[stage]
         alike = self._spent.get(kind, [])
         if not tokens:
-            expected = sum(seconds for _, seconds in alike) / max(1, len(alike))
-        else:
-            of_base = [each for (_, base, _), spent in self._spent.items() if base == kind[1] for each in spent]
-            ended = alike or [(trained, seconds) for trained, seconds in of_base if trained]
-            if not ended:
-                return None
-            expected = tokens * sum(seconds for _, seconds in ended) / sum(trained for trained, _ in ended)
-        passed = time.monotonic() - self._begun[stage] if stage in self._begun else 0.0
-        return max(0.0, expected - passed)
+            return sum(seconds for _, seconds in alike) / max(1, len(alike))
+        of_base = [each for (_, base, _), spent in self._spent.items() if base == kind[1] for each in spent]
+        ended = alike or [(trained, seconds) for trained, seconds in of_base if trained]
+        return tokens * sum(seconds for _, seconds in ended) / sum(trained for trained, _ in ended) if ended else None
+
+    @property
+    def _load(self) -> float:
+        """How many times as long as usual the last stages took."""
+        took, usual = (sum(each) for each in zip(*self._last, strict=True)) if self._last else (1.0, 1.0)
+        return took / usual
 
 
 def about(seconds: float) -> str:

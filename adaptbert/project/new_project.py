@@ -185,7 +185,7 @@ def create(
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
-    yield f"{about(takes)}{'' if minutes else shorter}"
+    yield f"{about(takes, budgets.load)}{'' if minutes else shorter}"
     if takes > 1.1 * limit:
         yield f"notice: not in {minutes} minutes: shorter trainings learn nothing"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"

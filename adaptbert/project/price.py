@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 import torch
 from rich import box
 from rich.table import Table
@@ -67,6 +68,18 @@ SHARES = tuple(share / 100 for share in (90, 80, 70, 60, 50, 40, 30, 25, 20, 15,
 # ---- the speed of this machine
 
 
+class Load(NamedTuple):
+    """What other processes did while the speed of this machine was measured.
+
+    Attributes:
+        cores: so many were busy with them.
+        slower: how many times as long a step took beside them.
+    """
+
+    cores: float = 0.0
+    slower: float = 1.0
+
+
 class Speeds(NamedTuple):
     """Speeds of a recipe on this machine.
 
@@ -75,12 +88,14 @@ class Speeds(NamedTuple):
         tokens: base, and whether it is fine-tuned -> tokens a second, in one of the stages that run side by side.
         start: seconds in which a stage starts.
         jobs: stages that train side by side.
+        load: of the machine; the speeds are those without it.
     """
 
     configs: dict[str, Any]
     tokens: dict[tuple[str, bool], float]
     start: float
     jobs: int
+    load: Load = Load()
 
 
 def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Speeds:
@@ -90,14 +105,22 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
     samples = {(each.base, each.step == FINETUNE): each for each in planned}
     configs = {base: _config(recipe, base) for base in recipe.bases}
     jobs = 1 if fastest_device().type == "cuda" else JOBS
-    tokens = dict[tuple[str, bool], float]()
+    tokens, slower, began = dict[tuple[str, bool], float](), list[float](), _spent()
     with _neighbours(jobs - 1):
         for (base, is_labelled), each in samples.items():
             values = each.values
             most = values.micro_batch_size * _length(each) if is_labelled else values.micro_batch_tokens
-            speed = _tokens_per_second(_step(configs[base], each), most, seconds / len(samples))
+            speed, times = _tokens_per_second(_step(configs[base], each), most, seconds / len(samples))
             tokens[base, is_labelled] = speed
-    return Speeds(configs, tokens, START, jobs)
+            slower.append(times)
+    passed, busy, own = (after - before for before, after in zip(began, _spent(), strict=True))
+    return Speeds(configs, tokens, START, jobs, Load((busy - own) / passed, median(slower or [1.0])))
+
+
+def _spent() -> tuple[float, float, float]:
+    """Seconds by the clock, of all cores that worked, and of this process with those that it has waited for."""
+    cores = psutil.cpu_times()
+    return time.perf_counter(), sum(cores) - cores.idle - getattr(cores, "iowait", 0.0), sum(os.times()[:4])
 
 
 @contextmanager
@@ -169,24 +192,26 @@ def _step(config: Any, training: Training) -> Callable[[int], int]:
     return step
 
 
-def _tokens_per_second(step: Callable[[int], int], most: int, seconds: float) -> float:
+def _tokens_per_second(step: Callable[[int], int], most: int, seconds: float) -> tuple[float, float]:
     """The median of the steps in so many seconds of work, three at least, after three that warm up: the first one of a
-    size costs several times as much as those after it. A micro-batch has so many tokens at most."""
+    size costs several times as much as those after it; and how much longer they took by the clock. A micro-batch has so
+    many tokens at most."""
 
-    def timed(about: int) -> tuple[float, float]:
-        began = _clock()
+    def timed(about: int) -> tuple[float, float, int]:
+        began, clock = _clock(), time.perf_counter()
         tokens = step(about)
-        took = max(1e-6, _clock() - began)
-        return took, tokens / took
+        return max(1e-6, _clock() - began), time.perf_counter() - clock, tokens
 
     size = min(most, FIRST_TOKENS)
-    _, (_, rate) = timed(size), timed(size)
-    size = min(most, max(size, int(rate)))
+    timed(size)
+    took, _, tokens = timed(size)
+    size = min(most, max(size, int(tokens / took)))
     step(size)
     steps = [timed(size)]
-    while len(steps) < 3 or sum(took for took, _ in steps) < seconds:
+    while len(steps) < 3 or sum(took for took, *_ in steps) < seconds:
         steps.append(timed(size))
-    return median(rate for _, rate in steps)
+    took, passed, _ = map(sum, zip(*steps, strict=True))
+    return median(tokens / took for took, _, tokens in steps), passed / took
 
 
 def _clock() -> float:
@@ -249,10 +274,17 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
     return total
 
 
-def about(total: float) -> str:
-    """Words for so many minutes."""
-    shown = f"about {total:,.0f} minutes" if total < 90 else f"about {total / 60:.1f} hours"
-    return f"{'less than a minute' if total < 1 else shown} by `make recipe`, where nothing else runs"
+def about(total: float, load: Load) -> str:
+    """Words for so many minutes of an idle machine, and for those beside the processes that are busy now."""
+
+    def words(each: float) -> str:
+        shown = f"about {each:,.0f} minutes" if each < 90 else f"about {each / 60:.1f} hours"
+        return "less than a minute" if each < 1 else shown
+
+    if load.cores < 0.5 or load.slower < 1.2:
+        return f"{words(total)} by `make recipe`, where nothing else runs"
+    now = f"{words(total * load.slower)} by `make recipe` while other processes use {load.cores:.1f} cores, as now"
+    return f"{now}; {words(total)} where nothing else runs"
 
 
 def table(priced: Sequence[Price]) -> Table:
@@ -300,6 +332,7 @@ class Budgets:
         self._due = plan_file.stages_of(self._plan)
         self._planned = self._trainings(values)
         self._speeds = measured(first, self._planned, FEWER_SECONDS)
+        self.load = self._speeds.load
 
     def minutes(self, values: Values) -> float:
         """Minutes of the whole recipe."""

@@ -49,10 +49,25 @@ def test_the_time_left_is_that_of_the_rest_by_those_that_ended(clock: SimpleName
     clock.now += 200
     assert shown.seconds_left() == 120, "one that takes longer than expected is about to end"
     shown.end("cell@2")
-    assert str(shown) == "5 of 7, about 3 minutes left", "the mean of 120, 120 and 230 s"
+    assert str(shown) == "5 of 7, about 3 minutes left", "more than the mean of 120, 120 and 230 s"
     run(shown, clock, 1, "cell@3")
     assert str(shown) == "6 of 7", "what does not train takes seconds"
     assert run(shown, clock, 1, "compare") == ["7 of 7"]
+
+
+@pytest.mark.parametrize("seconds", [100, 300, 50])
+def test_the_load_of_the_last_stages_is_that_of_the_others(clock: SimpleNamespace, seconds: float) -> None:
+    """Three of a kind at another load: those of a kind that ended before it was so, and those of one that has not."""
+    kinds = {"early": "pretrain", "late": "domain_transfer", "other": "task_transfer"}
+    sizes = {f"{name}@{place}": Training((kind, "small", ""), 1) for name, kind in kinds.items() for place in range(5)}
+    shown = Pace(dict.fromkeys(sizes, ()), sizes, jobs=1)
+    run(shown, clock, 100, "early@0")
+    run(shown, clock, 100, "late@0")
+    for place in range(1, 4):
+        run(shown, clock, seconds, f"late@{place}")
+    needed = {name: shown._needed(name) for name in ("early@1", "late@4", "other@0")}
+    assert needed == {name: pytest.approx(seconds, rel=0.2) for name in needed}
+    assert shown.seconds_left() == pytest.approx((4 + 1 + 5) * seconds, rel=0.2)
 
 
 def test_jobs_and_sizes_count(clock: SimpleNamespace) -> None:
