@@ -26,13 +26,14 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 
-.PHONY: help install recipe test lint test-slow test-browser
+.PHONY: help install recipe test lint test-slow test-browser test-other-processor
 
 help:
 	@echo 'make recipe        run all stages with the values of params.yaml; print the table, write the report'
 	@echo 'make test          linters, type checks and quick tests'
 	@echo 'make test-slow     tests that train for minutes'
 	@echo 'make test-browser  tests that open pages in Chromium'
+	@echo 'make test-other-processor  quick tests without the vector units of this processor'
 
 install: $(installed)
 
@@ -60,6 +61,9 @@ test: lint
 
 test-slow: $(installed)
 	@$(PYTHON) -m pytest -m 'slow and not gpu and not browser and not nightly'
+
+test-other-processor: $(installed)
+	@$(PYTHON) -m tests.other_processor
 
 test-browser: $(installed)
 	@$(PYTHON) -m pytest -m browser
