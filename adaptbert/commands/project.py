@@ -13,10 +13,10 @@ from adaptbert.config.schema.task_types import TaskName
 
 
 def download(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a data set on the Hugging Face hub, e.g. org/name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set on the Hugging Face hub, e.g. org/name.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where its files are written, e.g. data/own/name.")],
     revision: Annotated[str | None, typer.Option(help="A branch, a tag or a commit; default: main.")] = None,
-    config: Annotated[str | None, typer.Option(help="Of a data set that has several configurations.")] = None,
+    config: Annotated[str | None, typer.Option(help="Its configuration, where it has several.")] = None,
 ) -> None:
     """Download a data set of the hub.
 
@@ -34,7 +34,7 @@ def download(
 
 
 def import_(
-    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="In Hugging Face format, as of `hf download`.")],
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder in Hugging Face format (`hf download`).")],
     base: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the base that it becomes; default: that of the folder.")
     ] = None,
@@ -62,7 +62,7 @@ Columns = Annotated[
 Type = Annotated[TaskName | None, typer.Option(help="Task type; default: by its labels.")]
 OfFiles = Annotated[Format | None, typer.Option(help="Format of the labelled files; default: by what they hold.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of the files that are not UTF-8, e.g. gb18030.")]
-Separator = Annotated[str | None, typer.Option(help="What parts several labels in one text, e.g. ';'.")]
+Separator = Annotated[str | None, typer.Option(help="Separator of several labels in one text, e.g. ';'.")]
 TagScheme = Annotated[
     Literal[Scheme, "none"] | None, typer.Option(help="How tags mark spans; none: they are no spans.")
 ]
@@ -84,7 +84,7 @@ def new(
             metavar="NAME", help="A public checkpoint: its folder, or its name on the hub; default: random weights."
         ),
     ] = None,
-    text_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of --text; default: by its name.")] = None,
+    text_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of --text; else by name.")] = None,
     general_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The same of --general.")] = None,
     name: Name = None,
     columns: Columns = None,

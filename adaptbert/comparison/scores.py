@@ -181,7 +181,7 @@ def _spans(share: Callable[[int, int, int], tuple[int, int]]) -> Make:
 def _decisions(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> Scorer:
     """The share of right ones, e.g. of words."""
     decide = SCORING[task.target].pairs
-    assert decide is not None, "who has an accuracy has decisions"
+    assert decide is not None, "a target with an accuracy has decisions"
 
     def counts(right: Any, predicted: Any) -> tuple[int, int]:
         decisions = list(decide(right, predicted))

@@ -187,7 +187,7 @@ def _mend_lock() -> Iterator[str]:
     editing.write(damaged, content)
     if before := editing.committed(LOCK):
         editing.write(LOCK, before)
-        done = "that of git's last commit is back"
+        done = "the file of git's last commit is back"
     else:
         LOCK.unlink()
         done = "it is written anew"

@@ -187,7 +187,7 @@ def create(
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
     yield f"{about(takes, budgets.load)}{'' if minutes else shorter}"
     if takes > 1.1 * limit:
-        yield f"notice: not in {minutes} minutes: shorter trainings learn nothing"
+        yield f"notice: it takes more than {minutes} minutes: shorter trainings learn nothing"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
 
 

@@ -329,7 +329,7 @@ def _few_seeds(recipe: Recipe) -> Iterator[str]:
         count = len(recipe.values("finetune", cell).seeds)
         seeds[cell["task"]] = min(count, seeds.get(cell["task"], count))
     if few := [f"{task} has {count}" for task, count in seeds.items() if count < FEWEST_SEEDS]:
-        of_seeds = f"of fewer than {FEWEST_SEEDS} no interval and no verdict can be given; write seeds: 3"
+        of_seeds = f"fewer than {FEWEST_SEEDS} give no interval and no verdict; write seeds: 3"
         yield f"{recipe.at('finetune')}: seeds: {', '.join(few)}: {of_seeds}"
 
 

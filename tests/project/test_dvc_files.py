@@ -82,7 +82,7 @@ def test_what_a_full_disk_left_in_the_cache(project: Path) -> None:
     assert [path.exists() for path in begun] == [False, True]
 
 
-COMMITTED, ANEW = "that of git's last commit is back", "it is written anew"
+COMMITTED, ANEW = "the file of git's last commit is back", "it is written anew"
 
 
 def mended(done: str) -> None:

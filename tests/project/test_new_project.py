@@ -303,7 +303,7 @@ def test_minutes(
     assert "now run: make recipe" in done.output
     assert document.get("arms") == (None if is_short else ["general", "domain"])
     assert ("arms general and domain alone" not in done.output) == is_short
-    assert ("notice: not in 2 minutes: shorter trainings learn nothing" not in done.output) == is_short
+    assert ("notice: it takes more than 2 minutes: shorter trainings learn nothing" not in done.output) == is_short
     assert "steps" not in run("plan").output.partition("plan.json")[2]
 
 

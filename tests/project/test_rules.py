@@ -180,7 +180,7 @@ def test_each_base_is_held_against_its_own_values() -> None:
 OTHERWISE, TWO_BASES = {"overrides.scratch.finetune.epochs": 1}, {"bases.other": SMALL}
 HIGH = {"pretrain": {"learning_rate": 1e-3}, "domain_transfer": {}, "task_transfer.learning_rate": 2e-4}
 PUBLIC = {"bases.small": "hfl/rbt3", "bases.public": "hfl/rbt3", "overrides.mention.finetune.learning_rate": 4e-4}
-FEW = "of fewer than 3 no interval and no verdict can be given; write seeds: 3"
+FEW = "fewer than 3 give no interval and no verdict; write seeds: 3"
 ALONE = "on section, no question compares this arm with another"
 NO_VERDICT = "no task has the arms for recipe or domain_transfer or task_transfer or domain_text, so there will be no"
 NOTICES: list[tuple[dict[str, Any], str, list[str]]] = [
