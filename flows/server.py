@@ -8,16 +8,21 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from threading import Thread
+from urllib.parse import urlsplit
 
 import httpx
 from prefect.context import refresh_global_settings_context
 from prefect.logging import get_logger
-from prefect.settings import PREFECT_API_URL
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL
 
+from adaptbert.commands.errors import user_errors
 from adaptbert.errors import TEMPORARY
+from adaptbert.runtime.libraries import LOCAL, check_proxies
+from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import withheld
 from flows import process
 
@@ -28,12 +33,14 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def await_server() -> None:
-    """Start a temporary server where PREFECT_API_URL names none, and wait for it, which takes some seconds.
+    """Start a temporary server where nobody names one, and wait for it, which takes some seconds.
 
     Raises:
+        BadParams: a proxy is of another kind than Prefect takes, which it looks at also where it needs none.
         StageFailed: a signal came meanwhile, or the server does not start.
     """
-    if PREFECT_API_URL.value():
+    check_proxies()
+    if is_named():
         return
     get_logger("flows").info("a temporary Prefect server starts")
     server = TemporaryServer()
@@ -43,6 +50,16 @@ def await_server() -> None:
     os.environ[PREFECT_API_URL.name] = server.url
     refresh_global_settings_context()
     Thread(target=server.keep, daemon=True).start()
+
+
+def is_named() -> bool:
+    """Whether a flow reports to a server that somebody keeps: by PREFECT_API_URL, or on another machine.
+
+    The local address of prefect.toml is for `prefect server start`. What answers there may be another project's; if it
+    is this one's, it shows the same database.
+    """
+    url = PREFECT_API_URL.value()
+    return PREFECT_API_URL.name in os.environ or (bool(url) and urlsplit(url).hostname not in LOCAL)
 
 
 class TemporaryServer:
@@ -89,3 +106,16 @@ class TemporaryServer:
     def _end(self) -> None:
         self._is_due = False
         self._process.kill()
+
+
+def main() -> None:
+    """See whether a server answers a flow here, for `adaptbert doctor`."""
+    is_kept = is_named()
+    with user_errors():
+        try:
+            await_server()
+            url = str(PREFECT_API_URL.value())
+            httpx.get(f"{url}/health", timeout=PREFECT_API_REQUEST_TIMEOUT.value()).raise_for_status()
+        except (process.StageFailed, httpx.HTTPError) as error:
+            sys.exit(redacted(str(error)))
+    print(f"{redacted(url)} answers" if is_kept else "a temporary server starts")
