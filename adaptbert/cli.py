@@ -6,7 +6,7 @@
     adaptbert add-task --train FILE      add a labelled set as a task
     adaptbert plan                       write plan.json, print what would be trained and what it would cost
     adaptbert check                      validate params.yaml and the files that it names
-    adaptbert doctor                     check disk space, device, precision, MLflow
+    adaptbert doctor                     open what a recipe opens; check disk space, device, precision
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
 All but `download`, `doctor` and `predict` run in the project folder. `dvc repro` or Prefect run the stages.
@@ -23,7 +23,7 @@ from adaptbert.commands.doctor import doctor
 from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
 from adaptbert.commands.project import add_task, download, import_, new
-from adaptbert.runtime.libraries import collect_seldom
+from adaptbert.runtime.libraries import collect_seldom, prepare_process
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -41,6 +41,7 @@ def about(
     ] = False,
 ) -> None:
     """Measure which steps of domain adaptation improve BERT on your task."""
+    prepare_process()
     collect_seldom()
     # The stages lie in the project's folder, where `python -m` finds them but an installed command does not.
     sys.path.insert(0, str(Path.cwd()))

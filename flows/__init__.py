@@ -2,5 +2,9 @@
 
 import warnings
 
+from adaptbert.runtime.libraries import prepare_process
+
+prepare_process()  # before Prefect is imported
+
 # Of a read-only project, about which `python -m flows.recipe` has a line of its own.
 warnings.filterwarnings("ignore", "Failed to create the Prefect home directory")

@@ -109,7 +109,7 @@ def _started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Pop
     """A command that hears of signals; it has ended when the block ends."""
     with _starting:
         check()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace", **options)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", errors="replace", **options)
         _running.add(process)
     try:
         with process:

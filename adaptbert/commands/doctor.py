@@ -1,20 +1,24 @@
-"""`adaptbert doctor`: what would stop or slow the recipe on this machine, each with a remedy. Reads and measures only.
+"""`adaptbert doctor`: what would stop or slow the recipe on this machine, each with a remedy.
 
-`pip check` says of packages what does not fit; a folder that may not be written is an error where it is met.
+It opens what a recipe opens: the project's folder, git, DVC's repository, MLflow's store, a Prefect server. `pip check`
+says of packages what does not fit.
 """
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
-from pathlib import Path
 
+import psutil
 import typer
 
+from adaptbert.commands.errors import user_errors
 from adaptbert.core.processes import cores
-from adaptbert.runtime.origin import tracking_uri
+from adaptbert.errors import failures_of
+from adaptbert.runtime.origin import commit
 from adaptbert.runtime.redaction import redacted
 
 ENOUGH_BYTES, LITTLE_BYTES = 5 * 10**9, 10**9
-STORES = ("sqlite:///", "postgresql", "mysql", "mssql", "http://", "https://", "databricks")
 OK, WARN, FAIL = "ok", "warn", "FAIL"
 Finding = tuple[str, str, str, str]
 """The verdict, what was looked at, what was found, and the remedy where that is not right."""
@@ -23,14 +27,14 @@ Finding = tuple[str, str, str, str]
 def doctor() -> None:
     """Check if this machine can run the recipe.
 
-    Checks disk space, device, precision and where MLflow writes to. The exit code is 1 if a check fails.
+    Opens what a recipe opens (folder, git, DVC, MLflow, Prefect), and checks disk space, device and precision. The exit
+    code is 1 if a check fails.
     """
     from rich.console import Console
     from rich.table import Table
 
-    has_dvc = OK if Path(".dvc").is_dir() else FAIL
-    repository = has_dvc, "DVC repository", Path.cwd().name, "run in the clone, or: dvc init"
-    findings = [repository, room(shutil.disk_usage(".").free), record(tracking_uri()), *device()]
+    with user_errors():
+        findings = [user(), *opened(), room(shutil.disk_usage(".").free), *device()]
     table = Table("", "what", "found", "remedy")
     for verdict, what, found, remedy in findings:
         table.add_row(verdict, what, found, "" if verdict == OK else remedy)
@@ -45,16 +49,48 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+def opened() -> Iterator[Finding]:
+    """Opens what every recipe opens; outside of a project nothing."""
+    from adaptbert.project.dvc_files import check_folder
+
+    for error in failures_of(check_folder):
+        yield FAIL, "folder", error.problem, error.remedy
+        return
+    yield OK if commit() else WARN, "git", f"commit {commit()[:7]}", "runs will name no commit: `git status` says why"
+    yield ran("DVC", _DVC, "bring the folder .dvc back (git checkout .dvc), or: dvc init")
+    yield ran("MLflow", _STORE, "else nothing is tracked: correct MLFLOW_TRACKING_URI, or move mlflow.db away")
+    yield ran("Prefect", "from flows.server import main; main()", "mend that, or name a server: PREFECT_API_URL")
+
+
+_DVC = "from dvc.repo import Repo; print(Repo().cache.local_cache_dir)"
+_STORE = """
+from pathlib import Path
+store = Store(Path("params.yaml"))
+store.do(lambda store: print(store.client.tracking_uri))
+store.close()
+raise SystemExit(store.failed)
+"""
+
+
+def ran(what: str, code: str, remedy: str) -> Finding:
+    """What a program printed; of one that failed, why, without its traceback."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", errors="replace")
+    lines = (done.stderr if done.returncode else done.stdout).split("\n")
+    text = " ".join(lines[-2:] if "Traceback (most recent call last):" in lines else lines)
+    return FAIL if done.returncode else OK, what, redacted(" ".join(text.split())), remedy
+
+
+def user() -> Finding:
+    """Looks for the name of the user, which our own commands do without (adaptbert.runtime.libraries)."""
+    name = psutil.Process().username()
+    remedy = f"`make recipe` does without a name; before commands of DVC: export LOGNAME={name}"
+    return WARN if name.isdecimal() else OK, "user", name, remedy
+
+
 def room(free: int) -> Finding:
     """Outputs are kept twice, in place and in DVC's cache; the demo takes about 1 GB."""
     verdict = OK if free >= ENOUGH_BYTES else WARN if free >= LITTLE_BYTES else FAIL
     return verdict, "disk", f"{free / 1e9:.1f} GB free", "free some, or move the cache: dvc cache dir FOLDER"
-
-
-def record(uri: str) -> Finding:
-    """Checks where MLflow writes to."""
-    remedy = "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI"
-    return OK if uri.startswith(STORES) else FAIL, "MLflow", redacted(uri), remedy
 
 
 def device() -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from adaptbert.commands.errors import user_errors
 from adaptbert.commands.predict import pairs
 from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
+from adaptbert.runtime.libraries import check_proxies
 
 
 def download(
@@ -27,6 +28,7 @@ def download(
     from adaptbert.project import dvc_files, own_data
 
     with user_errors():
+        check_proxies()
         lines = fetch(name, revision, config, out)
         if out.is_relative_to(own_data.OWN):
             dvc_files.record([out])
@@ -125,6 +127,8 @@ def new(
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
     with user_errors():
+        if base and not Path(base).exists():
+            check_proxies()
         labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
         splits = _given(train=train, dev=dev, test=test)
         for line in create(directory, texts, splits, labelled, base=base, name=name, minutes=minutes, force=force):

@@ -1,5 +1,6 @@
-"""Processes: the cores of this one, whether another one has ended, and whether the parent has."""
+"""Processes: the cores and the output of this one, whether another one has ended, and whether the parent has."""
 
+import io
 import math
 import os
 import sys
@@ -25,6 +26,12 @@ def _quota() -> float:
             if quota > 0 and period > 0:
                 return quota / period
     return math.inf
+
+
+def escape_unprintable() -> None:
+    """Sets stdout to print escapes for characters that its encoding lacks, as stderr does, instead of an error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def has_ended(pid: int, moment: float) -> bool:

@@ -51,7 +51,7 @@ def record(files: Iterable[Path]) -> None:
         BadData: it refuses; in its own words.
     """
     command = [sys.executable, "-m", "dvc", "add", *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if "Unable to acquire lock" in done.stderr:
         raise _busy("add")
     if done.returncode:

@@ -306,7 +306,7 @@ def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:
 def _clone(directory: Path) -> Iterator[None]:
     """A clone of this project, in which the block runs; it goes where that fails."""
     command = ["git", "clone", "--quiet", "--", str(Path.cwd()), str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
         remedy = "run it in a git clone of the project, or take this folder: `adaptbert new .`"
         raise BadData(Code.BLOCKED, directory, f"git cannot clone to it: {' '.join(done.stderr.split())}", remedy)

@@ -101,7 +101,8 @@ def run(*stages: str, folder: str | Path = ".") -> None:
             [sys.executable, "-m", *command],
             cwd=Path(folder).expanduser(),
             env={**os.environ, "PATH": path},
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         ) as process:

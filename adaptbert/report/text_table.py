@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.core.processes import escape_unprintable
 from adaptbert.errors import printable
 from adaptbert.report import answer, tables
 from adaptbert.report.language import MINUS
@@ -42,4 +43,5 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
+    escape_unprintable()
     print(summary(Comparison.read(Path(sys.argv[1]))))

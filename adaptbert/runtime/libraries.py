@@ -4,8 +4,16 @@ import atexit
 import ctypes
 import gc
 import os
+import pwd
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.request import getproxies_environment
 
-from adaptbert.core.processes import cores
+from adaptbert.codes import Code
+from adaptbert.core.processes import cores, escape_unprintable
+from adaptbert.errors import BadParams
+from adaptbert.runtime.redaction import redacted
 
 QUIET = {
     "DO_NOT_TRACK": "true",
@@ -33,11 +41,42 @@ SPINS = "4000"
 As fast alone, and some ten times as fast beside a busy process of another session (docs/decisions/0027).
 """
 
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""Hosts that are asked directly, never through a proxy: the temporary Prefect server, a local MLflow, Ray."""
+
 THRESHOLDS = (50_000, 10, 100)
 """Arguments of `gc.set_threshold`: allocations before the youngest generation is collected, then collections."""
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # of mallopt(3), <malloc.h>
 PAD = 2**26
+
+
+def prepare_process() -> None:
+    """Prepares this process and those that it starts, before Prefect is imported, for what libraries fail at: a user
+    without an account, as in a container, a terminal that lacks characters, a proxy that is asked for this machine."""
+    if os.environ.get("PYTHONUTF8") == "0" and sys.getfilesystemencoding() == "ascii":  # no name of a file is safe then
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {"PYTHONUTF8": "1"})
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        os.environ.setdefault("LOGNAME", str(os.getuid()))
+        os.environ.setdefault("HOME", str(Path(".work/home").absolute()))
+    escape_unprintable()
+    os.environ["PYTHONIOENCODING"] = "utf-8"  # of commands that we start: their lines are read as UTF-8
+    proxies = getproxies_environment()
+    direct = [host.strip() for host in proxies.pop("no", "").split(",") if host.strip()]
+    if proxies:  # else macOS would not look into its own settings
+        os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(dict.fromkeys([*direct, *LOCAL]))
+
+
+def check_proxies() -> None:
+    """Raises BadParams for a kind of proxy with which no client of Prefect and of the hub can be made."""
+    known = ("http", "socks5") if find_spec("socksio") else ("http",)
+    for kind, address in getproxies_environment().items():
+        if kind in ("http", "https", "all") and "://" in address and not address.lower().startswith(known):
+            remedy = "name one that begins with http://, or unset it; for socks5://: pip install 'httpx[socks]'"
+            problem = f"no client takes the proxy {redacted(address)!r}"
+            raise BadParams(Code.MACHINES, f"{kind}_proxy".upper(), problem, remedy)
 
 
 def prepare_libraries() -> None:

@@ -69,7 +69,9 @@ def commit() -> str:
 def git(*arguments: str) -> str:
     """What a command of git prints; nothing where it fails, or git is missing."""
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10)
+        done = subprocess.run(
+            ["git", *arguments], capture_output=True, encoding="utf-8", errors="replace", check=True, timeout=10
+        )
         return done.stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""

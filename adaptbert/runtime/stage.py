@@ -34,7 +34,7 @@ from adaptbert.config.recipe import PARAMS, Recipe
 from adaptbert.core.files import full_disk
 from adaptbert.errors import UserError
 from adaptbert.runtime import signals
-from adaptbert.runtime.libraries import collect_seldom, prepare_libraries
+from adaptbert.runtime.libraries import collect_seldom, prepare_libraries, prepare_process
 from adaptbert.runtime.locks import remove_finished, stage_lock
 from adaptbert.runtime.mlflow import open_run
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
@@ -83,6 +83,7 @@ class Stage(Generic[Arguments]):
 
     def run(self, argv: Sequence[str] | None = None) -> None:
         """Run the stage as a process; exits with a code of adaptbert.errors."""
+        prepare_process()
         collect_seldom()
         hide_in_tracebacks()
         signals.raise_at_once()
