@@ -125,7 +125,7 @@ class Fields:
             raise BadRow(Code.COLUMNS, f"column '{column}' missing in this row")
         value = record[column]
         if name in OPTIONAL:
-            return _name(value, name, column)
+            return _name(integer(value, column, self._place), name, column)
         if name in READERS:
             return READERS[name](self, value, column)
         if name in ("text_a", "text_b") and (value is None or value == ""):
@@ -139,8 +139,7 @@ class Fields:
     def _label(self, value: object, column: str) -> str:
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             raise BadRow(Code.LABEL_MISSING, "label missing")
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)  # a missing label made a column of integers one of floats
+        value = integer(value, column, self._place)
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
             raise BadRow(Code.BAD_LABEL, problem, "write labels as text or integers")
@@ -368,6 +367,16 @@ def whole(text: str, column: str) -> str:
     if _SURROGATE.search(text):
         raise BadRow(Code.BAD_ROW, f"lone surrogate escape in field '{column}'")
     return text
+
+
+def integer(value: object, column: str, place: str) -> object:
+    """The integer of a float, which a gap has made of a column of integers; raises BadData where digits were lost."""
+    if not isinstance(value, float) or not value.is_integer():
+        return value
+    if abs(value) >= 2**53:
+        problem = f"column '{column}' holds whole numbers from 2^53 on as floats, which have lost their last digits"
+        raise BadData(Code.COLUMNS, place, problem, "write them as text or integers (in pandas: the dtype Int64)")
+    return int(value)
 
 
 def _name(value: object, name: str, column: str) -> str:

@@ -19,7 +19,7 @@ from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskType
 from adaptbert.data.character_spans import words
 from adaptbert.data.cleaning import clean
-from adaptbert.data.fields import Fields, kind, missing_column, whole
+from adaptbert.data.fields import Fields, integer, kind, missing_column, whole
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_table import parquet_columns
@@ -100,7 +100,7 @@ class Reader:
         """
         identity = str(row.line)
         try:
-            identity = self._identity(row.values) or identity
+            identity = self._identity(row.values, place) or identity
             read = self._fields.read(row, place)
             if read.problem is not None:
                 raise BadRow(*read.problem)
@@ -116,13 +116,11 @@ class Reader:
             raise BadRow(EMPTY.code, f"nothing in {' and '.join(empty)}" if len(cleaned) > 1 else EMPTY.text)
         return {**cleaned, "original": values.get("context", "")}
 
-    def _identity(self, record: Mapping[str, Any]) -> str:
-        """The id; empty where the row has none. Integers with gaps come from Parquet as floats: 7.0 becomes 7."""
-        value = record.get(self._id) if self._id else None
+    def _identity(self, record: Mapping[str, Any], place: str) -> str:
+        """The id; empty where the row has none. Integers with gaps come from pandas as floats: 7.0 becomes 7."""
+        value = integer(record.get(self._id), str(self._id), place) if self._id else None
         if value is None or (isinstance(value, float) and isnan(value)):
             return ""
-        if isinstance(value, float) and value.is_integer():
-            return str(int(value))
         if not isinstance(value, str | int | float):
             raise BadRow(Code.COLUMNS, f"column '{self._id}': expected a name, found {kind(value)}")
         return whole(str(value), str(self._id))

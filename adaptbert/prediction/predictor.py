@@ -93,10 +93,11 @@ class Predictor:
         return list(self.answers(rows, probabilities=probabilities))
 
     def frame(self, rows: Iterable[Request], *, probabilities: bool = False) -> "pd.DataFrame":
-        """`answers` as a table of pandas, a row each; what an answer lacks is missing there."""
+        """`answers` as a table of pandas, with the index of its rows; what an answer lacks is missing there."""
         import pandas as pd
 
-        return pd.DataFrame(self.answers(rows, probabilities=probabilities))
+        index = rows.index if isinstance(rows, pd.DataFrame | pd.Series) else None
+        return pd.DataFrame(self.predict(rows, probabilities=probabilities), index=index)
 
     def answers(self, rows: Iterable[Request], *, probabilities: bool = False) -> Iterator[Answer]:
         """An answer for each row, in their order; rows are taken as they are needed.
@@ -104,7 +105,7 @@ class Predictor:
         Args:
             rows: mappings or a table of pandas, with the inputs of the task type by their names (`text`; `text_a`,
                 `text_b`; `context`, `question`; `tokens`, or `text`, which is split into words), and optionally `id`;
-                others are ignored. Or in place of a mapping a text, a pair of texts, or a list of tokens.
+                others are ignored; without it the index of pandas. Or a text, a pair of texts, or a list of tokens.
             probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
 
         Yields:
@@ -116,18 +117,18 @@ class Predictor:
         reader = self.reader({})
 
         def read() -> Iterator[Row]:
-            for line, row in enumerate(_each(rows), 1):
+            for line, (label, row) in enumerate(_each(rows), 1):
                 place = f"rows[{line - 1}]"
-                record = self._record(row, place)
+                record = label | self._record(row, place)
                 reader.check(list(record), place, lambda name: f"give every row a value under '{name}'")
                 yield reader.read(Row(id="", file="", line=line, values=record), place)
 
         for batch in self.answered(read(), probabilities=probabilities):
             yield from batch
 
-    def _record(self, row: Request, place: str) -> Mapping[str, Any]:
+    def _record(self, row: Request, place: str) -> dict[str, Any]:
         if isinstance(row, Mapping):
-            return row
+            return dict(row)
         given, layout = (list(row) if isinstance(row, list | tuple) else [row]), Layout(self.task_type)
         if layout.is_tagged:
             return {"tokens": given} if isinstance(row, list | tuple) else {"text": row}
@@ -206,11 +207,14 @@ class Predictor:
         return predictions
 
 
-def _each(rows: Any) -> Iterable[Any]:
-    """One row as a list, a table as its rows: both would be walked through otherwise, by letter or column."""
-    if isinstance(rows, str | Mapping):
-        return [rows]
-    return rows.to_dict("records") if hasattr(rows, "columns") else rows  # type: ignore[no-any-return]
+def _each(rows: Any) -> Iterable[tuple[dict[str, str], Any]]:
+    """Each row, after its label in the index of pandas; one row is no list of letters, and a table none of columns."""
+    is_table = hasattr(rows, "columns")
+    if not is_table and not hasattr(rows, "iloc"):
+        return (({}, row) for row in ([rows] if isinstance(rows, str | Mapping) else rows))
+    cells = rows.astype(object).where(rows.notna(), None)
+    each = cells.to_dict("records") if is_table else cells
+    return zip(({"id": str(label)} for label in rows.index), each, strict=True)
 
 
 def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:

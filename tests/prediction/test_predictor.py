@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from transformers import pipeline
 
@@ -20,6 +22,7 @@ from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
 from tests.support import tiny, tiny_tasks
 from tests.support.cells import Project
+from tests.support.checkpoint_edits import edit
 from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, ROWS, SPANS, json_lines, model, read, rows_of, run
 
 
@@ -76,6 +79,21 @@ def test_the_pipeline_of_transformers_answers_alike(project: Project, task: str)
         else:
             assert scores == pytest.approx(answered["probabilities"], abs=1e-4)
             assert [*answered["probabilities"]] == tiny_tasks.LABELS[KINDS[task][1]], "in the order of the task"
+
+
+@pytest.mark.parametrize("use", ["is_decoder", "output_attentions", "chunk_size_feed_forward"])
+def test_a_base_that_had_another_use(tmp_path: Path, use: str) -> None:
+    """What is fine-tuned from it answers alike here and in transformers, also to texts of lengths that differ."""
+    project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
+    base = project.root / "models/pretrain"
+    (base / "card.json").unlink()
+    edit(base, "config.json", **{use: 8 if use.startswith("chunk") else True})
+    project.finetune("section", "general", seeds=[1], epochs=1.0, learning_rate=5e-2)
+    texts = ["a code word", "bread or fish bought by the river", "returned values"]
+    pipe = pipeline("text-classification", model=str(model(project, "section")), device="cpu", top_k=None)
+    for text, answered in zip(texts, answers(project, "section", texts), strict=True):
+        scores = {each["label"]: each["score"] for each in pipe([text])[0]}
+        assert scores == pytest.approx(answered["probabilities"], abs=1e-5)
 
 
 def test_texts_and_columns_are_those_of_the_task(tmp_path: Path) -> None:
@@ -210,6 +228,52 @@ def test_rows_in_any_form(project: Project) -> None:
     assert answers(project, PAIR, pairs) == answers(project, PAIR, mappings)
     (answered,) = answers(project, SPANS, [["An", "estimator"]])
     assert len(answered["tags"]) == 2
+
+
+def test_the_index_of_pandas_is_kept(project: Project) -> None:
+    """So that an assignment gives every row its own answer, also where two rows have one label."""
+    texts = [row["text"] for row in rows_of(project, CLASS)[:4]]
+    predictor = Predictor.load(model(project, CLASS))
+    expected = [row["label"] for row in predictor.predict(texts)]
+    rows = pd.DataFrame({"text": texts, "more": pd.NA}, index=[7, 3, 3, "x"])
+    for form in (rows, rows["text"]):
+        answered = predictor.frame(form)
+        assert (answered.index.tolist(), answered["label"].tolist()) == ([7, 3, 3, "x"], expected)
+        assert [row["id"] for row in predictor.answers(form)] == answered["id"].tolist() == ["7", "3", "3", "x"]
+    named = rows.assign(id=pd.array([2**53 + 1, 2**63 - 1, pd.NA, 7], dtype="Int64"))
+    assert predictor.frame(named)["id"].tolist() == [str(2**53 + 1), str(2**63 - 1), "3", "7"]
+    assert predictor.frame(rows[:0]).index.tolist() == []
+    (empty,) = predictor.predict(pd.DataFrame({"text": [None]}))
+    assert empty["error"] == "AB-041 text is null"
+
+
+def test_ids_are_written_as_they_were_read(project: Project, tmp_path: Path) -> None:
+    """Whole numbers above 2^53 too; a float, which pandas makes of them where one is missing, has lost digits."""
+    long = 2**53 + 1
+    files = {
+        "a.csv": f"id,text\n{long},a b\n007,a b\n7.0,a b\n1e18,a b\n",
+        "a.jsonl": "".join(f'{{"id": {each}, "text": "a b"}}\n' for each in (long, '"007"', "7.0", "0.5", 10**18)),
+    }
+    expected = {
+        "a.csv": [str(long), "007", "7.0", "1e18"],
+        "a.jsonl": [str(long), "007", "7", "0.5", str(10**18)],
+        "a.parquet": [str(long), "2", "7"],
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    numbers = pa.table({"id": pa.array([long, None, 7], pa.int64()), "text": ["a b"] * 3})
+    pq.write_table(numbers, tmp_path / "a.parquet")
+    for name, ids in expected.items():
+        for out in (tmp_path / "out.jsonl", tmp_path / "out.csv", tmp_path / "out.parquet"):
+            assert run(model(project, CLASS), tmp_path / name, "-o", out).exit_code == 0
+            table = pd.read_csv(out, dtype=str) if out.suffix == ".csv" else None
+            table = pd.read_parquet(out) if out.suffix == ".parquet" else table
+            assert (table["id"].tolist() if table is not None else [row["id"] for row in read(out)]) == ids
+    numbers.to_pandas().to_parquet(tmp_path / "b.parquet")
+    done = run(model(project, CLASS), tmp_path / "b.parquet", "-o", tmp_path / "b.csv")
+    assert (done.exit_code, (tmp_path / "b.csv").exists()) == (65, False)
+    problem = "column 'id' holds whole numbers from 2^53 on as floats, which have lost their last digits"
+    assert f"AB-056 {tmp_path}/b.parquet:1: {problem}\n  write them as text or integers" in done.stderr
 
 
 @pytest.mark.parametrize(
