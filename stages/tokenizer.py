@@ -9,7 +9,7 @@ from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.stage import Stage
-from adaptbert.text.tokenizer import Tokenizer
+from adaptbert.text.tokenizer import Tokenizer, folding
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 
 
@@ -40,6 +40,7 @@ def tokenizer(
     write_json(metrics, {"vocabulary": vocabulary.size, "fingerprint": vocabulary.fingerprint, **extension})
     run.set_tags({"tokenizer": vocabulary.fingerprint})
     run.log_metrics({f"tokenizer/{name}": v for name, v in {"vocabulary": vocabulary.size, **extension}.items()})
+    print(*folding(vocabulary.backend.normalizer), sep="\n")
     print(f"tokenizer: {vocabulary.size:,} subword tokens from {weights.checkpoint or ', '.join(names)}")
 
 

@@ -29,6 +29,7 @@ from adaptbert.model.checkpoint_files import (
     check_tensors,
     damaged,
     downloaded,
+    hugging_face_config,
     not_on_the_hub,
     read_card,
     read_object,
@@ -152,8 +153,8 @@ class Checkpoint:
         return self.card is None or self.card.weights is not None
 
     def config(self) -> Any:
-        """The architecture as Hugging Face writes it."""
-        config = self._config()
+        """The architecture as Hugging Face writes it, of a fine-tuned checkpoint with its labels."""
+        config = self._config(labels=self.card is not None and self.card.task is not None)
         if self.unextended:
             config.vocab_size = max(config.vocab_size, self.tokenizer.size)
         return config
@@ -164,11 +165,15 @@ class Checkpoint:
         config = self.config()
         return family_of(config).longest(config)
 
-    def _config(self, **overrides: Any) -> Any:
-        from transformers import AutoConfig
+    def written_config(self) -> dict[str, Any]:
+        """What config.json says."""
+        file = downloaded(self.source, self.revision, CONFIG) if self.revision else Path(self.source) / CONFIG
+        assert file is not None
+        return read_object(file)
 
+    def _config(self, **overrides: Any) -> Any:
         with self.readable():
-            return AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
+            return hugging_face_config(self.written_config(), f"{self.source}/{CONFIG}", **overrides)
 
     @contextmanager
     def readable(self) -> Iterator[None]:

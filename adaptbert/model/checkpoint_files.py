@@ -7,7 +7,7 @@ a fine-tuned one how it encodes and decodes its task.
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -91,7 +91,7 @@ class FileConfig(BaseModel):
 
 
 class Architecture(FileConfig):
-    """config.json of a BERT; absent keys have the default of Hugging Face."""
+    """The keys of config.json that describe a BERT and its head; absent ones have the default of Hugging Face."""
 
     vocab_size: Annotated[int, Field(ge=1, le=10_000_000)] = 1
     hidden_size: Annotated[int, Field(ge=1, le=65_536)] = 1
@@ -110,6 +110,7 @@ class Architecture(FileConfig):
     initializer_range: Annotated[float, Field(ge=0, le=100)] = 0.0
     layer_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-12
     pad_token_id: Annotated[int, Field(ge=0)] | None = None
+    tie_word_embeddings: bool = True
     problem_type: Literal["regression", "single_label_classification", "multi_label_classification"] | None = None
 
     @model_validator(mode="after")
@@ -126,8 +127,21 @@ class Architecture(FileConfig):
         return self
 
 
-def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
-    """Refuse other architectures, keys that could run code, and sizes out of bounds.
+_OF_THE_HEAD = {"num_labels", "id2label", "label2id", "problem_type"}
+_OF_THE_FILE = {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version", "_name_or_path"}
+"""Keys of config.json that do not describe the encoder, and no use of it."""
+_OTHER_KINDS = {
+    "auto_map": ("its model is code, which is not run", "name a checkpoint without code, of the BERT architecture"),
+    "_attn_implementation_internal": ("config key not allowed: it could run code", "remove the key"),
+    "quantization_config": ("the weights are quantized", "name the checkpoint that they were made from"),
+    "pruned_heads": ("attention heads were pruned", "name the checkpoint that they were pruned from"),
+    "position_embedding_type": ("relative positions are not supported", "take a model with absolute positions"),
+}
+"""Key of config.json -> why a model that has it is no plain BERT, and what to do."""
+
+
+def check_architecture(config: Mapping[str, Any], place: str | Path) -> Architecture:
+    """The keys of the architecture; refuses others, keys that could run code, and sizes out of bounds.
 
     Args:
         config: config.json.
@@ -137,13 +151,34 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     if not isinstance(kind, str) or kind not in FAMILIES:
         problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected {' or '.join(FAMILIES)}"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of the BERT architecture")
-    for key in ("auto_map", "_attn_implementation_internal"):
-        if config.get(key):
-            raise damaged(place, f"config key {key} not allowed: it could run code", "remove the key")
-    if config.get("quantization_config"):
-        problem = "the weights are quantized"
-        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
-    validated(Architecture, config, place, COPY)
+    for key, (problem, remedy) in _OTHER_KINDS.items():
+        if (value := config.get(key)) and value != "absolute":
+            raise BadData(Code.OTHER_ARCHITECTURE, place, f"{problem} ({key})", remedy)
+    return validated(Architecture, config, place, COPY)
+
+
+def hugging_face_config(values: Mapping[str, Any], place: str | Path, *, labels: bool = False, **changes: Any) -> Any:
+    """The architecture in config.json as a config of Hugging Face, and its `labels`; not what the model was used for.
+
+    Otherwise what is trained from a decoder, or from a classifier, would be saved as one.
+    """
+    from transformers import AutoConfig
+
+    kept = check_architecture(values, place).model_dump(exclude_unset=True, exclude=None if labels else _OF_THE_HEAD)
+    return AutoConfig.for_model(values["model_type"], **kept | changes)
+
+
+def old_use(values: Mapping[str, Any]) -> Iterator[str]:
+    """A notice of the keys that `hugging_face_config` leaves out of config.json and that change something."""
+    from transformers import AutoConfig
+
+    usual = json.loads(AutoConfig.for_model(values["model_type"]).to_json_string(use_diff=False)) | {"num_labels": 2}
+    kept = Architecture.model_fields.keys() - _OF_THE_HEAD | _OF_THE_FILE
+    others = {key: value for key, value in values.items() if key not in kept}
+    # A key that transformers does not know counts where it is true.
+    used = [key for key, value in others.items() if value not in (None, usual.get(key, value is not True and value))]
+    if used:
+        yield f"of config.json the architecture is kept, not what the model was used for: {', '.join(used)}"
 
 
 # ---- card.json
@@ -326,7 +361,8 @@ def refuse_strays(names: Collection[str], place: str | Path) -> None:
     """
     if names:
         listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        raise BadData(Code.OTHER_ARCHITECTURE, place, f"weights and config.json disagree: {listed}", COPY)
+        remedy = f"{COPY}; if it is whole, its layers are not those of BERT, and another one is needed"
+        raise BadData(Code.OTHER_ARCHITECTURE, place, f"weights and config.json disagree: {listed}", remedy)
 
 
 # ---- the hub

@@ -31,13 +31,14 @@ from adaptbert.model.checkpoint_files import (
     WEIGHTS,
     check_architecture,
     damaged,
+    old_use,
     read_object,
     refuse_strays,
 )
 from adaptbert.model.families import BERT, FAMILIES, family_of
 from adaptbert.project import dvc_files, editing, fitting
 from adaptbert.runtime.locks import stage_lock
-from adaptbert.text.tokenizer import RULES, Tokenizer
+from adaptbert.text.tokenizer import RULES, Tokenizer, folding
 
 if TYPE_CHECKING:
     import torch
@@ -61,6 +62,7 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
     to = f"{FOLDERS}{base}"
     return [
         *bring(source, base),
+        *folding(Tokenizer.load(Path(to)).backend.normalizer),
         f"to train from it, write into {PARAMS}, then run `adaptbert plan` and `adaptbert check`:",
         f"  base: {to}    (beside other bases: {base}: {to} below `bases`)",
         *(
@@ -153,7 +155,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
     size, kind = checkpoint.tokenizer.size, family_of(config).name.upper()
     yield f"{kind} with {sizes}; vocabulary: {size:,} tokens, embeddings: {config.vocab_size:,} rows"
-    yield from notes
+    yield from (*notes, *(f"notice: {notice}" for notice in old_use(values)))
     yield from _write_weights(file, part, checkpoint)
     Checkpoint.load(part)
     used = {path.name for path in (config_file, file, card, *tokenizer) if path}

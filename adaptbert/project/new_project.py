@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -28,9 +28,10 @@ from adaptbert.config.schema.bases import (
     Base,
     is_hub_name,
 )
+from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import make_folder
 from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all
-from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, read_object
+from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, old_use, read_object
 from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
 from adaptbert.project.add_task import UNNAMED, check_name, name_of
 from adaptbert.project.editing import AS_NEW
@@ -38,6 +39,7 @@ from adaptbert.project.preview import Said
 from adaptbert.project.price import Budgets, Values, about
 from adaptbert.project.task_inference import Inferred
 from adaptbert.project.workload import Amounts
+from adaptbert.text.tokenizer import Tokenizer, folding, normalizer_of
 
 OPTIONS = {GENERAL: "--general", DOMAIN: "--text"}
 """Corpus -> the option that names its file."""
@@ -106,7 +108,7 @@ def create(
     based = look(_base, base, has_general=GENERAL in corpora)
     labelled: Inferred = look(task_inference.of_files, splits, said)
     raise_all(wrong)
-    of_base, folder = based
+    of_base, folder, notices = based
     homes = {path: path for path in (*splits.values(), *(path for path, _ in corpora.values()))}
     name = name or name_of(splits["train"])
     is_chinese = task_inference.is_chinese([text for each in (*texts.values(), labelled) for text in each.texts])
@@ -146,8 +148,7 @@ def create(
     rules.check(as_usual)
     seen = preflight.check(as_usual)
     raise_all(seen.errors)
-    yield f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}"
-    yield from _letters(folder or base)
+    yield "\n".join([f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}", *(f"notice: {notice}" for notice in notices)])
     for corpus, each in texts.items():
         yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
     if DOMAIN in corpora and GENERAL not in corpora:
@@ -160,6 +161,7 @@ def create(
         taken = own_data.homes(absolute.values())
         if folder is not None and not importing.is_taken(folder, _home(folder)):
             yield from importing.bring(folder, _home(folder).name)
+        yield from _letters(_home(folder) if folder else base, texts.values(), labelled.texts)
         yield from own_data.take(taken)
         homes = {path: taken[there] for path, there in absolute.items()}
         if folder is not None and importing.lacks_head(_home(folder)):
@@ -194,16 +196,11 @@ def create(
 # ---- what is written and said
 
 
-def _letters(base: Path | str | None) -> Iterator[str]:
-    """Whether the vocabulary has capitals; where no file says so, the import tells what it assumes."""
-    about: Path | None = base / importing.ABOUT if isinstance(base, Path) else None
-    if isinstance(base, str):
-        about = downloaded(base, "main", importing.ABOUT, required=False)
-    lower: Any = True if base is None else None
-    if about is not None and about.is_file():
-        lower = read_object(about).get(importing.LOWER)
-    if isinstance(lower, bool):
-        yield f"capital letters: {'become small ones (the tokenizer lower-cases)' if lower else 'are kept'}"
+def _letters(base: Path | str | None, corpora: Iterable[Inferred], labelled: Sequence[str]) -> Iterator[str]:
+    """What becomes of capital letters and marks, by the tokenizer of the base or one that is trained on the corpora."""
+    texts = [text for corpus in corpora for text in corpus.texts]
+    rules = Tokenizer.load(base).backend.normalizer if base else normalizer_of(Vocabulary(), texts)
+    return folding(rules, [*texts, *labelled])
 
 
 def tokens_of(amounts: Amounts) -> dict[str, float]:
@@ -260,26 +257,28 @@ def _random(weights: Base) -> str:
     return f"bases:{'':25}# what all weights begin with: random ones of this size\n  small: {sizes}\n"
 
 
-def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None]:
-    """Line of the base, none for random weights."""
+def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, list[str]]:
+    """Line of the base, none for random weights; its folder; notices of what a model on the hub was used for."""
     if not name:
         if not has_general:
             problem = "missing, and random weights are trained on general text first"
             raise BadParams(Code.UNKNOWN_KEY, OPTIONS[GENERAL], problem, f"give some, e.g. news; or {_PUBLIC}")
-        return "", None
+        return "", None, []
     folder, place = Path(name).resolve(), f"--base {name}"
     if folder.is_dir():
-        return f"base: {_home(folder)}    # it brings its own sizes and vocabulary\n", folder
+        return f"base: {_home(folder)}    # it brings its own sizes and vocabulary\n", folder, []
     if not is_hub_name(name):
         raise BadData(Code.NOT_A_CHECKPOINT, place, "no such folder", f"{importing.NAME_ONE}; {_WITHOUT}")
     try:
         config = downloaded(name, "main", CONFIG)
         assert config is not None
-        check_architecture(read_object(config), name)
+        check_architecture(values := read_object(config), name)
+        Tokenizer.load(name)
     except UserError as error:
         remedy = f"{error.remedy}; {_WITHOUT}"
         raise BadData(error.code, f"{place} (no folder here)", error.problem, remedy) from None
-    return f"base: {name}    # of its branch main, which may move; docs/how-to/gpu.md names a commit\n", None
+    moving = "of its branch main, which may move; docs/how-to/gpu.md names a commit"
+    return f"base: {name}    # {moving}\n", None, [*old_use(values)]
 
 
 def _home(folder: Path) -> Path:

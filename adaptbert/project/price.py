@@ -31,7 +31,7 @@ from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.model.checkpoint import random_weights
-from adaptbert.model.checkpoint_files import CONFIG, check_architecture, check_folder, downloaded, read_object
+from adaptbert.model.checkpoint_files import CONFIG, check_folder, downloaded, hugging_face_config, read_object
 from adaptbert.model.device import BF16, chosen, fastest_device
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families import family_of
@@ -140,8 +140,6 @@ def _neighbours(count: int) -> Iterator[None]:
 
 
 def _config(recipe: Recipe, base: str) -> Any:
-    from transformers import AutoConfig
-
     weights = recipe.bases[base]
     if weights.is_random:
         return random_weights(weights, recipe.values("tokenizer", {"base": base}).vocabulary_size, 0)
@@ -151,8 +149,7 @@ def _config(recipe: Recipe, base: str) -> Any:
     else:
         file = downloaded(str(weights.checkpoint), weights.revision or "main", CONFIG)
     assert file is not None
-    check_architecture(read_object(file), file)
-    return AutoConfig.from_pretrained(file.parent)
+    return hugging_face_config(read_object(file), file)
 
 
 def _length(training: Training) -> int:

@@ -63,7 +63,7 @@ def load_fine_tuned(saved: Checkpoint, head: TaskHead) -> tuple[Any, TaskHead]:
     Raises:
         BadData: weights are missing or damaged.
     """
-    model, drawn = saved.model_and_drawn(head.head, 0)
+    model, drawn = saved.model_and_drawn(head.head, 0, **head.config())
     stock = {name for name, _ in model.named_parameters()}
     head = head.extend(model)
     ours = {name: parameter for name, parameter in model.named_parameters() if name not in stock}

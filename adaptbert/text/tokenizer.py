@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from tokenizers import Tokenizer as Backend
 
+RARE = 0.005
+"""Share of characters with a mark: English and Chinese corpora have at most a tenth of it, Italian and Russian text has
+twice, German three times as much."""
+_OF_EMOJI = [*map(chr, range(0xFE00, 0xFE10))]
+"""Selectors of how a symbol is drawn, which stripping takes away as well."""
 MAX_VOCABULARY = 10_000_000
 """Most ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
 """A text with a character that no vocabulary has, so that [UNK] is exercised as well."""
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
+_NAMES = ("tokenizer_config.json", "config.json")
+"""The files that may name the class of the tokenizer, by precedence."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -66,7 +74,8 @@ class Tokenizer:
             problem = "no tokenizer in this folder"
             raise BadData(Code.NOT_A_CHECKPOINT, source, problem, "copy tokenizer.json or vocab.txt beside the weights")
         with _loading(source):
-            loaded = _kind(source).from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
+            kind = _kind(source, revision or "main")
+            loaded = kind.from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
             backend = loaded.backend_tokenizer
             # Of the files alone: transformers adds missing special tokens with new ids.
             vocabulary = backend.get_vocab(with_added_tokens=False)
@@ -86,14 +95,13 @@ class Tokenizer:
         """A WordPiece vocabulary of at most `config.vocabulary_size` subword tokens, the same for the same texts.
 
         Args:
-            texts: called for each pass over the texts, two or three times.
+            texts: called for each pass over the texts, three or four times.
         """
-        from tokenizers.normalizers import BertNormalizer
         from transformers import BertTokenizer
 
         # The trainer numbers the characters inside a word (##a) in the order of a hash map, and breaks ties by number;
         # so a first pass collects all characters, and passes them to the trainer in sorted order.
-        normalizer = BertNormalizer(lowercase=config.lowercase)
+        normalizer = normalizer_of(config, texts())
         base_vocabulary = _word_pieces(texts(), normalizer, SPECIALS, 0, config.min_frequency)
         characters = sorted(token for token in base_vocabulary if len(token) == 1)
         # Half of the vocabulary bounds the characters: thousands of rare Chinese ones would displace longer tokens.
@@ -111,7 +119,8 @@ class Tokenizer:
             initial_alphabet=characters,
             limit_alphabet=len(characters),
         )
-        return cls(BertTokenizer(vocab=vocabulary, do_lower_case=config.lowercase))
+        strip = normalizer.strip_accents
+        return cls(BertTokenizer(vocab=vocabulary, do_lower_case=config.lowercase, strip_accents=strip))
 
     def save(self, folder: Path) -> None:
         """Write the files that `AutoTokenizer.from_pretrained(folder)` loads."""
@@ -186,6 +195,42 @@ class Tokenizer:
         return encodings
 
 
+def normalizer_of(config: Vocabulary, texts: Iterable[str]) -> Any:
+    """What is done with a text before it is split, by a vocabulary that is trained on these texts."""
+    from tokenizers.normalizers import BertNormalizer
+
+    strip = config.strip_accents
+    if strip is None and config.lowercase and marked(texts)[0] > RARE:
+        strip = False  # None is BERT's own rule: with lower-casing
+    return BertNormalizer(lowercase=config.lowercase, strip_accents=strip)
+
+
+def marked(texts: Iterable[str]) -> tuple[float, str]:
+    """The share of characters that stripping changes, also vowel signs and Korean syllables, and the most frequent."""
+    from tokenizers.normalizers import BertNormalizer
+
+    counts = Counter(chain.from_iterable(texts))
+    rules = BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
+    others = {each: n for each, n in counts.items() if not "\ufe00" <= each <= "\ufe0f"}  # how an emoji is drawn
+    changed = Counter({each: n for each, n in others.items() if rules.normalize_str(each) != each})
+    return changed.total() / max(1, counts.total()), max(changed, key=lambda each: changed[each], default="")
+
+
+def folding(normalizer: Any, texts: Iterable[str] = ()) -> Iterator[str]:
+    """What a tokenizer makes of capital letters and of marks, and a notice where these texts have many marks."""
+
+    def folded(text: str) -> str:
+        return text if normalizer is None else str(normalizer.normalize_str(text))
+
+    yield f"capital letters: {'are kept' if folded('A') == 'A' else 'become small ones (the tokenizer lower-cases)'}"
+    yield f"accents and other marks: {'are kept' if folded('é') == 'é' else 'are stripped (é becomes e)'}"
+    share, letter = marked(texts)
+    if share > RARE and folded(letter) != letter.lower():
+        changed = f"{share:.1%} of the characters of these texts, most often {letter} to {folded(letter)}"
+        remedy = "a cased base keeps marks, as does `tokenizer: {strip_accents: false}` where weights are random"
+        yield f"notice: stripping changes {changed}, so that words become alike; {remedy}"
+
+
 def _rules(tokenizer: "Backend") -> dict[str, Any]:
     """How a text becomes tokens, but for the vocabulary."""
     parts = json.loads(tokenizer.to_str())
@@ -201,6 +246,8 @@ def _loading(source: str | Path) -> Iterator[None]:
     """Converts any error of loading: the parser of tokenizer.json raises plain `Exception`."""
     try:
         yield
+    except BadData:
+        raise
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         of_hub = "check the name, or the network; from a folder: `adaptbert import FOLDER --base NAME`"
@@ -208,18 +255,28 @@ def _loading(source: str | Path) -> Iterator[None]:
         raise BadData(Code.NOT_A_CHECKPOINT, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
 
 
-def _kind(source: str | Path) -> Any:
+def _kind(source: str | Path, revision: str) -> Any:
     """The class that loads a tokenizer. AutoTokenizer determines it, but imports torch: 130 MB, a second.
 
     A folder without a model whose configuration names BertTokenizer, as `save` writes it, is loaded without that.
+    A class that is more than rules, as that of Japanese, which looks words up, raises BadData.
     """
     import transformers
+    from transformers.utils.hub import cached_file
 
-    if not isinstance(source, Path) or (source / "config.json").exists():
-        return transformers.AutoTokenizer
-    about = source / "tokenizer_config.json"
-    named = json.loads(about.read_text(encoding="utf-8")).get("tokenizer_class") if about.is_file() else None
-    return transformers.BertTokenizer if named == "BertTokenizer" else transformers.AutoTokenizer
+    def read(name: str) -> Any:
+        path = cached_file(str(source), name, revision=revision, _raise_exceptions_for_missing_entries=False)
+        return json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+
+    about, config = read("tokenizer_config.json"), read("config.json")
+    named = about.get("tokenizer_class") or config.get("tokenizer_class")
+    known = getattr(transformers, named, None) if named else transformers.BertTokenizer
+    has_rules = issubclass(known, transformers.PreTrainedTokenizerFast) if known else read(RULES)
+    if not has_rules or about.get("auto_map"):
+        code = "auto_map" if about.get("auto_map") else named
+        problem = f"text is split by code ({code}), and only rules in vocab.txt or tokenizer.json are read"
+        raise BadData(Code.TOKENIZER, source, problem, "take a checkpoint with the tokenizer of BERT, BertTokenizer")
+    return transformers.BertTokenizer if named == "BertTokenizer" and not config else transformers.AutoTokenizer
 
 
 def _word_pieces(

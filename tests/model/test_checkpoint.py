@@ -19,7 +19,7 @@ from adaptbert.core.files import file_digest, read_json
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import Architecture, check_architecture
+from adaptbert.model.checkpoint_files import Architecture, check_architecture, old_use
 from adaptbert.prediction.predictor import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
@@ -122,6 +122,33 @@ def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path, monkeyp
             checkpoint.save(target, base.model("masked_lm", 0), base.tokenizer, tiny.card("new"))
     assert tiny.folder_bytes(folder) == before, "the old one stays"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+USES: list[dict[str, Any]] = [
+    {"is_decoder": True, "add_cross_attention": True, "use_cache": False},
+    {"output_attentions": True, "output_hidden_states": True, "return_dict": False},
+    {"chunk_size_feed_forward": 8, "gradient_checkpointing": True, "torchscript": True},
+    {"id2label": {"0": "a"}, "label2id": {"a": 0}, "problem_type": "regression"},
+    {"finetuning_task": "x", "num_beams": 4, "pruned_heads": {}, "tokenizer_class": "BertTokenizer"},
+]
+"""Keys that say what a model was used for."""
+
+
+@pytest.mark.parametrize("use", USES, ids=range(len(USES)))
+def test_the_architecture_of_a_base_is_kept_and_not_its_use(folder: Path, use: dict[str, Any]) -> None:
+    (folder / "card.json").unlink()
+    edit(folder, "config.json", hidden_dropout_prob=0.3, position_embedding_type="absolute")
+    plain = Checkpoint.load(folder)
+    configs = [plain.config(), plain.model("spans", 0, num_labels=2).config]
+    edit(folder, "config.json", **use)
+    used = Checkpoint.load(folder)
+    assert [used.config(), used.model("spans", 0, num_labels=2).config] == configs
+    assert used.config().hidden_dropout_prob == 0.3
+    (notice,) = [*old_use(read_json(folder / "config.json"))] or [""]
+    known = [key for key in use if key not in ("finetuning_task", "num_beams", "pruned_heads", "tokenizer_class")]
+    words, _, keys = notice.partition(": ")
+    assert words == ("of config.json the architecture is kept, not what the model was used for" if known else "")
+    assert sorted(filter(None, keys.split(", "))) == sorted(known)
 
 
 # ---- what is wrong with one
@@ -253,8 +280,10 @@ WRONG = [(resealed(harm), code, words) for harm, code, words in WRONG] + [
     (without_card(bytes_of_weights(lambda content: content[:-100])), DAMAGED, WEIGHTS),
     (without_card(bytes_of_weights(lambda _: b"")), DAMAGED, WEIGHTS),
     (without_card(bytes_of_weights(lambda _: b"not at all a file of tensors")), DAMAGED, WEIGHTS),
-    (config(auto_map={"AutoModel": "evil.Model"}), DAMAGED, "auto_map not allowed: it could run code"),
-    (config(_attn_implementation_internal="evil"), DAMAGED, "_internal not allowed"),
+    (config(auto_map={"AutoModel": "evil.Model"}), OTHER, r"code, which is not run \(auto_map\)\n  name a checkpoint"),
+    (config(_attn_implementation_internal="evil"), OTHER, "could run code"),
+    (config(pruned_heads={"0": [1]}), OTHER, r"heads were pruned \(pruned_heads\)\n  name the checkpoint that"),
+    (config(position_embedding_type="relative_key"), OTHER, "relative positions are not supported"),
     (lambda folder: (folder / "config.json").unlink(), NO, "no config.json"),
     (lambda folder: folder.rename(folder.with_name("mode")), NO, "did you mean 'mode'"),
     (too_large, DAMAGED, "17,179,869,184 bytes of JSON"),

@@ -26,6 +26,7 @@ from adaptbert.model.packing import pack
 from adaptbert.project.importing import name_of
 from adaptbert.text.tokenizer import Tokenizer
 from tests.support import commands, tiny
+from tests.support.checkpoint_edits import edit
 from tests.support.messages import messages_in
 
 State = dict[str, Any]
@@ -186,6 +187,8 @@ def test_what_is_said() -> None:
         "with masked-LM head, pooler, next-sentence head",
         "in the weights but not used: classifier.bias, classifier.weight",
         "files left out: flax_model.msgpack, tf_model.h5",
+        "capital letters: become small ones (the tokenizer lower-cases)",
+        "accents and other marks: are stripped (é becomes e)",
         "to train from it, write into params.yaml, then run `adaptbert plan` and `adaptbert check`:",
         "  base: models/init/source    (beside other bases: source: models/init/source below `bases`)",
         *(
@@ -440,6 +443,49 @@ def test_lower_casing_is_assumed(change: Callable[[], None] | None, shown: str, 
     assert imported.backend.normalizer.normalize_str("A") == a_capital_becomes
     if change is not capitals:
         assert imported.fingerprint == tiny.tokenizer(lowercase=change is None).fingerprint
+
+
+CODE = ", and only rules in vocab.txt or tokenizer.json are read\n  take a checkpoint with the tokenizer of BERT"
+
+
+@pytest.mark.parametrize(
+    ("about", "config", "words"),
+    [
+        ({"tokenizer_class": "BertJapaneseTokenizer"}, {}, f"by code (BertJapaneseTokenizer){CODE}"),
+        (
+            {"do_lower_case": False},
+            {"tokenizer_class": "BertJapaneseTokenizer"},
+            f"by code (BertJapaneseTokenizer){CODE}",
+        ),
+        ({"tokenizer_class": "KoBertTokenizer"}, {}, f"by code (KoBertTokenizer){CODE}"),
+        ({"auto_map": {"AutoTokenizer": ["a.My", None]}}, {}, f"by code (auto_map){CODE}"),
+        (
+            {},
+            {"auto_map": {"AutoModel": "a.My"}},
+            "its model is code, which is not run (auto_map)\n  name a checkpoint",
+        ),
+        (
+            {},
+            {"pruned_heads": {"1": [0]}},
+            "heads were pruned (pruned_heads)\n  name the checkpoint that they were pruned",
+        ),
+    ],
+)
+def test_another_kind_of_checkpoint_is_no_damaged_one(
+    about: dict[str, Any], config: dict[str, Any], words: str
+) -> None:
+    Path("source/tokenizer_config.json").write_text(json.dumps(about))
+    edit(Path("source"), "config.json", **config)
+    message = refused()
+    assert words in message
+    assert "copy the whole" not in message
+
+
+def test_a_decoder_is_imported_as_an_encoder() -> None:
+    edit(Path("source"), "config.json", is_decoder=True, id2label={"0": "a"})
+    notice = "notice: of config.json the architecture is kept, not what the model was used for: "
+    (line,) = [line for line in brought().splitlines() if line.startswith(notice)]
+    assert {*line.removeprefix(notice).split(", ")} == {"is_decoder", "id2label"}
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

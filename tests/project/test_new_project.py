@@ -25,6 +25,7 @@ from adaptbert.project.workload import Amounts
 from tests.project.conftest import WORDS
 from tests.project.test_add_task import state
 from tests.support import tiny
+from tests.support.checkpoint_edits import edit
 from tests.support.commands import run
 from tests.support.hub_cache import in_cache
 from tests.support.imports import ROOT
@@ -126,11 +127,12 @@ def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
     assert lines[0].startswith(
         "base: random weights, small, which know nothing before `pretrain`, and may stay below a"
     )
-    assert [line for line in lines if line.startswith(("capital", "domain", "language", "labels"))] == [
-        "capital letters: become small ones (the tokenizer lower-cases)",
+    assert [line for line in lines if line.startswith(("capital", "accents", "domain", "language", "labels"))] == [
         f"domain: {files}/posts.jsonl (jsonl)",
         "language: Chinese; words are found by rjieba and masked whole",
         "labels of 100 rows: classes (2): happy (50), sad (50)",
+        "capital letters: become small ones (the tokenizer lower-cases)",
+        "accents and other marks: are stripped (é becomes e)",
     ]
     names = ("mood.csv", "news.txt", "posts.jsonl")
     recorded, _, written, takes, run_it = lines[-5:]
@@ -188,6 +190,34 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     in_cache("tiny", files / "tiny-bert")
     assert new(files, f"{CONLL} --base acme/tiny").exit_code == 0
     assert PARAMS.read_text().splitlines()[2].startswith("base: acme/tiny    # of its branch main, which may move; ")
+
+
+def test_marks_and_the_kind_of_a_base(files: Path, project: Path) -> None:
+    """Of Japanese with random weights marks are kept; a public base that strips them is said to, before training."""
+    (files / "news.txt").write_text("".join(f"きょうはしとばしを見ました{n}\n" for n in range(60)))
+    (files / "ja.csv").write_text(
+        "text,label\n" + "".join(f"きのう{'はが'[n % 2]}きを見た人{n},{n % 2}\n" for n in range(60))
+    )
+    kept = new(files, "--general news.txt --train ja.csv --columns text=text --columns label=label")
+    assert "\naccents and other marks: are kept\n" in kept.output, kept.output
+    assert "stripping changes" not in kept.output
+    PARAMS.unlink()
+    tiny.public(files / "hub")
+    edit(files / "hub", "config.json", is_decoder=True)
+    in_cache("tiny", files / "hub")
+    words = "--train ja.csv --columns text=text --columns label=label --base acme/tiny"
+    said = new(files, words).output
+    assert said.startswith(
+        "base: acme/tiny\nnotice: of config.json the architecture is kept, not what the model was used "
+    )
+    notice = r"notice: stripping changes \d\.\d% of the characters of these texts, most often が to か, so that words"
+    assert re.search(rf"\naccents and other marks: are stripped \(é becomes e\)\n{notice}", said), said
+    edit(files / "hub", "tokenizer_config.json", tokenizer_class="BertJapaneseTokenizer")
+    in_cache("tiny", files / "hub")
+    PARAMS.unlink()
+    refused = new(files, words)
+    message = "AB-129 --base acme/tiny (no folder here): text is split by code (BertJapaneseTokenizer)"
+    assert (refused.exit_code, message in refused.output) == (65, True), refused.output
 
 
 @pytest.mark.parametrize(("text", "first"), [("", {"task_transfer"}), (TEXTS, {"pretrain"})])

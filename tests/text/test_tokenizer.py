@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers import AutoTokenizer, BertTokenizer
 
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.errors import BadData
-from adaptbert.text.tokenizer import SPECIALS, Tokenizer
+from adaptbert.text.tokenizer import SPECIALS, Tokenizer, folding
 from tests.support import tiny
 from tests.support.imports import ROOT
 
@@ -53,6 +54,59 @@ def test_saved_tokenizers_give_equal_ids(tmp_path: Path, lowercase: bool) -> Non
         assert loaded.encode([text])[0].ids == ids, text
         if "[MASK]" not in text:
             assert stock(text)["input_ids"] == [trained.cls, *ids, trained.sep], text
+
+
+MARKED = {
+    "Japanese": ["きょうばしとかきを見ました", "きょうはしとがきを見ました"],
+    "Vietnamese": ["tôi thấy mã ở đây", "tôi thấy má ở đây", "tôi thấy mạ ở đây"],
+    "Korean": ["안녕하세요 세계", "아녕하세요 세계"],
+    "Hindi": ["दिन का काम", "दुन का काम", "सूखा दिन", "सुखा दिन"],
+    "Arabic": ["سأل الرجل", "سال الرجل"],
+    "Thai": ["ป่าไม้", "ป้าไม้", "ปาไม้"],
+    "Italian": ["e la città è qui", "e la citta e qui"],
+}
+
+
+def trained_on(texts: list[str], **options: Any) -> Tokenizer:
+    return Tokenizer.train(lambda: texts * 20, Vocabulary(vocabulary_size=300, min_frequency=1, **options))
+
+
+@pytest.mark.parametrize("language", MARKED)
+def test_marks_that_decide_the_meaning_are_kept(tmp_path: Path, language: str) -> None:
+    """Words that differ in a mark alone have other ids, here and in transformers; not where stripping is asked for."""
+    texts = MARKED[language]
+    trained, stripping = trained_on(texts), trained_on(texts, strip_accents=True)
+    trained.save(tmp_path)
+    loaded, stock = Tokenizer.load(tmp_path), AutoTokenizer.from_pretrained(str(tmp_path))
+    assert loaded.fingerprint == trained.fingerprint != stripping.fingerprint
+    ids = [tuple(trained.encode([text])[0].ids) for text in texts]
+    assert len({*ids}) == len(texts)
+    assert trained.unknown not in {each for text in ids for each in text}
+    assert [tuple(stock(text)["input_ids"][1:-1]) for text in texts] == ids
+    assert [tuple(loaded.encode([text])[0].ids) for text in texts] == ids
+    stripped = {tuple(stripping.encode([text])[0].ids) for text in texts}
+    assert len(stripped) < len(texts) or language == "Korean", "whose syllables are taken apart"
+    assert trained.encode(["A"])[0].ids == trained.encode(["a"])[0].ids
+
+
+def test_text_with_few_marks_is_read_as_by_bert() -> None:
+    """English and Chinese have few, and emoji none: their vocabularies are those of BERT's own rules."""
+    few = [*tiny.sentences("general", 300), "naïve ❤️", "好的" * 50, "\u2764\ufe0f " * 100]
+    assert trained_on(few).fingerprint == trained_on(few, strip_accents=None, lowercase=True).fingerprint
+    assert trained_on(few).backend.normalizer.strip_accents is None
+    assert trained_on(few).encode(["naïve"])[0].ids == trained_on(few).encode(["Naive"])[0].ids
+    plain = [text for text in few if text.isascii()]
+    assert trained_on(plain, strip_accents=False).tokens == trained_on(plain).tokens
+    assert trained_on(few, strip_accents=False).encode(["naïve"])[0].ids != trained_on(few).encode(["naïve"])[0].ids
+    assert list(folding(trained_on(few).backend.normalizer, few))[1:] == [
+        "accents and other marks: are stripped (é becomes e)"
+    ]
+    assert list(folding(trained_on(few, lowercase=False).backend.normalizer, MARKED["Vietnamese"])) == [
+        "capital letters: are kept",
+        "accents and other marks: are kept",
+    ]
+    *_, notice = folding(trained_on(few).backend.normalizer, MARKED["Japanese"])
+    assert notice.startswith("notice: stripping changes 7.7% of the characters of these texts, most often ば to は, ")
 
 
 def test_a_saved_tokenizer_loads_without_torch_and_equals_that_of_auto_tokenizer(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ class Vocabulary(Section):
     """Number of tokens of the vocabulary. For random weights. BERT has 30,522 (Devlin et al. 2019); fewer suffice for
     small models."""
     lowercase: bool = True
-    """Lower-case and strip accents. For random weights."""
+    """Capital letters become small ones. For random weights."""
+    strip_accents: bool | None = None
+    """Whether accents and other marks go: `é` becomes `e`, `ば` becomes `は`. Left out: with `lowercase` they do, as in
+    BERT, where fewer than one character in 200 has one, as in English; else they stay. For random weights."""
     min_frequency: Annotated[int, Field(ge=1, le=1_000_000_000)] = 2
     """Fewest occurrences of a subword token; rarer ones are dropped. For random weights."""
     extend: Extension | None = None
