@@ -115,7 +115,7 @@ def check() -> None:
         missing = own_data.check(recipe)
         seen = preflight.check(recipe, {path for path, _ in missing})
         of_the_plan = [" ".join(str(error).split()) for error in stale]
-        for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices):
+        for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices, *seen.counts):
             print(f"notice: {notice}")
         if seen.unopened:
             skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"

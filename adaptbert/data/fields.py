@@ -16,9 +16,11 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.data import scripts
+from adaptbert.data.cleaning import spelled
+from adaptbert.data.label_names import DECIMAL_COMMA, Names, is_missing, refusal
 from adaptbert.data.layout import Layout
-from adaptbert.data.rows import BadRow, Row
-from adaptbert.data.tag_schemes import renamed
+from adaptbert.data.rows import BadRow, Problem, Row
+from adaptbert.data.tag_schemes import OUTSIDE, renamed
 from adaptbert.errors import BadData, nearest, raise_all, shortened
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
@@ -67,7 +69,7 @@ class Fields:
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
         separator: str | None = None,
-        names: Mapping[str, str] | None = None,
+        names: Names | None = None,
     ) -> None:
         import regex
 
@@ -77,7 +79,7 @@ class Fields:
         self.label_kinds: dict[str, str] = {}
         self._separator, self._names = separator, names or {}
         self._place = ""
-        self._has_spans = layout.has_spans
+        self._has_spans, self._is_labelled = layout.has_spans, bool(layout.outputs)
         self._patterns = [(regex.compile(pattern), replacement) for pattern, replacement in replace or []]
 
     def check(self, present: Sequence[str], place: str, mapping: str) -> None:
@@ -105,6 +107,8 @@ class Fields:
         Raises:
             BadData: a pattern of `replace` that no text can be read with.
         """
+        if self._is_labelled and (refused := refusal(row.values, self.columns.values())):
+            return row._replace(values={}, problem=Problem(Code.LEFT_OUT, refused))
         if row.problem is not None:
             return row._replace(values={})
         self._place = place
@@ -136,8 +140,17 @@ class Fields:
             raise BadRow(Code.COLUMNS, f"column '{column}' is {kind(value)}, expected text")
         return self.replaced(whole(value, column), self._place)
 
+    def _named(self, label: str) -> str:
+        """The label in adaptbert, where `""` is none; raises BadRow where its rows are left out."""
+        name = self._names.get(label, label)
+        if name is None:
+            raise BadRow(Code.LEFT_OUT, f"label {spelled(label)}" if label else "no label")
+        return name
+
     def _label(self, value: object, column: str) -> str:
-        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        if is_missing(value):
+            if name := self._named(""):
+                return name
             raise BadRow(Code.LABEL_MISSING, "label missing")
         value = integer(value, column, self._place)
         if not isinstance(value, str | int):
@@ -147,11 +160,12 @@ class Fields:
             problem = f"label in column '{column}' is a {found} written as text"
             raise BadRow(Code.BAD_LABEL, problem, "write one label; several labels are of the type multi-label")
         self.label_kinds.setdefault(kind(value), self._place)
-        return whole(self._names.get(str(value), str(value)), column)
+        return whole(self._named(str(value)), column)
 
     def _labels(self, value: object, column: str) -> list[str]:
         """Sorted and unique; an empty list, or empty text between separators, is no label."""
-        if value is None:
+        if value != "" and is_missing(value):
+            self._named("")
             raise BadRow(Code.LABEL_MISSING, "labels missing")
         if isinstance(value, str) and (items := listed(value)) is not None:
             value = items
@@ -169,7 +183,10 @@ class Fields:
             raise BadRow(Code.BAD_LABEL, problem, "write a list of labels a row")
         if is_vector(value):
             raise BadRow(Code.BAD_LABEL, f"labels in column '{column}' are {VECTOR[0]}", VECTOR[1])
-        return sorted({self._label(label, column) for label in value})
+        labels = {self._label(label, column) for label in value}
+        if not labels and (name := self._named("")):
+            labels = {name}
+        return sorted(labels)
 
     def _value(self, value: object, column: str) -> float:
         """A number, or text of one, as in CSV; not `1_000`, which float() would accept."""
@@ -180,7 +197,8 @@ class Fields:
             if value is not None and value != "":
                 number = float(value)
         except (ValueError, OverflowError):
-            raise BadRow(Code.BAD_LABEL, "value is not a number") from None
+            comma = ": write its decimal comma as a point" if DECIMAL_COMMA.fullmatch(str(value)) else ""
+            raise BadRow(Code.BAD_LABEL, f"value is not a number{comma}") from None
         if math.isnan(number):
             raise BadRow(Code.LABEL_MISSING, "value missing")
         return number
@@ -195,8 +213,11 @@ class Fields:
         return [whole(item, column) for item in value]
 
     def _tags(self, value: object, column: str) -> list[str]:
-        tags, names = self._strings(value, column), self._names
-        return [renamed(tag, names) if self._has_spans else names.get(tag, tag) for tag in tags]
+        tags = self._strings(value, column)
+        read = [renamed(tag, self._named) if self._has_spans else self._named(tag) for tag in tags]
+        if self._has_spans and {*read} <= {OUTSIDE}:
+            self._named("")
+        return read
 
     def _answers(self, value: object, column: str) -> list[dict[str, Any]]:
         """Answers of {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}], each once."""

@@ -21,10 +21,12 @@ from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import letters
 from adaptbert.data.fields import Fields, column_names
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
+from adaptbert.data.label_names import NONE_APPLIES, renaming
 from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.read_text import check_name, check_regular
 from adaptbert.data.rows import Row, SourceFile, first_rows
 from adaptbert.data.source_config import layout_of, names
+from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.errors import BadData, UserError, failures_of, raise_all
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
@@ -157,6 +159,9 @@ class LabelledFiles:
     def __init__(self, paths: Mapping[str, Path], task: Task, head: int | None = None) -> None:
         self.shares = task.split.shares() if task.split is not None else {}
         self._task, self._layout, self._is_head = task, layout_of(task), head is not None
+        is_tool = task.format == "doccano" and self._layout.has_spans  # many sentences of CoNLL have no span
+        self._asks = (is_tool or task.target == "labels") and "" not in (task.map_labels or {})
+        self._outside = {OUTSIDE} if is_tool else set[str]()
         self._files = {
             split: Files(path, task, split, head) for split, path in paths.items() if split not in self.shares
         }
@@ -175,17 +180,23 @@ class LabelledFiles:
         without labels, with labels of another type than those before, or of test rows that are all one group.
         """
         is_cut = bool(self.shares) and split in ("train", *self.shares)
-        labelled = unlabelled = 0
+        labelled = unlabelled = empty = 0
         for row in self._cut_off(split) if is_cut else self._files[split].rows():
             if row.problem is not None:
-                unlabelled += row.problem.code == Code.LABEL_MISSING
+                unlabelled += row.problem.code in (Code.LABEL_MISSING, Code.LEFT_OUT)
             else:
                 labelled += 1
+                empty += self._asks and {*row.values[self._layout.output.column]} <= self._outside
                 self._check_group(row, split)
             yield row
         if unlabelled and not labelled:
             remedy = "a split needs labels; rows without them are for prediction"
             raise BadData(Code.LABEL_MISSING, split, f"{split} has no labels", remedy)
+        if 2 * empty > labelled:
+            problem = f"{empty:,} of {labelled:,} rows have no label: {NONE_APPLIES}"
+            remedy = renaming({"": None}, self._task.map_labels or {}, self._task.key or "the task")
+            remedy += " to leave them out; where none applies, '': ''"
+            raise BadData(Code.LABEL_MISSING, self._files.get(split, self._files["train"]).path, problem, remedy)
         is_read = split == "test" and labelled > 1 and not self._is_head
         if is_read and [*self._split_of_group.values()].count("test") == 1:  # rows are resampled by groups
             problem = f"all {labelled:,} test rows are of one group, so that nothing is known of other groups"

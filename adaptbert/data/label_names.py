@@ -1,10 +1,15 @@
-"""Labels of the three splits of a task -> errors. For sequence labelling, the labels are the types of the entities."""
+"""Labels of the three splits of a task -> errors. For sequence labelling, the labels are the types of the entities.
+
+Also what a label is not: missing, refused, of a text that has another one.
+"""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.data.cleaning import name_key, odd_characters, seen, spelled
@@ -14,6 +19,14 @@ _SHOWN = 5
 """Labels listed in a message."""
 _WHOLE = re.compile(r"^([-+]?\d+)\.0+$")
 """A number as a column of floats has it: `1.0` for `1`."""
+ANSWER, _REFUSED = "answer", ("reject", "ignore")
+"""The column of Prodigy with what the annotator says of the label of a row."""
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
+NONE_APPLIES = "does none apply to them, or were they not annotated?"
+SEVERAL = "several labels are of the type multi-label, a list in one row a text; of several annotators take one"
+"""The remedy for rows of one text with different labels."""
+Names = Mapping[str, str | None]
+"""Label of the files -> ours; None: its rows are left out."""
 
 
 @dataclass
@@ -41,7 +54,7 @@ class Labels:
 
 
 def label_errors(
-    labels: Mapping[str, Labels], known: Sequence[str] | None, renamed: Mapping[str, str], place: Path
+    labels: Mapping[str, Labels], known: Sequence[str] | None, renamed: Names, place: Path
 ) -> Iterator[UserError]:
     """All label errors that would invalidate training or metrics.
 
@@ -68,7 +81,7 @@ def label_errors(
 
 
 def _lookalikes(
-    labels: Mapping[str, Labels], known: Sequence[str], renamed: Mapping[str, str], place: Path, section: str
+    labels: Mapping[str, Labels], known: Sequence[str], renamed: Names, place: Path, section: str
 ) -> Iterator[UserError]:
     """Labels of any split or of params.yaml that look alike to a reader but would be separate classes.
 
@@ -98,10 +111,56 @@ def _lookalikes(
     yield BadData(Code.UNKNOWN_LABEL, place, _some(problems), remedy)
 
 
-def renaming(mapped: Mapping[str, str], renamed: Mapping[str, str], section: str) -> str:
+def is_missing(label: object) -> bool:
+    """Whether a cell has no label: null, an empty text, or the NaN of a program."""
+    return label is None or label == "" or (isinstance(label, float) and isnan(label))
+
+
+def refusal(values: Mapping[str, Any], read: Collection[str]) -> str | None:
+    """Why the label of a row does not hold, unless the column that says so is itself read; None: it holds."""
+    answer = values.get(ANSWER)
+    return f"'{answer}' in column {ANSWER}" if answer in _REFUSED and ANSWER not in read else None
+
+
+def no_labels(labels: Collection[str], trained: Collection[str]) -> list[str]:
+    """Those that usually say that a row has no label: `-` where annotators do not agree (beside + it is one), `nan` of
+    pandas, and -1 beside 0, 1 and 2, or where the training rows never have it."""
+    is_odd = {"0", "1", "2"} <= {*labels} or ("0" in labels and "-1" not in trained)
+    odd = ("nan", "NaN", "<NA>", *(["-"] if "+" not in labels else []), *(["-1"] if is_odd else []))
+    return [label for label in odd if label in labels]
+
+
+def no_label_errors(
+    labels: Mapping[str, Labels], said: Collection[str], renamed: Names, place: Path
+) -> list[UserError]:
+    """The error of labels of rows that are probably none; `said`: those that params.yaml names."""
+    rows = sum((of_split.counts for of_split in labels.values()), Counter[str]())
+    odd = [label for label in no_labels(rows, labels["train"].counts) if label not in said]
+    if not odd:
+        return []
+    problem = f"usually no label: {_series([f'{spelled(label)} ({rows[label]:,} rows)' for label in odd])}"
+    remedy = f"{renaming(dict.fromkeys(odd), renamed, f'tasks.{place.name}')} to leave these rows out"
+    return [BadData(Code.LABEL_MISSING, place, problem, f"{remedy}; a label that is one is mapped to itself")]
+
+
+def with_another_label(texts: Iterable[tuple[str, ...]], labels: Iterable[Any]) -> tuple[int, str, bool]:
+    """How many rows have a text that another row has with another label, in words as well, and whether most have."""
+    rows = [(text, str(label)) for text, label in zip(texts, labels, strict=True)]
+    different = Counter(text for text, _ in {*rows})
+    count = sum(different[text] > 1 for text, _ in rows)
+    return (
+        count,
+        f"{count:,} of {len(rows):,} rows have a text that another row has with another label",
+        2 * count > len(rows),
+    )
+
+
+def renaming(mapped: Names, renamed: Names, section: str) -> str:
     """The remedy that maps labels, together with those that `map_labels` of the section renames already."""
-    combined = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
-    pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in combined.items())
+    combined = {**{label: mapped.get(ours or "", ours) for label, ours in renamed.items()}, **mapped}
+    pairs = ", ".join(
+        f"{spelled(label)}: {'null' if ours is None else spelled(ours)}" for label, ours in combined.items()
+    )
     return f"write map_labels: {{{pairs}}} below {section}" + (", in place of what it says" if renamed else "")
 
 

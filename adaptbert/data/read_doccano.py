@@ -1,7 +1,7 @@
 """Reads exports of doccano: JSON lines, `{"id": 1, "text": ..., "label": ["good"]}` or `"label": [[0, 5, "PER"]]`.
 
 The key may also be `labels`, or `entities` with {start_offset, end_offset, label}, as in newer exports and those with
-relations.
+relations. Spans of Prodigy, {start, end, label}, are read where their column is mapped.
 """
 
 import json
@@ -46,8 +46,9 @@ def looks_like(text: str) -> bool:
 
 
 def _span(text: str, mark: Any) -> Span:
-    span = [mark.get(k) for k in ("start_offset", "end_offset", "label")] if isinstance(mark, Mapping) else mark
-    match span:
+    if isinstance(mark, Mapping):
+        mark = [*(mark.get(f"{end}_offset", mark.get(end)) for end in ("start", "end")), mark.get("label")]
+    match mark:
         case [int(first), int(end), str(kind)] if kind:
             return first, end, kind
     raise BadRow(Code.COLUMNS, "a span is not of the form [first, end, label]")

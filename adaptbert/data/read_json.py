@@ -2,16 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
+from shlex import quote
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.data.fields import word_count
 from adaptbert.data.read_text import read_lines, read_text
 from adaptbert.data.rows import Problem, Row, SourceFile
 
 _CONVERT = (
-    "name its format if it is squad or label_studio; a list becomes lines by pandas.read_json(FILE, dtype=False)"
-    '.to_json("NEW.jsonl", orient="records", lines=True, force_ascii=False)'
+    "name its format if it is squad or label_studio; a list or columns become lines by "
+    'pandas.read_json(FILE, dtype=False).to_json("NEW.jsonl", orient="records", lines=True, force_ascii=False)'
 )
 _NO_OBJECT = Problem(Code.BAD_ROW, "not a JSON object")
 
@@ -30,16 +33,16 @@ def document(file: SourceFile) -> Any:
 
 def records(file: SourceFile) -> Iterator[Row]:
     """JSON lines: an object a line."""
-    number = documents = 0
+    lines = (line for line in read_lines(file) if line.problem or line.text.strip())
+    first = list(islice(lines, 2))
+    if not first:
+        raise file.error(Code.EMPTY_FILE, "0 documents: only blank lines", "write one JSON object a line")
     checked = False
-    for number, text, problem in read_lines(file):
-        if problem is None and not text.strip():
-            continue
-        documents += 1
+    for number, text, problem in chain(first, lines):
         if problem:
             yield file.row(number, {}, problem)
             continue
-        if documents == 1:
+        if number == first[0].number:
             _check_first(file, number, text.strip())
         try:
             content = _parsed(file, text, number)
@@ -48,12 +51,31 @@ def records(file: SourceFile) -> Iterator[Row]:
         if not isinstance(content, dict):
             yield file.row(number, {}, _NO_OBJECT)
             continue
+        if len(first) == 1 and (shape := _in_place_of_rows(content, {*file.columns.values()})):
+            raise file.error(Code.WRONG_FORMAT, *shape)
         if not checked:
             file.check(list(content))
             checked = True
         yield file.row(number, content)
-    if not documents:
-        raise file.error(Code.EMPTY_FILE, f"0 documents in {number:,} lines", "write one JSON object a line")
+
+
+def _in_place_of_rows(content: Mapping[str, Any], texts: Collection[str]) -> tuple[str, str] | None:
+    """What a file of one object holds in place of a row, and how to make rows of it; `texts`: columns of text."""
+    if any(isinstance(content.get(name), str) for name in texts):
+        return None
+    for key, value in content.items():
+        items, below = value if isinstance(value, list) else [], f".[{json.dumps(key, ensure_ascii=False)}][]"
+        if items and all(isinstance(item, dict) for item in items):
+            remedy = f"name its format if it is squad; else: jq -c {quote(below)} FILE > NEW.jsonl"
+            return f"its rows lie below '{key}'", remedy
+        if items and all(isinstance(item, list) and [*map(type, item)] == [str, str] for item in items):
+            rows = quote(f"{below} | {{text: .[0], label: .[1]}}")
+            return f"lists of pairs, as below '{key}'", f"make a file of each list: jq -c {rows} FILE > NEW.jsonl"
+    columns = [[*value.values()] if isinstance(value, dict) else value for value in content.values()]
+    are_lists = all(isinstance(column, list) for column in columns)
+    if are_lists and any(isinstance(cell, str) and word_count(cell) >= 3 for cell in chain(*columns)):
+        return "one object of columns; expected one object per line", _CONVERT
+    return None
 
 
 def _check_first(file: SourceFile, number: int, text: str) -> None:

@@ -2,9 +2,10 @@
 
 The full export has the inputs below `data` and the results below `annotations`, by the name of the control
 (`from_name`); the small one has all in one mapping. The target is mapped to the name of its control; if it is not
-mapped, there must be one control. Of several annotations of a task the first that was not cancelled is read, and the
-rest counted; so are relations, and other results without a value. Offsets may be those of JavaScript, where a character
-beyond U+FFFF counts twice, and may count CR LF once; each span has its text, which shows what its offsets count.
+mapped, there must be one control. Of several annotations of a task the one that is marked as the truth is read, else
+the first that was not skipped, and the rest counted; so are relations, and other results without a value. Offsets may
+be those of JavaScript, where a character beyond U+FFFF counts twice, and may count CR LF once; each span has its text,
+which shows what its offsets count.
 """
 
 import re
@@ -70,8 +71,9 @@ def _task(file: SourceFile, number: int, task: Mapping[str, Any]) -> tuple[Row, 
         return row(task), {name: value for name, value in others.items() if isinstance(value, list) or not is_tagged}
     try:
         annotations = [each for each in _mappings(task["annotations"]) if not each.get("was_cancelled")]
+        annotations.sort(key=lambda each: not each.get("ground_truth"))
         if not annotations:
-            raise BadRow(Code.LABEL_MISSING, "the task is not annotated")
+            raise BadRow(Code.LEFT_OUT, "a task that is skipped or not annotated")
         (data,) = _mappings([task.get("data")])
         results = _mappings(annotations[0].get("result"))
     except BadRow as bad:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
+from adaptbert.data.label_names import ANSWER
 from adaptbert.data.read_text import MAX_LINE, Line, check_kind, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
@@ -170,8 +171,10 @@ def _check_header(file: SourceFile, names: list[str], first: Sequence[list[str]]
     if is_one_cell and len({len(row) for row in first}) == 1 and sum(map(bool, first[0])) > 1:
         line = f"one cell, and {len(first[0])} in each line below it: a title, or the `sep=` of Excel?"
         raise file.error(Code.COLUMNS, line, "take such a line away; in CSV a text with commas needs quotes", 1)
-    no_header = file.error(Code.COLUMNS, *NO_HEADER, 1)
-    if _is_row(names, first):
+    named = "; where it has one, name the column of its text" if file.of_command else ""
+    no_header = file.error(Code.COLUMNS, NO_HEADER[0], f"{NO_HEADER[1]}{named}", 1)
+    known = {name.lower() for name in file.columns.values()}
+    if _is_row(names, first) and known.isdisjoint(map(str.lower, names)):  # a column may be called after a value
         raise no_header
     try:
         _check_columns_differ(names, filter(None, names), f"{file.shown}:1")
@@ -218,6 +221,7 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     with opened:
         _check_columns_differ(opened.schema_arrow.names, read, file.shown)
         file.check(opened.schema_arrow.names)
+        read += [ANSWER] if file.layout.outputs and ANSWER in set(opened.schema_arrow.names) - {*read} else []
         packed, groups = path.stat().st_size, map(opened.metadata.row_group, range(opened.num_row_groups))
         row, unpacked = 0, sum(group.total_byte_size for group in groups)
         most = max(_MOST_UNPACKED, _MOST_TIMES * packed)

@@ -9,7 +9,7 @@ Pure: lists of strings in, lists out. A span is (first token, last token + 1, ty
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -77,12 +77,12 @@ def fits(tags: Sequence[str], scheme: Scheme) -> bool:
     return True
 
 
-def renamed(tag: str, names: Mapping[str, str]) -> str:
+def renamed(tag: str, named: Callable[[str], str]) -> str:
     """A tag with its type renamed; the prefix stays. A tag without a prefix is a type."""
     match = _PREFIXED.fullmatch(tag)
     if match is None:
-        return names.get(tag, tag)
-    return f"{match[1]}-{names.get(match[2], match[2])}"
+        return named(tag)
+    return f"{match[1]}-{named(match[2])}"
 
 
 def looks_like(rows: Iterable[Sequence[str]]) -> Scheme:

@@ -271,8 +271,9 @@ def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
         account = accounts[reject.split]
         account.remedies.setdefault(reject.reason, remedy)
         account.rows_in += 1
-        account.rejected["unreadable"] += 1
-        account.invalid.append(reject)
+        is_invalid = reject.code != Code.LEFT_OUT
+        account.rejected["unreadable" if is_invalid else "left_out"] += 1
+        account.invalid += [reject] if is_invalid else []
         yield reject
 
 

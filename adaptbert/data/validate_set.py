@@ -23,7 +23,7 @@ from adaptbert.config.schema.sources import Limits, Scheme
 from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.core.files import read_json
 from adaptbert.data.cleaning import letters, odd_characters, seen, spelled
-from adaptbert.data.label_names import Labels, label_errors, renaming
+from adaptbert.data.label_names import SEVERAL, Labels, label_errors, no_label_errors, renaming, with_another_label
 from adaptbert.data.layout import Layout
 from adaptbert.data.parquet import Table
 from adaptbert.data.schema import ANY_NUMBER, Reason
@@ -36,6 +36,8 @@ SPLITS = ("train", "dev", "test")
 _PROTECTED = (("test", "dev"), ("test", "train"), ("dev", "train"))
 """(a split, another that must not contain its rows)."""
 _MAX_COPIES = 0.5
+OTHER_LABEL = "rows_whose_text_has_another_label"
+"""The count of rows whose text another row of their split has with another label."""
 
 
 class ValidatedSet(NamedTuple):
@@ -74,7 +76,7 @@ class TaskRules(Section):
     """Input -> its column in the files, where that has another name; prediction looks for it."""
     positive: str | None = None
     """The class whose own F1 is reported."""
-    map_labels: dict[str, str] = Field(default_factory=dict)
+    map_labels: dict[str, str | None] = Field(default_factory=dict)
     """Label in the files -> label in adaptbert."""
 
     @property
@@ -108,13 +110,15 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     for split, each in splits.items():
         useless = each.account.too_many_invalid(limits.max_bad_fraction, each.source)
         useless = useless or each.account.nothing_kept(each.source, "rows", "each split needs rows")
-        errors += misread[split] or useless
+        errors += misread[split] or useless or each.contradictory()
 
     labels = {split: each.labels() for split, each in splits.items()}
     trained, cell = labels["train"].counts, rules.layout.output.cell
     numbers: list[float] = splits["train"].rows.cells("value") if cell == "number" else []
     if accounts["train"].kept and not any(misread.values()):  # errors of the remaining labels would repeat the cause
-        errors += label_errors(labels, rules.labels, rules.map_labels, raw)
+        said = {*(rules.labels or ()), *rules.map_labels, *filter(None, rules.map_labels.values())}
+        odd = no_label_errors(labels, said, rules.map_labels, raw) if rules.layout.output.classes == "row" else []
+        errors += odd or label_errors(labels, rules.labels, rules.map_labels, raw)
         errors += _target_errors(trained, numbers, rules, raw)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other])
@@ -171,6 +175,13 @@ class _Split:
             return []
         problem = f"{len(none)} questions without an answer, the first at {none[0]}"
         return [BadData(Code.LABEL_MISSING, self.source, problem, "unanswerable questions need no_answer: true")]
+
+    def contradictory(self) -> list[UserError]:
+        """Count rows whose text another row has with another label; the error where most have such a text."""
+        column = self.rows.cells(self.layout.output.column)
+        count, problem, are_most = with_another_label(self.rows.texts(), column)
+        self.account.warnings += Counter({OTHER_LABEL: count})
+        return [BadData(Code.CONTRADICTION, self.source, problem, SEVERAL)] if are_most else []
 
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""

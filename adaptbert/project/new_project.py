@@ -294,7 +294,7 @@ def _check_place(directory: Path, *, is_here: bool, force: bool) -> None:
     if is_here and not force:
         editing.check_replaceable(PARAMS)
     if not is_here and Path.cwd().resolve() in directory.resolve().parents:
-        remedy = f"name it beside: {Path('..', directory.name)}; or take this project: ."
+        remedy = f"name it beside: {quote(str(Path('..', directory.name)))}; or take this project: ."
         raise BadData(Code.BLOCKED, directory, "lies in this project", remedy)
     if not is_here and os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
         remedy = "name a new folder; in a project that is there: `adaptbert new .`"

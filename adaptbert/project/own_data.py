@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from filecmp import cmp
 from pathlib import Path
+from shlex import quote
 
 from adaptbert.codes import Code
 from adaptbert.config.recipe import Recipe
@@ -107,7 +108,8 @@ def _problem(place: Place, name: str, named: Collection[Path]) -> UserError | No
 def _missing(path: Path, named: Collection[Path]) -> tuple[str, str]:
     """What may be meant by a missing file, and the remedy: where DVC tracks it, the command that restores it."""
     if recorded := record_of(path):
-        return "", f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
+        file = quote(str(recorded))
+        return "", f"get it from the remote: dvc pull {file}; or from this clone's cache: dvc checkout {file}"
     if path.is_relative_to(FOLDERS):
         return "", f"put a checkpoint there: `adaptbert import FOLDER --base {path.parent.name}`"
     if made := maker(str(path)):

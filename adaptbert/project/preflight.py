@@ -42,10 +42,12 @@ _OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, 
 
 @dataclass
 class Seen:
-    """What was found: errors, which stop the recipe; notices; and the keys of sets that were not opened."""
+    """What was found: errors, which stop the recipe; notices; counts of rows that are left out or contradict others; and
+    the keys of sets that were not opened."""
 
     errors: list[UserError] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    counts: list[str] = field(default_factory=list)
     unopened: list[str] = field(default_factory=list)
 
 
@@ -134,13 +136,17 @@ def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | 
 def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: Seen) -> list[UserError]:
     """The errors of validation, at the user's files."""
     from adaptbert.data.validate_corpus import validate_corpus
-    from adaptbert.data.validate_set import validate_labelled_set
+    from adaptbert.data.validate_set import OTHER_LABEL, validate_labelled_set
 
     paths, kept, rejected = _paths(source), raw.parent / ".kept", raw.parent / ".rejected.parquet"
     if not isinstance(source, Task):
         corpus = validate_corpus(raw, kept, rejected, ForbiddenText(()), recipe.limits)
         return [error.at(Place(str(paths["text"]))) for error in corpus.errors]
     validated = validate_labelled_set(raw, kept, rejected, recipe.limits)
+    of_first = f"; of the first {ROWS} rows of a file" if head else ""
+    for split, account in validated.accounts.items():
+        if account.rejected["left_out"] or account.warnings[OTHER_LABEL]:
+            seen.counts.append(f"{source.key}.{split}: {account}{of_first}")
     places = {str(raw / f"{split}.parquet"): Place(str(path)) for split, path in paths.items()}
     if moved := read_json(raw / "manifest.json")["warnings"].get(KEPT_IN_TRAIN) if head is None else 0:
         seen.notices.append(f"{source.key}: {moved:,} {KEPT_IN_TRAIN}")

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.data.fields import AS_TEXT, NO_HEADER, column_names, is_sentence, word_count, written
+from adaptbert.data.fields import AS_TEXT, NO_HEADER, TEXTS, column_names, is_sentence, word_count, written
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
@@ -101,10 +102,10 @@ class Preview(NamedTuple):
             if field in LISTS and any(isinstance(row.get(column), str) for row in self.rows):
                 raise self.unclear(f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
 
-    def only(self, field: str, columns: Sequence[str], option: str) -> str:
-        """The one column that may be a field; BadData where there are several."""
+    def only(self, field: str, columns: Sequence[str], option: str, before: str = "") -> str:
+        """The one column that may be a field; BadData where there are several, with the option that names each."""
         if len(columns) > 1:
-            ways = ", or ".join(f"{option}{column}" for column in columns)
+            ways = ", or ".join(f"{option} {quote(f'{before}{column}')}" for column in columns)
             raise self.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {ways}")
         return columns[0]
 
@@ -125,6 +126,9 @@ class Preview(NamedTuple):
         values = [row[column] for row in self.rows[:FIRST_ROWS] if row.get(column) is not None]
         if field in LISTS:
             kind = list | Mapping if field == "answers" else list
+            parts = [part for value in values if isinstance(value, list) for part in value if field != "answers"]
+            if any(isinstance(part, Mapping) for part in parts):
+                return False  # marks of characters
             return bool(values) and all(written(v) if isinstance(v, str) else isinstance(v, kind) for v in values)
         return field == "label" or all(isinstance(value, str) for value in values)
 
@@ -176,6 +180,10 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         raise BadData(Code.UNCLEAR_FILE, path, "the name tells no known format", remedy)
     if kind == "squad":
         file = replace(file, layout=Layout("extractive_answer"))
+    elif kind in ("csv", "tsv", "jsonl"):
+        file = replace(
+            file, columns={**{name: name for each in TEXTS for name in _NAMES[each].split()}, **said.columns}
+        )
     elif kind == "parquet":
         file = replace(file, columns={name: name for name in parquet_columns(path)})
     every = FORMATS[kind].read(file)

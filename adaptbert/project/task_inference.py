@@ -4,17 +4,19 @@ Of a labelled set first which column is which field, by its name and its values;
 is guessed where two answers would do: the error names the option that decides.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from math import isnan
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple, cast
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.task_types import SPECS, TaskName
-from adaptbert.data import scripts, tag_schemes
+from adaptbert.data import label_names, scripts, tag_schemes
 from adaptbert.data.cleaning import odd_characters
 from adaptbert.data.fields import JSON_LIST, OPTIONAL, VECTOR, column_names, is_sentence, is_vector, listed, written
 from adaptbert.data.formats import FORMATS, format_of
@@ -44,6 +46,12 @@ SHARES = {"dev": 0.1, "test": 0.2}
 _MOST_CLASSES = 200
 _MOST_LABELS = 6
 """Most labels that are shown."""
+_NO_LABELS = (*OPTIONAL, "start", "end", "begin", "offset", "start_offset", "end_offset")
+"""Columns that are never the label unless the user says so."""
+_MARKS = {"start", "end", "label"}
+"""Keys of a span as Prodigy writes it."""
+_CLUENER = "to_entries[] | .key as $type | .value[][] | [.[0], .[1] + 1, $type]"
+"""A mapping of types, texts and offsets -> spans of doccano, by jq."""
 
 
 def consistent(said: Said) -> Said:
@@ -85,7 +93,8 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
         BadParams: it has no such column.
     """
     # Where the user names the column, a file is text, whatever it looks like.
-    file = preview(path, Said(format=format_of(path) if column else None, encoding=encoding), FIRST_ROWS)
+    said = Said({"text": column} if column else {}, format=format_of(path) if column else None, encoding=encoding)
+    file = preview(path, said, FIRST_ROWS)
     if column is None:
         column = _text_alone(file, option)
     file.check_column(column, f"{option}-column")
@@ -96,16 +105,16 @@ def of_corpus(path: Path, option: str, column: str | None, encoding: str | None)
 
 def _text_alone(file: Preview, option: str) -> str:
     """The column that is the text of a file without labels."""
-    named, choose = file.candidates("text"), f"{option}-column"
+    named, choose, means = file.candidates("text"), f"{option}-column", "if it is meant as mere text, say so"
     columns = named or [column for column in file.text_alone() if not is_sentence(column)]
     if FORMATS[file.format].is_labelled:
         raise file.unclear(f"{FORMATS[file.format].title} is a format of labelled sets", f"give text to {option}")
     if not columns:
         raise file.which("column is the text", f"name it: {choose} COLUMN")
-    column = file.only("text", columns, f"{choose} ")
+    column = file.only("text", columns, choose)
     if any(all(field == "text" or file.candidates(field) for field in fields) for fields in ROWS):
         problem = f"its columns may be those of a labelled set: {column_names(file.columns)}"
-        raise file.unclear(problem, f"give it to --train; if it is meant as mere text, say so: {choose} {column}")
+        raise file.unclear(problem, f"give it to --train; {means}: {choose} {quote(column)}")
     return column
 
 
@@ -139,7 +148,10 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
     if "answers" in fields:  # one question without an answer decides
         every = [preview(path, said, head=None) for path in files.values()]
         train = train._replace(rows=[row for each in every for row in each.rows])
-    keys, labels = _labels(train, fields, said)
+    total, refused = len(train.rows), [label_names.refusal(row, fields.values()) for row in train.rows]
+    train = train._replace(rows=[row for row, reason in zip(train.rows, refused, strict=True) if reason is None])
+    keys, labels, unlabelled = _labels(train, fields, said)
+    left_out = unlabelled + Counter(filter(None, refused))
     named = {(_FOUND.get(keys["type"], field) if field == "label" else field): name for field, name in fields.items()}
     mapped = {field: name for field, name in named.items() if field != name or field in OPTIONAL}
     keys |= {} if all(each.is_named for each in previews.values()) else {"format": train.format}
@@ -150,9 +162,18 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
         split: f"{share:.0%} of the {of} of train, chosen by a hash of their {by}" for split, share in SHARES.items()
     }
     shown = [f"{split}: {previews[split].shown if split in previews else cut[split]}" for split in SPLITS]
-    of_labels = labels if "answers" in fields else f"labels of {len(train.rows):,} rows: {labels}"
+    of_labels = [labels if "answers" in fields else f"labels of {total - left_out.total():,} rows: {labels}"]
+    if left_out:
+        counts = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.most_common())
+        means = "; a label that is one is mapped to itself in map_labels" if "map_labels" in keys else ""
+        of_labels += [f"notice: {left_out.total():,} of {total:,} rows are left out: {counts}{means}"]
     inputs = [name for field, name in fields.items() if field in INPUTS]
-    return Inferred(keys, [*shown, *train.first_row(named, OPTIONAL), of_labels], train.texts(inputs))
+    texts = [tuple(str(row.get(name)) for name in inputs) for row in train.rows]
+    count, problem, are_most = label_names.with_another_label(texts, (row.get(_found_in(fields)) for row in train.rows))
+    if are_most:
+        raise train.unclear(problem, label_names.SEVERAL)
+    of_labels += [f"notice: {problem}"] if count else []
+    return Inferred(keys, [*shown, *train.first_row(named, OPTIONAL), *of_labels], train.texts(inputs))
 
 
 # --- which column is which field
@@ -186,17 +207,25 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
             for fields in (named[-1], ("text_a", "text_b", "label"))
         )
         or_pair = "" if len(named) == 1 else f"; of a pair of texts: {pair}"
+        if marked := [name for name in file.columns if any(_has_marks(row.get(name)) for row in file.rows)]:
+            block = f"type: token-classification, format: doccano, columns: {{tags: {marked[0]}}}"
+            raise file.unclear(f"column '{marked[0]}' marks characters, as Prodigy does", f"{BY_HAND}: {block}")
         raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{or_pair}")
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
-        ways = [" ".join(f"--columns {field}={column}" for field, column in each.items()) for each in inputs]
+        ways = [" ".join(_option(field, column) for field, column in each.items()) for each in inputs]
         problem = f"its columns may be those of several tasks: {column_names(file.columns)}"
         raise file.unclear(problem, f"choose: {', or '.join(ways)}")
-    by_field = {field: file.only(field, columns, f"--columns {field}=") for field, columns in fits[0].items()}
+    by_field = {field: file.only(field, columns, "--columns", f"{field}=") for field, columns in fits[0].items()}
     file.check_lists(by_field)
     if "text" in by_field and "text" not in fixed and said.type != "text-classification":
         _check_one_text(file, by_field)
     return by_field
+
+
+def _option(field: str, column: str) -> str:
+    """The option that names a column, as a shell reads it."""
+    return f"--columns {quote(f'{field}={column}')}"
 
 
 def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
@@ -207,14 +236,35 @@ def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
     other = next((name for name in others if name in named or file.is_prose(name, repeated=True)), None)
     if other is not None:
         first, second = sorted((text, other), key=file.columns.index)
-        ways = f"--columns text={text}, or --columns text_a={first} --columns text_b={second}"
+        ways = f"{_option('text', text)}, or {_option('text_a', first)} {_option('text_b', second)}"
         raise file.unclear(f"{first} and {second} are both texts: one of them, or a pair?", f"choose: {ways}")
 
 
 def _by_values(file: Preview, field: str) -> list[str]:
-    """The columns that may be a field whatever they are called: the one that is prose; as the label, any but an id."""
-    whatever = {"text": file.text_alone(), "label": [name for name in file.columns if name.lower() not in OPTIONAL]}
+    """The columns that may be a field whatever they are called: the one that is prose; as the label, see below."""
+    whatever = {"text": file.text_alone(), "label": [name for name in file.columns if _may_be_labels(file, name)]}
     return file.candidates(field) or whatever.get(field, [])
+
+
+def _may_be_labels(file: Preview, column: str) -> bool:
+    """Whether a column may be the label: no id, no offset, no list or mapping, no answer of an annotator."""
+    if column.lower() in _NO_LABELS or column[:1] == "_":
+        return False
+    values = [row[column] for row in file.rows if not label_names.is_missing(row.get(column))]
+    if column == label_names.ANSWER and any(label_names.refusal(row, ()) for row in file.rows):
+        return False
+    if any(isinstance(value, list | Mapping) for value in values):
+        return False
+    return any((_number(value) or 0) % 1 for value in values) or not _are_many({*map(str, values)}, len(values))
+
+
+def _are_many(different: set[str], rows: int) -> bool:
+    """Whether these values of a column are too many for classes."""
+    return len(different) > _MOST_CLASSES or (rows >= 50 and len(different) > rows / 2)
+
+
+def _has_marks(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, Mapping) and item.keys() >= _MARKS for item in value)
 
 
 def _fields(
@@ -234,41 +284,61 @@ def _fields(
 
 # --- the type, by what is to be found
 
-Labels = tuple[dict[str, Any], str]
-"""The type with the keys that it needs, and what was seen, for the user."""
+Labels = tuple[dict[str, Any], str, Counter[str]]
+"""The type with the keys that it needs; what was seen, for the user; why how many rows have no label."""
 
 
 def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
     """Labels of the rows, by the column of what is found in them; BadData where two types would do, or none."""
-    column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
+    column = _found_in(fields)
     cells = [row.get(column) for row in file.rows]
-    values = [cell for cell in cells if cell not in (None, "") and cell == cell]  # NaN is no value
+    values = [cell for cell in cells if not label_names.is_missing(cell)]
+    missing = Counter(["no label"] * (len(cells) - len(values)))
     if not values:
         raise BadData(Code.LABEL_MISSING, file.path, f"column '{column}' is empty", "name another: --columns")
     if "answers" in fields:
         return _answers(file, column)
     if "tags" in fields:
-        return _tags(file, values, column, said.tag_scheme)
+        keys, shown, _ = _tags(file, values, column, said.tag_scheme)
+        return keys, shown, missing
     classes: TaskName = "text-pair-classification" if "text_b" in fields else "text-classification"
-    name = said.type or _type(file, values, column, classes)
+    every = Counter(map(_as_label, values))
+    odd = label_names.no_labels(every, every)
+    name = said.type or _type(file, [value for value in values if _as_label(value) not in odd], column, classes)
     pair = {"pair": True} if "text_b" in fields and name != classes else {}
     if name == "multi-label":
         separator = {"separator": said.separator} if said.separator else {}
-        return {"type": name, **pair, **separator}, _several(file, values, column, said.separator)
+        cells = [cell for cell in cells if cell == "" or not label_names.is_missing(cell)]
+        shown, kept = _several(file, cells, column, said)
+        return {"type": name, **pair, **separator, **kept}, shown, Counter(["no label"] * (len(file.rows) - len(cells)))
     if name == "regression":
         numbers = [number for value in values if (number := _number(value)) is not None]
         span = f"{min(numbers):g} to {max(numbers):g}" if numbers else "none"
-        return {"type": name, **pair}, f"numbers from {span}"
+        return {"type": name, **pair}, f"numbers from {span}", missing
     if any(isinstance(value, float) and not value.is_integer() for value in values):
         problem = f"column '{column}' holds numbers with a fraction, and classes are text or integers"
         raise file.unclear(problem, "choose: --type regression")
-    counts = Counter(str(int(value) if isinstance(value, float) else value) for value in values)
-    return {"type": name, **pair}, _counts(counts, "classes")
+    mapped = {"map_labels": dict.fromkeys([*odd, *([""] if missing else [])])} if odd or missing else {}
+    missing += Counter({f"label '{label}'": every.pop(label) for label in odd})
+    return {"type": name, **pair, **mapped}, _counts(every, "classes"), missing
+
+
+def _found_in(fields: Mapping[str, str]) -> str:
+    """The column of what is found."""
+    return next(fields[field] for field in ("tags", "answers", "label") if field in fields)
+
+
+def _as_label(value: Any) -> str:
+    """The label as it is read: a missing one made a column of integers one of floats."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) -> TaskName:
     """The rules, in their order."""
     different = {str(value) for value in values}
+    if any(isinstance(value, Mapping) for value in values):
+        remedy = f"jq -c {quote(f'.label = [.[{json.dumps(column)}] | {_CLUENER}]')} FILE > NEW.jsonl; then {BY_HAND}"
+        raise file.unclear(f"column '{column}' has mappings", f"those of CLUENER become spans of doccano: {remedy}")
     lists = [value for value in values if isinstance(value, list)]
     if any(isinstance(item, list | Mapping) for value in lists for item in value):
         raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", BY_HAND)
@@ -282,17 +352,25 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
             return classes
         problem = f"column '{column}' has {len(different):,} different whole numbers: classes, or numbers?"
         raise file.unclear(problem, f"choose: --type {classes}, or --type regression")
+    if all(map(label_names.DECIMAL_COMMA.fullmatch, different)):
+        remedy = (
+            "pandas.read_csv(FILE, decimal=',').to_csv(NEW, index=False); labels are --type multi-label --separator ,"
+        )
+        raise file.unclear(f"column '{column}' has numbers with a decimal comma", f"write them with a point: {remedy}")
     for parted in _SEPARATORS:
         if sum(parted in text for text in different) > len(different) / 3:
             problem = f"column '{column}' has labels with '{parted}': several labels in one text, or one label?"
-            raise file.unclear(problem, f"choose: --type multi-label --separator '{parted}', or --type {classes}")
-    if len(different) > _MOST_CLASSES or (len(values) >= 50 and len(different) > len(values) / 2):
+            raise file.unclear(problem, f"choose: --type multi-label --separator {quote(parted)}, or --type {classes}")
+    if _are_many(different, len(values)):
         problem = f"column '{column}' has {len(different):,} different values in {len(values):,} rows: is it the label?"
-        raise file.unclear(problem, f"name another: --columns label=COLUMN; if it is, say --type {classes}")
+        means = f"; if it is, say --type {classes}" if len(different) < len(values) else ""  # it is an id
+        raise file.unclear(problem, f"name another: --columns label=COLUMN{means}")
     return classes
 
 
-def _several(file: Preview, values: Sequence[Any], column: str, separator: str | None) -> str:
+def _several(file: Preview, values: Sequence[Any], column: str, said: Said) -> tuple[str, dict[str, Any]]:
+    """What was seen, and the key that keeps rows without a label where most have none."""
+    separator = said.separator
     cells = [value for value in values if isinstance(value, str)]
     lists = [value if (items := listed(value)) is None else items for value in cells]
     lists += [value for value in values if not isinstance(value, str)]
@@ -309,7 +387,17 @@ def _several(file: Preview, values: Sequence[Any], column: str, separator: str |
     if any(map(is_vector, lists)) or (is_vector(every) and min(map(len, lists)) > 1):
         raise file.unclear(f"column '{column}' has {VECTOR[0]}", VECTOR[1])
     counts = Counter(name for label in every if (name := str(label).strip()))
-    return _counts(counts, "labels")
+    empty = sum(not any(str(label).strip() for label in value) for value in lists)
+    shown = _counts(counts, "labels") + (f"; none in {empty:,} rows" if empty else "")
+    if 2 * empty <= len(lists):
+        return shown, {}
+    if said.type is None:
+        rows = f"jq -c {quote(f'select(.[{json.dumps(column)}] != [])')} FILE > NEW.jsonl"
+        remedy = f"where none applies, say --type multi-label; else take them out, of JSON lines by {rows}"
+        raise file.unclear(
+            f"column '{column}' has no label in {empty:,} of {len(lists):,} rows: {label_names.NONE_APPLIES}", remedy
+        )
+    return shown, {"map_labels": {"": ""}}
 
 
 def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -> Labels:
@@ -339,7 +427,7 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
         raise file.unclear(problem, f"choose: {spans}, or --tag-scheme none")
     if said == "none" or (said is None and not prefixed):
         plain = Counter(tag for row in rows for tag in row)
-        return {"type": "token-classification", "tag_scheme": "none"}, _counts(plain, "tags")
+        return {"type": "token-classification", "tag_scheme": "none"}, _counts(plain, "tags"), Counter()
     scheme = cast(tag_schemes.Scheme, said or scheme)
     fitting = [row for row in read if tag_schemes.fits(row, scheme)]
     if said is None and 2 * len(fitting) <= len(rows):
@@ -348,7 +436,7 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
     kinds = Counter(kind for row in read for kind in tag_schemes.kinds(row, scheme))
     shown = f"{_counts(kinds, 'types of spans')}; {len(fitting):,} of {len(rows):,} rows are written as {scheme}"
     renamed = {"map_labels": foreign} if foreign else {}
-    return {"type": "token-classification", "tag_scheme": scheme, **renamed}, shown
+    return {"type": "token-classification", "tag_scheme": scheme, **renamed}, shown, Counter()
 
 
 def _answers(file: Preview, column: str) -> Labels:
@@ -359,7 +447,7 @@ def _answers(file: Preview, column: str) -> Labels:
         empty += row.get("is_impossible") is True or not texts
     questions = f"{len(file.rows):,} questions"
     shown = f"{empty:,} of {questions} have no answer" if empty else f"all {questions} have an answer"
-    return {"type": "question-answering", "no_answer": empty > 0}, shown
+    return {"type": "question-answering", "no_answer": empty > 0}, shown, Counter()
 
 
 def _number(value: Any) -> float | None:

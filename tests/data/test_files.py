@@ -197,6 +197,37 @@ def test_a_split_without_labels_is_refused(tmp_path: Path) -> None:
         list(labelled(paths).rows("dev"))
 
 
+@pytest.mark.parametrize(
+    ("layout", "options", "label"),
+    [(LABELS, {}, ["x"]), (LABELS, {"format": "doccano"}, ["x"]), (SPANS, {"format": "doccano"}, [[0, 1, "X"]])],
+)
+def test_most_rows_without_a_label_are_asked_for(
+    tmp_path: Path, layout: Layout, options: dict[str, Any], label: list[Any]
+) -> None:
+    options = {"columns": {layout.outputs[0]: "label"}, **options}
+
+    def rows(none: int, **more: Any) -> list[Row]:
+        cells = [label] * 4 + [[]] * none
+        content = "".join(json.dumps({"text": f"a {n}", "label": cell}) + "\n" for n, cell in enumerate(cells))
+        paths = {split: write(tmp_path / f"{split}.jsonl", f'{{"text": "{split}"}}') for split in ("dev", "test")}
+        paths["train"] = write(tmp_path / "a.jsonl", content)
+        return list(labelled(paths, layout, **options, **more).rows("train"))
+
+    assert [row.problem for row in rows(4)] == [None] * 8
+    with pytest.raises(BadData, match=r"AB-062 .*a\.jsonl: 9 of 13 rows have no label: does none apply.*\n"
+                                      r"  write map_labels: \{'': null\} below .* to leave .*, '': ''"):  # fmt: skip
+        rows(9)
+    assert [row.problem for row in rows(9, map_labels={"": ""})] == [None] * 13
+    left_out = rows(9, map_labels={"": None})
+    assert [row.problem.code for row in left_out if row.problem] == [229] * 9
+
+
+def test_sentences_without_spans_are_common(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "a B-X\n\n" + "".join(f"b{n} O\n\n" for n in range(9)))
+    source = labelled(dict.fromkeys(SPLITS, path), SPANS, split={"dev": 0.01, "test": 0.01})
+    assert len([*source.rows("train")]) == 10
+
+
 def test_a_group_in_two_files_is_refused(tmp_path: Path) -> None:
     paths = {split: table(tmp_path / f"{split}.csv", f"{split},x,ann") for split in SPLITS}
     source = labelled(paths, columns={"group": "author"})

@@ -157,6 +157,10 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             )
             for separator in (None, ",")
         },
+        "a column that is called after a value": (
+            "Text,spam\na,spam\nb,ham\nc,spam\n", CLASS, {"columns": {"text": "Text", "label": "spam"}},
+            [{"text": text, "label": label} for text, label in (("a", "spam"), ("b", "ham"), ("c", "spam"))], [],
+        ),
         "labels in one text: as of a list, none in an empty cell, each once": (
             "text,labels\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(["y; x", "x", "", "x;;y;x", " ; "])),
             LABELS, {"separator": ";"},
@@ -208,6 +212,41 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             '{"text": "a"}\nnonsense\n3\n{"text": "b', CORPUS, {}, texts("a"), [(2, 44), (3, 44), (4, 44)],
         ),
         "deep JSON": ('{"text": "a"}\n{"text": ' + "[" * 100_000 + "\n", CORPUS, {}, texts("a"), [(2, 44)]),
+        "what annotators have refused": (
+            tuple({"text": answer, "label": "x", "answer": answer} for answer in ("accept", "reject", "ignore", "no")),
+            CLASS, {}, [{"text": answer, "label": "x"} for answer in ("accept", "no")], [(2, 229), (3, 229)],
+        ),
+        "what annotators have refused, as the label itself": (
+            ({"text": "a", "answer": "reject"},), CLASS, {"columns": {"label": "answer"}},
+            [{"text": "a", "label": "reject"}], [],
+        ),
+        "what annotators have refused, of a corpus": (({"text": "a", "answer": "reject"},), CORPUS, {}, texts("a"), []),
+        **{  # a label that is none, and none at all: left out, kept, or another label
+            f"{values} as {names}": (
+                tuple({"text": "a", layout.outputs[0]: value} for value in values), layout, {"map_labels": names},
+                [{"text": "a", layout.outputs[0]: label} for label in kept], bad,
+            )
+            for layout, values, names, kept, bad in (
+                (CLASS, ("-", -1, "x"), {"-": None, "-1": None}, ["x"], [(1, 229), (2, 229)]),
+                (CLASS, ("-", None), {"-": "-"}, ["-"], [(2, 62)]),
+                (CLASS, ("", None, math.nan, "x"), {"": None}, ["x"], [(1, 229), (2, 229), (3, 229)]),
+                (CLASS, (None, 1), {"": "none"}, ["none", "1"], []),
+                (LABELS, ([], None, ["x"]), {"": None}, [["x"]], [(1, 229), (2, 229)]),
+                (LABELS, ([], ["x"]), {"": "none"}, [["none"], ["x"]], []),
+                (LABELS, ([], ["x", "-"]), {"": "", "-": None}, [[]], [(2, 229)]),
+            )
+        },
+        **{
+            f"spans as {names}": (
+                tuple({"tokens": ["a", "b"], "tags": tags} for tags in (["B-X", "I-X"], ["O", "O"], ["B-Y", "O"])),
+                SPANS, {"map_labels": names, "tag_scheme": "bio"},
+                [{"tokens": ["a", "b"], "tags": tags} for tags in kept], bad,
+            )
+            for names, kept, bad in (
+                ({"": None}, [["B-X", "I-X"], ["B-Y", "O"]], [(2, 229)]),
+                ({"X": None, "": ""}, [["O", "O"], ["B-Y", "O"]], [(1, 229)]),
+            )
+        },
         "labels are text or whole numbers": (
             tuple({"text": "a", "label": label} for label in ("007", 1, "NA", 1.0, 0, None, math.nan, 1.5, [1])),
             CLASS, {}, [{"text": "a", "label": label} for label in ("007", "1", "NA", "1", "0")],
@@ -347,6 +386,11 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             [{"text": "a", "labels": labels} for labels in (["x"], ["x", "y"], [])], [(4, 62)],
         ),
         "no spans": ({"text": "a", "label": [["X"]]}, SPANS, {}, [], [(1, 56)]),
+        "spans of Prodigy": (
+            ({"text": "Ann went", "tokens": [{"text": "Ann"}], "spans": [{"start": 0, "end": 3, "label": "P"}]},
+             {"text": "Bob", "answer": "ignore"}),
+            SPANS, {"columns": {"tags": "spans"}}, [{"tokens": ["Ann", "went"], "tags": ["B-P", "O"]}], [(2, 229)],
+        ),
         "text of another name": (
             {"content": "Ann went", "x": [[0, 3, "TERM"]]}, SPANS, {"columns": {"text": "content", "tags": "x"}},
             [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}], [],
@@ -357,12 +401,16 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             '[{"text": "a\r\nb", "label": "x", "id": 1}]', CLASS, {}, [{"text": "a\r\nb", "label": "x"}], [],
         ),
         "choices": (
-            STUDIO, CLASS, MOOD, [{"text": "Ann 😀 Paris", "label": "pos"}] * 2, [(2, 65), (3, 62), (4, 62)],
+            STUDIO, CLASS, MOOD, [{"text": "Ann 😀 Paris", "label": "pos"}] * 2, [(2, 65), (3, 62), (4, 229)],
+        ),
+        "the truth among several annotators": (
+            [studio(annotations=[{"result": [TWO]}, {"result": [ONE], "ground_truth": True}])], CLASS, MOOD,
+            [{"text": "Ann 😀 Paris", "label": "pos"}], [],
         ),
         "several choices": (
             STUDIO, LABELS, MOODS,
             [{"text": "Ann 😀 Paris", "labels": labels} for labels in (["pos"], ["glad", "pos"], [], ["pos"])],
-            [(4, 62)],
+            [(4, 229)],
         ),
         "choices of JSON-MIN": (
             SMALL, LABELS, MOODS, [{"text": "x", "labels": ["pos"]}, {"text": "y", "labels": ["a", "b"]}], [],
@@ -518,6 +566,24 @@ CORPUS_ERRORS = [
     ("a.parquet", TWICE, 56, "column 'text' twice\n  rename one of the two"),
     ("a.jsonl", b'[{"text": "a"}]', 37, "one object per line\n  name its format if it is squad or label_studio; a"),
     ("a.jsonl", b"{\n}", 37, "an object over several lines"),
+    *(
+        ("a.json", json.dumps(content).encode(), 37, words)
+        for content, words in (
+            (
+                {"text": {"0": "it was so good", "1": "bad"}, "n": {"0": 1, "1": 2}},
+                "one object of columns; expected one",
+            ),
+            ({"text": ["it was so good", "bad"], "n": [1, 2]}, "one object of columns; expected one object per line\n"),
+            (
+                {"v": "1", "data": [{"text": "a"}]},
+                """below 'data'\n  name its format if it is squad; else: jq -c '.["data"][]'""",
+            ),
+            (
+                {"val": [["a", "b"]]},
+                """lists of pairs, below 'val'\n  of each list a file: jq -c '.["val"][] | {text: .[0],""",
+            ),
+        )
+    ),
     ("a.jsonl", b'{"text": "a"}\n{"text": "a", "text": "b"}', 56, "2: key 'text' twice"),
     ("a.csv", b"text,text\na,b\n", 56, "column 'text' twice"),
     ("a.docx", b"x", 50, "no known format"),

@@ -1,5 +1,6 @@
 """Validation of labelled sets, from raw rows to those that are stored: what is kept, rejected, refused."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,12 @@ def more(splits: dict[str, Rows], **added: Rows) -> dict[str, Rows]:
     return {split: of_split + added.get(split, []) for split, of_split in splits.items()}
 
 
+def beside(label: str, others: Sequence[str]) -> dict[str, Rows]:
+    """A set with all of these labels, the first in two of its rows."""
+    rows = {split: [(f"{split} {number}", other) for number, other in enumerate(others)] for split in SPLITS}
+    return more(rows, train=[("one odd", label)], test=[("another", label)])
+
+
 def tagged(*tags: str) -> dict[str, Rows]:
     """One row in each of dev and test, the rest in train; all texts differ."""
     tagged_rows: Rows = [([f"w{n}-{at}" for at in range(len(row.split()))], row.split()) for n, row in enumerate(tags)]
@@ -126,6 +133,36 @@ CASES = {
         errors=[(60, "labels of dev that train never shows: 1 x 'odd 0', first in dev.csv:3 (row 'dev.csv-3')\n  "
                      "add training rows, or write map_labels: {'odd 0': a label of train}"),
                 (60, "1 x 'odd 4', first in test.csv:7 (row 'test.csv-7'); and 4 more labels\n")],
+    ),
+    "a few texts with another label elsewhere are counted": Case(
+        CLASS, more(GOOD, train=[("good one", "neg"), ("good one", "pos")]), rejected=[],
+        warnings={"rows_whose_text_has_another_label": 3},
+    ),
+    "most texts have another label elsewhere": Case(
+        CLASS, more(GOOD, train=[("good one", "neg"), ("bad one", "pos"), ("bad two", "x")]),
+        errors=[(111, "6 of 7 rows have a text that another row has with another label\n  several labels are of the "
+                      "type multi-label, a list in one row a text")],
+    ),
+    "values and tags of one text that differ": Case(
+        NUMBER, {"train": [("a", 1.0), ("a", 2.0)], "dev": [("b", 1.0)], "test": [("c", 2.0)]},
+        errors=[(111, "2 of 2 rows")],
+    ),
+    **{
+        f"{label} beside {others}, {said}": Case(
+            CLASS, beside(label, others), said,
+            [(62, f"usually no label: '{label}' (2 rows)\n  write map_labels: {{'{label}': null}} below tasks.raw to "
+                  "leave these rows out; a label that is one is mapped to itself")] if is_asked else [],
+        )
+        for label, others, said, is_asked in (
+            *((label, ("x", "y"), {}, True) for label in ("-", "nan", "NaN", "<NA>")),
+            ("-1", ("0", "1", "2"), {}, True), ("-1", ("0", "1"), {}, False), ("-", ("+", "0"), {}, False),
+            ("-", ("x", "y"), {"map_labels": {"-": "-"}}, False),
+            ("-1", ("0", "1", "2"), {"labels": ["-1", "0", "1", "2"]}, False),
+        )
+    },
+    "test labels that are hidden": Case(
+        CLASS, {**beside("1", ("0",)), "test": [("odd", "-1"), ("other", "-1")]},
+        errors=[(62, "usually no label: '-1' (2 rows)\n  write map_labels: {'-1': null} below tasks.raw")],
     ),
     "no label": Case(CLASS, more(GOOD, train=[("more", " ")]), errors=[(62, "label missing: 1) at train.csv:5")]),
     "no row": Case(CLASS, GOOD | {"dev": []}, errors=[(18, "0 of 0 rows left")]),
@@ -344,15 +381,20 @@ LABELLED = st.tuples(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.fixed_dictionaries({split: st.lists(LABELLED, max_size=10) for split in SPLITS}), st.integers(0, 2))
+@given(
+    st.fixed_dictionaries({split: st.lists(LABELLED, max_size=10) for split in SPLITS}),
+    st.integers(0, 2),
+    st.sampled_from([1, 229]),
+)
 def test_rows_in_are_rows_kept_and_rows_rejected(
-    tmp_path_factory: pytest.TempPathFactory, splits: dict[str, Rows], unreadable: int
+    tmp_path_factory: pytest.TempPathFactory, splits: dict[str, Rows], unreadable: int, code: int
 ) -> None:
     folder = tmp_path_factory.mktemp("set")
     (folder / "raw").mkdir()
-    raw.unreadable(folder / "raw", unreadable, split="dev")
+    raw.unreadable(folder / "raw", unreadable, split="dev", code=code)
     passed = validated(folder, splits, limits=LIMITS)
     rejected = rows(folder / "rejected.parquet")
+    assert {reject.code for account in passed.accounts.values() for reject in account.invalid} <= {1, 41, 62, 22}
     kept = {split: rows(folder / "kept" / f"{split}.parquet") for split in splits}
     for split, rows_of_split in splits.items():
         ids = [row["id"] for row in kept[split]] + [row["id"] for row in rejected if row["split"] == split]

@@ -79,7 +79,7 @@ PAIR, PAIRS_NAMED = {"type": "text-pair-classification"}, {"columns": {"text_a":
 @pytest.mark.parametrize(
     ("content", "said", "values"),
     [
-        (labelled([0.0, 1.0, float("nan")] * 9), {}, CLASS),
+        (labelled([0.0, 1.0, float("nan")] * 9), {}, {**CLASS, "map_labels": {"": None}}),
         (labelled(["0.0", "1.0"] * 9), {}, CLASS),
         (labelled([1.0, 2.0, 3.0] * 9), {"type": "text-classification"}, CLASS),
         (labelled([1, 2, 3] * 9, "score"), {"type": "regression"}, {**NUMBER, **SCORE}),
@@ -121,8 +121,12 @@ PAIR, PAIRS_NAMED = {"type": "text-pair-classification"}, {"columns": {"text_a":
         (QUESTIONS, {"columns": {"text": "sentence"}}, {**CLASS, "columns": {"text": "sentence"}}),
         (QUESTIONS, {"type": "text-classification"}, {**CLASS, "columns": {"text": "sentence"}}),
         *(  # the only column that is left, whatever it is called
-            (lines(*({**texts, name: n % 2, "id": n} for n in range(9))), {}, {**values, "columns": {"label": name}})
-            for texts, values in (({"text": "a b"}, CLASS), ({"text_a": "a", "text_b": "b"}, PAIR))
+            (
+                lines(*({first: f"a {n}", **more, name: n % 2, "id": n} for n in range(9))),
+                {},
+                {**values, "columns": {"label": name}},
+            )
+            for first, more, values in (("text", {}, CLASS), ("text_a", {"text_b": "b"}, PAIR))
             for name in ("is_paraphrase", "情绪")
         ),
         (
@@ -140,34 +144,102 @@ def test_what_the_rows_and_the_user_tell(
 
 
 def test_one_question_without_an_answer(tmp_path: Path) -> None:
-    rows = [{"context": "Ada wrote.", "question": "Who?", "answers": {"text": ["Ada"], "answer_start": [0]}}] * 3
+    answer = {"context": "Ada wrote.", "answers": {"text": ["Ada"], "answer_start": [0]}}
+    rows = [{**answer, "question": f"Who is {number}?"} for number in range(3)]
     answered = seen(tmp_path / "x.jsonl", lines(*rows))
     assert (answered.values["no_answer"], answered.shown[-1]) == (False, "all 3 questions have an answer")
-    rows.append({**rows[0], "answers": {"text": [], "answer_start": []}})
+    rows.append({**rows[0], "question": "Why?", "answers": {"text": [], "answer_start": []}})
     one_not = seen(tmp_path / "x.jsonl", lines(*rows))
     assert (one_not.values["no_answer"], one_not.shown[-1]) == (True, "1 of 4 questions have no answer")
 
 
 def test_spans_are_counted_and_not_their_tags(tmp_path: Path) -> None:
-    content = tagged("B-ORG", "I-ORG", "I-ORG") + tagged("B-ORG", "B-ORG", "O") + tagged("O", "I-PER", "I-PER")
+    content = tagged("B-ORG", "I-ORG", "I-ORG") + tagged("B-ORG", "B-ORG", "O").replace("a", "d", 1)
+    content += tagged("O", "I-PER", "I-PER").replace('["a"', '["e"')
     shown = seen(tmp_path / "x.jsonl", content).shown[-1]
     assert shown.endswith("types of spans (2): ORG (3), PER (1); 2 of 3 rows are written as bio")
 
 
 def test_what_is_shown(tmp_path: Path) -> None:
-    content = lines(*({"id": n, "sentence": "房间很干净" * 20, "label": n % 2, "group": 1} for n in range(4)))
+    content = lines(*({"id": n, "sentence": f"{'房间很干净' * 20}{n}", "label": n % 2, "group": 1} for n in range(4)))
     assert seen(tmp_path / "x.jsonl", content).shown == [
         f"train: {tmp_path}/x.jsonl (jsonl)",
         "dev: 10% of the rows of train, chosen by a hash of their text",
         "test: 20% of the rows of train, chosen by a hash of their text",
         "the first row:",
-        f"  text (column sentence): {'房间很干净' * 12}... (100 characters)",
+        f"  text (column sentence): {'房间很干净' * 12}... (101 characters)",
         "  label: 0",
         "columns that are not read: id, group (read if named: --columns id=id --columns group=group)",
         "labels of 4 rows: classes (2): 0 (2), 1 (2)",
     ]
     shown = seen(tmp_path / "x.jsonl", content, columns={"group": "group"}).shown
     assert "dev: 10% of the groups of train, chosen by a hash of their name, each whole" in shown
+
+
+ITSELF = "; a label that is one is mapped to itself in map_labels"
+REVIEWED = [{"text": f"a {n}", "label": n % 2, "answer": "reject" if n < 4 else "accept"} for n in range(9)]
+UNSURE = labelled([*["no", "yes"] * 20, *["-"] * 3, None, ""])
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "values", "counted"),
+    [
+        (UNSURE, {}, {**CLASS, "map_labels": {"-": None, "": None}}, [
+            "labels of 40 rows: classes (2): no (20), yes (20)",
+            f"notice: 5 of 45 rows are left out: label '-' (3), no label (2){ITSELF}",
+        ]),
+        (UNSURE.replace('"-"', '"nan"'), {}, {**CLASS, "map_labels": {"nan": None, "": None}}, None),
+        (labelled([1, 0, 2, -1] * 9), CLASS, {**CLASS, "map_labels": {"-1": None}}, [
+            "labels of 27 rows: classes (3): 1 (9), 0 (9), 2 (9)",
+            f"notice: 9 of 36 rows are left out: label '-1' (9){ITSELF}",
+        ]),
+        (labelled([1, 0, -1] * 9), CLASS, CLASS, ["labels of 27 rows: classes (3): 1 (9), 0 (9), -1 (9)"]),
+        (labelled([1, 0, 2, -1] * 9), NUMBER, {**NUMBER, "columns": {"value": "label"}}, [
+            "labels of 36 rows: numbers from -1 to 2",
+        ]),
+        (labelled(["+", "-"] * 9), {}, CLASS, ["labels of 18 rows: classes (2): + (9), - (9)"]),
+        (labelled([["a"], [], []] * 9, "labels"), MULTI, {**MULTI, "map_labels": {"": ""}}, [
+            "labels of 27 rows: labels (1): a (9); none in 18 rows",
+        ]),
+        (labelled([["a"], ["b"], []] * 9, "labels"), {}, MULTI, [
+            "labels of 27 rows: labels (2): a (9), b (9); none in 9 rows",
+        ]),
+        (
+            lines(*REVIEWED), {}, CLASS,
+            ["labels of 5 rows: classes (2): 0 (3), 1 (2)",
+             "notice: 4 of 9 rows are left out: 'reject' in column answer (4)"],
+        ),
+        (
+            labelled(["x", "y"] * 10) + lines({"text": f"{WORDS[0]} 0", "label": "y"}), {}, CLASS,
+            ["labels of 21 rows: classes (2): y (11), x (10)",
+             "notice: 2 of 21 rows have a text that another row has with another label"],
+        ),
+    ],
+)  # fmt: skip
+def test_all_rows_are_counted_and_what_is_no_label_is_named(
+    content: str, said: dict[str, Any], values: dict[str, Any], counted: list[str] | None, tmp_path: Path
+) -> None:
+    concluded = seen(tmp_path / "x.jsonl", content, **said)
+    assert concluded.values == values
+    assert counted is None or concluded.shown[concluded.shown.index(counted[0]) :] == counted
+
+
+KEYED = [{"text": f"{WORDS[n % 5]} {n}", "Cite key": f"c{n}", "at": n, "mood": "ab"[n % 2]} for n in range(60)]
+
+
+def test_an_id_is_never_offered_as_the_label(tmp_path: Path) -> None:
+    concluded = seen(tmp_path / "x.jsonl", lines(*KEYED))
+    assert concluded.values == {**CLASS, "columns": {"label": "mood"}}
+    marks = {"start": 3, "_hash": 1, "kinds": ["a"], "meta": {"a": 1}}
+    several = lines(*({**row, **marks, "my kind": n % 3} for n, row in enumerate(KEYED)))
+    with pytest.raises(UserError, match=r"may .*\n  choose: --columns label=mood, or --columns 'label=my kind'$"):
+        seen(tmp_path / "x.jsonl", several)
+
+
+def test_what_a_shell_reads_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(lines({"Text ": "a b", "label": 1}))
+    with pytest.raises(UserError, match=r"mere text, say so: --text-column 'Text '$"):
+        of_corpus(tmp_path / "x.jsonl", "--text", None, None)
 
 
 ONE, INTS = {"type": "text-classification"}, labelled([1, 2, 3] * 9)
@@ -182,7 +254,8 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (PARTED, {}, "or one label?", "choose: --type multi-label --separator ';', or --type text-classification"),
     (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
     (labelled(range(60)), PAIR_LABELS, "which columns are text_a and text_b and label?", "name them: --columns text_a"),
-    (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN; if it is, say --type text-classification"),
+    (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN\n"),
+    (labelled([*map(chr, range(65, 125)), "A"]), {}, "is it the label?", "name another: --columns label=COLUMN; if it"),
     (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", "choose: --type regression"),
     (labelled([[[0, 3, "P"]]] * 9), {}, "as an export of doccano does", "write its block by hand, as in docs/"),
     (tagged("PER", "O", "O"), {}, "such as PER beside O: spans, or tags?", "choose: --tag-scheme io, or --tag-"),
@@ -194,6 +267,25 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (TWO, {}, "content and body may each be the text", "choose: --columns text=content, or --columns text=body"),
     (BOTH, {}, "may be those of several tasks", "choose: --columns text_a=text_a --columns text_b=text_b, or --col"),
     ("a b\n", {"format": "txt"}, "text without labels, one document a line", "give rows with labels, or name their"),
+]
+PRODIGY = [{"text": "a", "tokens": [{"text": "a"}], "spans": [{"start": 0, "end": 1, "label": "X"}]}] * 9
+CLUENER = [{"name": {"a": [[0, 1]]}}] * 9
+UNCLEAR += [
+    (labelled(["1,5", "2,25"] * 9, "score"), {}, "has numbers with a decimal comma", "write them with a point: pandas"),
+    (labelled(CLUENER), {}, "'label' has mappings", "those of CLUENER become spans of doccano: jq -c"),
+    (
+        labelled([["a"], [], []] * 9, "labels"),
+        {},
+        "no label in 18 of 27 rows: does none",
+        "where none applies, say --ty",
+    ),
+    (
+        lines(*PRODIGY),
+        {},
+        "column 'spans' marks characters, as Prodigy does",
+        "write its block by hand, as in docs/how-",
+    ),
+    (lines(*({"text": "ab"[n % 2], "label": n % 4 // 2} for n in range(9))), {}, "9 of 9 rows have", "several labels"),
 ]
 for cell in ("['a' 'b']", '{"a": 1}', "array(['a', 'b'], dtype=object)", "{a,b}", "frozenset({'a'})", "[0 1 0]"):
     UNCLEAR.append((labelled([cell] * 20), {}, "has lists or mappings written as text", "write them as JSON, e.g. ["))
@@ -229,9 +321,16 @@ for asked in ("What is it", "这是什么河流"):
     ways = "choose: --columns text=sentence, or --columns text_a=question --columns text_b=sentence"
     pair = "question and sentence are both texts: one of them, or a pair?"
     UNCLEAR.append((QUESTIONS.replace("What is it", asked), {}, pair, ways))
-for name, second in (("question", "who?"), ("问题", "谁"), ("Aspect", "food"), ("asked", "is it good here")):
+for name, second in (
+    ("question", "who?"),
+    ("问题", "谁"),
+    ("Cite it", "is it good here"),
+    ("Aspect", "food"),
+    ("asked", "is it good here"),
+):
     content = lines(*({name: second, "text": f"{WORDS[n % 5]} {n}", "label": n % 2} for n in range(9)))
-    ways = f"choose: --columns text=text, or --columns text_a={name} --columns text_b=text"
+    first = f"'text_a={name}'" if name in ("问题", "Cite it") else f"text_a={name}"
+    ways = f"choose: --columns text=text, or --columns {first} --columns text_b=text"
     UNCLEAR.append((content, {}, f"{name} and text are both texts: one of them, or a pair?", ways))
 
 
@@ -243,7 +342,7 @@ def test_what_is_not_clear_is_asked(
         seen(tmp_path / "x.jsonl", content, **said)
     first, second = str(caught.value).splitlines()
     assert (first.startswith(f"AB-216 {tmp_path / 'x.jsonl'}: "), problem in first) == (True, True), first
-    assert second.startswith(f"  {remedy}")
+    assert f"{second}\n".startswith(f"  {remedy}")
 
 
 def test_which_column_of_conll_u_has_the_tags_is_asked(tmp_path: Path) -> None:
@@ -253,6 +352,16 @@ def test_which_column_of_conll_u_has_the_tags_is_asked(tmp_path: Path) -> None:
         seen(path, content)
     values = seen(path, content, columns={"tags": "4"}, tag_scheme="none").values
     assert (values["format"], values["columns"]) == ("conll", {"tags": "4"})
+
+
+def test_a_column_that_is_called_after_a_value(tmp_path: Path) -> None:
+    table = "spam\n" + "".join(f"{WORDS[n % 5]} {n},{['spam', 'ham'][n % 2]}\n" for n in range(9))
+    values = {**CLASS, "columns": {"label": "spam"}}
+    assert seen(tmp_path / "x.csv", f"text,{table}").values == values
+    with pytest.raises(UserError, match=r"AB-056 .*\n  put a line .*; where it has one, name the column of its text"):
+        seen(tmp_path / "x.csv", f"sms,{table}")
+    named = seen(tmp_path / "x.csv", f"sms,{table}", columns={"text": "sms"}).values
+    assert named == {**CLASS, "columns": {"text": "sms", "label": "spam"}}
 
 
 def test_a_table_without_a_header(tmp_path: Path) -> None:

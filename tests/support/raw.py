@@ -27,10 +27,16 @@ def table(layout: Layout, rows: Sequence[tuple[Any, ...]], file: str) -> pa.Tabl
     return pa.Table.from_pylist(full, schema=schema)
 
 
-def unreadable(folder: Path, count: int, split: str | None = None) -> None:
+def unreadable(folder: Path, count: int, split: str | None = None, code: int = 1) -> None:
     """Rows that could not be read."""
     rows = [
-        {"id": f"bad-{number}", "file": "source.jsonl", "line": number, "code": 1, "reason": "byte 0xE9 is not UTF-8"}
+        {
+            "id": f"bad-{number}",
+            "file": "source.jsonl",
+            "line": number,
+            "code": code,
+            "reason": "byte 0xE9 is not UTF-8",
+        }
         | {"remedy": "declare the encoding"}
         | ({} if split is None else {"split": split})
         for number in range(count)
