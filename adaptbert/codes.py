@@ -60,7 +60,7 @@ class Code(IntEnum):
     UNKNOWN_LABEL = 59, "an unknown label, or labels that look equal and differ"
     LABEL_NOT_IN_TRAIN = 60, "labels of dev or test that train never shows (`map_labels` gives them other names)"
     LABEL_MISSING = 62, "no label, value or answer, in a row or in a whole split", "in one row: rejected"
-    LEFT_OUT = 229, "a row that is rejected, skipped, not annotated or null by `map_labels`", "left out, counted"
+    LEFT_OUT = 229, "a row that is rejected, skipped, not annotated or null by `map_labels`", "rejected, as no error"
     BAD_LABEL = 65, "a label, list or value of another type, or outside `range`", "in one row: rejected"
     LEAK = (
         70,

@@ -216,7 +216,14 @@ def _name(annotation: Any) -> str:
         return f"list of {_name(inside[0])}"
     if origin is dict:
         return f"{_name(inside[0])}: {_name(inside[1])}"
-    return {int: "integer", float: "number", str: "text", bool: "true or false", Any: "mapping"}[annotation]
+    return {
+        int: "integer",
+        float: "number",
+        str: "text",
+        bool: "true or false",
+        Any: "mapping",
+        types.NoneType: "null",
+    }[annotation]
 
 
 def _bare(annotation: Any) -> Any:

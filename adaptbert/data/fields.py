@@ -31,6 +31,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST = 2**63 - 1
 """The largest offset in Parquet; no text is longer."""
 JSON_LIST = 'write them as JSON, e.g. ["a", "b"]'
+_WITHOUT = "mend them, or leave them out: map_labels: {'': null}"
 AS_TEXT = "text where a list is expected", "use jsonl or parquet, of tags also conll, of answers also squad"
 """The problem and the remedy for tokens, tags and answers."""
 VECTOR = "a 0 or 1 for each label", "write the names of the labels that a row has"
@@ -151,7 +152,7 @@ class Fields:
         if is_missing(value):
             if name := self._named(""):
                 return name
-            raise BadRow(Code.LABEL_MISSING, "label missing")
+            raise BadRow(Code.LABEL_MISSING, "label missing", _WITHOUT)
         value = integer(value, column, self._place)
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
@@ -166,7 +167,7 @@ class Fields:
         """Sorted and unique; an empty list, or empty text between separators, is no label."""
         if value != "" and is_missing(value):
             self._named("")
-            raise BadRow(Code.LABEL_MISSING, "labels missing")
+            raise BadRow(Code.LABEL_MISSING, "labels missing", _WITHOUT)
         if isinstance(value, str) and (items := listed(value)) is not None:
             value = items
         elif isinstance(value, str):

@@ -42,8 +42,8 @@ _OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, 
 
 @dataclass
 class Seen:
-    """What was found: errors, which stop the recipe; notices; counts of rows that are left out or contradict others; and
-    the keys of sets that were not opened."""
+    """What was found: errors, which stop the recipe; notices; counts of rows that are left out or contradict others;
+    and the keys of sets that were not opened."""
 
     errors: list[UserError] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)

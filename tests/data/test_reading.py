@@ -580,7 +580,7 @@ CORPUS_ERRORS = [
             ),
             (
                 {"val": [["a", "b"]]},
-                """lists of pairs, below 'val'\n  of each list a file: jq -c '.["val"][] | {text: .[0],""",
+                """as below 'val'\n  make a file of each list: jq -c '.["val"][] | {text: .[0],""",
             ),
         )
     ),
