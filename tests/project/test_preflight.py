@@ -295,3 +295,9 @@ def test_check_that_is_ended_leaves_nothing(own: Path, tmp_path: Path, number: s
     _, stderr = process.communicate(timeout=60)
     assert (process.returncode, stderr.decode()) == (75, f"stopped by {number.name}; run the command again\n")
     assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+def test_rows_that_annotators_refused_are_counted(own: Path) -> None:
+    rows = ({"text": words(n), "label": "ab"[n % 2], "answer": ["reject", "accept"][n > 4]} for n in range(20))
+    write(mood=mood(train=lines("train.jsonl", *rows)))
+    assert "notice: tasks.mood.train: 15 of 20 rows kept, left out 5\n" in run("check").stdout
