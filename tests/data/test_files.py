@@ -318,7 +318,8 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
 RARE: dict[str, tuple[Layout, dict[str, Any], Callable[[int], dict[str, Any]]]] = {
     "classes": (CLASS, {}, lambda n: {"text": f"text {n}", "label": f"c{n // 2}" if n < 60 else "usual"}),
     "several labels": (
-        LABELS, {}, lambda n: {"text": f"text {n}", "labels": ["usual", f"c{n % 60}"] if n < 90 else []}
+        LABELS, {"map_labels": {"": ""}},
+        lambda n: {"text": f"text {n}", "labels": ["usual", f"c{n % 60}"] if n < 90 else []},
     ),
     "types of spans": (
         SPANS, {"tag_scheme": "io"}, lambda n: {"tokens": [f"w{n}", "x"], "tags": [f"I-t{n % 150}", "O"]},
