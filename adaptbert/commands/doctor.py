@@ -63,13 +63,8 @@ def opened() -> Iterator[Finding]:
 
 
 _DVC = "from dvc.repo import Repo; print(Repo().cache.local_cache_dir)"
-_STORE = """
-from pathlib import Path
-store = Store(Path("params.yaml"))
-store.do(lambda store: print(store.client.tracking_uri))
-store.close()
-raise SystemExit(store.failed)
-"""
+_STORE = """from pathlib import Path; from adaptbert.runtime.mlflow import Store; store = Store(Path("params.yaml"))
+store.do(lambda it: print(it.client.tracking_uri)); store.close(); raise SystemExit(store.failed)"""
 
 
 def ran(what: str, code: str, remedy: str) -> Finding:
