@@ -85,16 +85,16 @@ class Terminals:
 
 @pytest.fixture(scope="module")
 def terminals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
-    """With the server of the page."""
+    """With the server and the pool of the page."""
     here = Terminals(tmp_path_factory.mktemp("toy"), tmp_path_factory.mktemp("home"), free_port())
     with here.running(SERVER):
         wait_until(here.answers, 200)
+        here.run(POOL)
         yield here
 
 
 def test_the_five_commands(terminals: Terminals) -> None:
     """A deployment to its end; where no worker runs, the last command says so."""
-    terminals.run(POOL)
     with terminals.running(WORKER) as worker:
         terminals.run(DEPLOY)
         assert "Flow run finished successfully in 'Completed'" in terminals.run(RUN)
