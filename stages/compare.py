@@ -2,8 +2,8 @@
 
 reports/index.html is the report, reports/index.md its answers as text, reports/figures has its figures as files and
 reports/plots the data of `dvc plots`. metrics/comparison.json has all results (adaptbert.comparison.records),
-metrics/metrics.json the few that compare two recipes. Prints the table as well; `python -m adaptbert.report.text_table
-metrics/comparison.json` prints it again.
+metrics/metrics.json the few that compare two recipes; models/linear the linear model of each task, fitted on all its
+labels. Prints the table as well; `python -m adaptbert.report.text_table metrics/comparison.json` prints it again.
 """
 
 from pathlib import Path
@@ -29,10 +29,12 @@ def compare(
     plots: Path,
     comparison: Path,
     metrics: Path,
+    linear: Path,
     run: Run,
 ) -> None:
     from adaptbert.comparison.arms import StageOutputs
     from adaptbert.comparison.assemble import compare_all
+    from adaptbert.comparison.baselines import keep_linear_models
     from adaptbert.config import plan as planning
     from adaptbert.config.load import flatten
     from adaptbert.report.drawing import write_figures
@@ -43,6 +45,8 @@ def compare(
     from adaptbert.report.text_table import summary
 
     compared = compare_all(planning.read(plan), StageOutputs(data, manifests, cells, predictions), params)
+    tasks = dict.fromkeys(task.task for task in compared.tasks)
+    keep_linear_models(linear, [data / task for task in tasks], params.baseline_seed)
     page = render(compared)
     write_plots(compared, plots)
     write_figures(all_figures(compared), figures)

@@ -22,7 +22,6 @@ from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
 
 if TYPE_CHECKING:
     from adaptbert.data.rows import Row
-    from adaptbert.prediction.predictor import Predictor
 
 BROKEN_PIPE = 128 + 13
 """Exit code of a program that SIGPIPE ends."""
@@ -37,7 +36,7 @@ def predict(
         typer.Argument(
             metavar="MODEL",
             help="A fine-tuned checkpoint: models/finetune/<task>-<arm>-<base>-<replicate>; the last if the arm has "
-            "any.",
+            "any. Or a linear model: models/linear/<task>.",
         ),
     ],
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=f"{', '.join(FORMATS)}; text also .gz; - for stdin.")],
@@ -59,8 +58,11 @@ def predict(
             help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
         ),
     ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Write the columns of INPUT as well; one that is called as ours: input_NAME.")
+    ] = False,
     linear: Annotated[
-        bool, typer.Option("--linear", help="Answer by the linear model that the report compares with, fitted now.")
+        bool, typer.Option("--linear", help="Answer by the linear model of its task: models/linear/<task>.")
     ] = False,
     precision: Annotated[
         str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")
@@ -72,12 +74,19 @@ def predict(
     """
     from adaptbert.prediction import outputs
     from adaptbert.prediction.inputs import STDIN, Input
+    from adaptbert.prediction.predictor import Predictor
 
     with user_errors(), _ended(output):
         mapped = pairs(columns)
         outputs.check(output, source)
-        predictor = _predictor(model, precision, linear=linear)
-        rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding)
+        predictor = Predictor.load(_linear_model(model) if linear else model, precision)
+        if keep and source == STDIN and output.suffix in (".csv", ".parquet"):
+            remedy = "read a file, or write .jsonl"
+            raise BadParams(
+                Code.CONTRADICTION, "--keep", "stdin is read once, and a table has all columns at once", remedy
+            )
+        ours = outputs.columns(predictor.target, details=probabilities).names if keep else None
+        rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding, ours)
         faults = _Faults(rows.shown)
         total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
         pending = faults.passing(rows.rows()) if total is None else rows.rows()
@@ -86,7 +95,9 @@ def predict(
         count, alike = 0, True
         with (
             _progress(total) as advance,
-            outputs.open_output(output, predictor.target, written, details=probabilities) as write,
+            outputs.open_output(
+                output, predictor.target, written, [*rows.kept_fields()], details=probabilities
+            ) as write,
         ):
             for batch in predictor.answered(pending, probabilities=probabilities):
                 for answer in batch:
@@ -108,14 +119,12 @@ def predict(
             raise typer.Exit(BAD_DATA)
 
 
-def _predictor(model: Path, precision: str | None, *, linear: bool) -> "Predictor":
-    if linear:
-        from adaptbert.prediction.linear import LinearPredictor
+def _linear_model(checkpoint: Path) -> Path:
+    """The linear model of the task that a checkpoint was fine-tuned on, which lies near it; a linear model itself."""
+    from adaptbert.model.checkpoint_files import CARD, read_card
 
-        return LinearPredictor.load(model, precision)
-    from adaptbert.prediction.predictor import Predictor
-
-    return Predictor.load(model, precision)
+    card = read_card(checkpoint / CARD)
+    return checkpoint.resolve().parents[1] / "linear" / card.task.name if card and card.task else checkpoint
 
 
 def pairs(columns: list[str] | None) -> dict[str, str]:

@@ -6,13 +6,13 @@ answers keep their offsets in the original text.
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from io import BufferedReader
 from itertools import accumulate
 from math import isnan
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
@@ -27,6 +27,9 @@ from adaptbert.data.read_text import OTHER_ENCODING, check_regular, encoding_pro
 from adaptbert.data.rows import BadRow, Row, SourceFile
 from adaptbert.data.schema import EMPTY, TOKENS, Reason
 from adaptbert.errors import BadData, BadParams, closest, raise_all
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STDIN = Path("-")
 
@@ -155,6 +158,8 @@ class Input:
         path: the file; `-` for stdin, which can be read once.
         declared: its format; None: by the name of the file.
         encoding: of text; None: UTF-8.
+        beside: names of what is written beside the columns of the file, which rows then keep as `kept` of their values;
+            None: they keep none. A column that has one of these names is called `input_<name>`.
 
     Raises:
         BadData: no such file, or none of a known format.
@@ -162,11 +167,18 @@ class Input:
     """
 
     def __init__(
-        self, path: Path, task_type: TaskType, reader: Reader, declared: str | None, encoding: str | None
+        self,
+        path: Path,
+        task_type: TaskType,
+        reader: Reader,
+        declared: str | None,
+        encoding: str | None,
+        beside: Collection[str] | None = None,
     ) -> None:
         self.path, self._encoding = path, encoding
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
+        self._beside, self._kinds = beside, dict[str, set[str]]()
         self._reader, self._layout = reader, Layout(task_type)
         self._format = _format(path, declared)
         if not FORMATS[self._format].holds(task_type):
@@ -185,17 +197,50 @@ class Input:
         if self.path == STDIN:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
-        spec = FORMATS[self._format]
+        spec, every = FORMATS[self._format], dict[str, str]()
         if spec.made_of == "columns":
-            self._check(parquet_columns(self.path) or list(self._reader.columns.values()))
+            there = parquet_columns(self.path)
+            self._check(there or list(self._reader.columns.values()))
+            every = {name: name for name in there if self._beside is not None}
         file = SourceFile(
-            source, self.shown, self._layout, self._reader.columns, self._check, self.warnings, self._encoding,
-            of_command=True,
+            source, self.shown, self._layout, every or self._reader.columns, self._check, self.warnings,
+            self._encoding, of_command=True,
         )  # fmt: skip
         for row in spec.read(file):
             # A wrong answer is no problem here: prediction reads no answers.
             problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
-            yield self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
+            read = self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
+            yield (
+                read if self._beside is None else read._replace(values={**read.values, "kept": self._kept(row.values)})
+            )
+
+    def _kept(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of a row by the names that they get; an `id` stands in every answer already."""
+        names = [name for name in values if name != "id" or self._reader.columns.get("id") != "id"]
+        kept = {self._free(name, values): values[name] for name in names}
+        for name, value in kept.items():
+            is_long = isinstance(value, int) and abs(value) >= 2**63
+            self._kinds.setdefault(name, set()).add("str" if is_long else type(value).__name__)
+        return kept
+
+    def _free(self, name: str, names: Collection[str]) -> str:
+        free = name
+        while free in (self._beside or ()) or (free != name and free in names):
+            free = f"input_{free}"
+        return free
+
+    def kept_fields(self) -> "list[pa.Field]":
+        """The columns that rows kept, with their types in Parquet; else numbers, or true and false, where all values
+        are, and text."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        is_typed = self._kinds and FORMATS[self._format].made_of == "columns"
+        schema = pq.read_schema(self.path) if is_typed else pa.schema([])
+        types = {self._free(field.name, schema.names): field.type for field in schema}
+        plain = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "float int": pa.float64()}
+        known = {name: " ".join(sorted(kinds - {"NoneType"})) for name, kinds in self._kinds.items()}
+        return [pa.field(name, types.get(name) or plain.get(kinds, pa.string())) for name, kinds in known.items()]
 
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))

@@ -9,8 +9,9 @@ import io
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 STDOUT = Path("-")
 SUFFIXES = (".jsonl", ".csv", ".parquet")
 Write = Callable[[dict[str, Any]], object]
+_HALF = "backslashreplace"
+"""How half a character is written, which JSON may contain and UTF-8 may not: as JSON escapes it."""
 _APOSTROPHES = "cells that a spreadsheet would run as formulas begin with an apostrophe; .jsonl and .parquet have none"
 
 
@@ -51,17 +54,20 @@ def check(path: Path, source: Path) -> None:
 
 
 @contextmanager
-def open_output(path: Path, target: Target, warnings: Counter[str], *, details: bool) -> Iterator[Write]:
+def open_output(
+    path: Path, target: Target, warnings: Counter[str], kept: "Sequence[pa.Field]" = (), *, details: bool
+) -> Iterator[Write]:
     """A function that writes one answer.
 
     Args:
         path: `-` for JSON lines to stdout.
         target: of the task.
         warnings: changes that were needed to write the answers -> how often; added to.
+        kept: columns of the input.
         details: whether answers have probabilities or offsets.
     """
     if path == STDOUT:
-        stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=False)
+        stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", errors=_HALF, newline="\n", write_through=False)
         try:
             yield _json_lines(stdout)
             stdout.flush()
@@ -69,23 +75,26 @@ def open_output(path: Path, target: Target, warnings: Counter[str], *, details: 
             stdout.detach()
         return
     with atomic_write(path) as part:
-        schema = columns(target, details=details)
+        schema = columns(target, kept, details=details)
         if path.suffix == ".parquet":
+            texts = {field.name for field in kept if field.type == "string"}
             with parquet.Table(part, list(schema)) as table:
-                yield table.add
+                yield lambda answer: table.add(
+                    {name: _text(cell) if name in texts else cell for name, cell in answer.items()}
+                )
             return
-        with part.open("w", encoding="utf-8", newline="") as file:
+        with part.open("w", encoding="utf-8", errors=_HALF, newline="") as file:
             yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, schema.names, warnings)
 
 
-def columns(target: Target, *, details: bool) -> "pa.Schema":
+def columns(target: Target, kept: "Sequence[pa.Field]" = (), *, details: bool) -> "pa.Schema":
     """The schema of a table of answers."""
     import pyarrow as pa
 
     output = TARGETS[target]
     text, number, count = pa.string(), pa.float64(), pa.int64()
     words = [("tokens", arrow_type("texts"))] if output.classes == "word" else []
-    fields = [("id", text), *words, (output.answer, arrow_type(output.answer_cell))]
+    fields = [("id", text), *kept, *words, (output.answer, arrow_type(output.answer_cell))]
     if output.has_confidence:
         fields.append(("confidence", number))
     if output.marks_spans:
@@ -100,11 +109,18 @@ def columns(target: Target, *, details: bool) -> "pa.Schema":
 
 
 def _json_lines(file: IO[str]) -> Write:
-    return lambda answer: file.write(_json(answer) + "\n")
+    def write(answer: dict[str, Any]) -> None:
+        # No JSON has NaN, as a column of numbers in Parquet may.
+        cells = {
+            name: None if isinstance(cell, float) and not isfinite(cell) else cell for name, cell in answer.items()
+        }
+        file.write(_json(cells) + "\n")
+
+    return write
 
 
 def _csv(file: IO[str], names: list[str], warnings: Counter[str]) -> Write:
-    table = spreadsheet.Table(file, names)
+    table = spreadsheet.Table(file, [*map(spreadsheet.inert, names)])
 
     def write(answer: dict[str, Any]) -> None:
         cells = (answer.get(name) for name in names)
@@ -114,5 +130,11 @@ def _csv(file: IO[str], names: list[str], warnings: Counter[str]) -> Write:
     return write
 
 
+def _text(value: Any) -> str | None:
+    """A cell of a column of texts, as JSON where it is none; half a character, which Parquet cannot hold, escaped."""
+    text = value if value is None or isinstance(value, str) else _json(value)
+    return text and text.encode("utf-8", _HALF).decode()
+
+
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,92 +1,65 @@
-"""A fine-tuned checkpoint that predicts on new, unlabelled rows: an answer for each of them, in their order.
+"""A model of a task that predicts on new, unlabelled rows: an answer for each of them, in their order.
 
-It uses the functions and the batches of evaluation (`adaptbert.tasks.module.logits`), so equal rows in equal order
-get bit-identical results. Rows that cannot be answered do not count towards a batch, except after hundreds of them in
-succession: then the waiting rows are answered at once, in a smaller batch.
+Equal rows in equal order get results that are bit-identical to those of evaluation. Rows that cannot be answered do not
+count towards a batch, except after hundreds of them in succession: then the waiting rows are answered at once, in a
+smaller batch.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.task_types import TARGETS, Target
-from adaptbert.config.schema.training import Precision
-from adaptbert.core.record import validated
+from adaptbert.comparison import linear_model
+from adaptbert.comparison.linear_model import LinearModel
+from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import Row
-from adaptbert.errors import BadData, BadParams
-from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
-from adaptbert.model.device import chosen, fastest_device
-from adaptbert.model.families import family_of
+from adaptbert.errors import BadData
+from adaptbert.model.checkpoint_files import COPY
+from adaptbert.prediction.fine_tuned import FineTuned
 from adaptbert.prediction.inputs import Reader
+from adaptbert.tasks.metrics.scoring import are_alike
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from adaptbert.tasks.head import TaskHead
-    from adaptbert.text.tokenizer import Tokenizer
-
 HELD = 4
 """Groups of rows held in memory at most: millions of bad rows may follow one that can be answered."""
-PRECISIONS = get_args(Precision)
 Request = Mapping[str, Any] | str | Sequence[str]
 """A row to predict on."""
 Answer = dict[str, Any]
 
 
-class Evaluated(FileConfig):
-    """How a cell was evaluated: of the `params` of its card."""
-
-    block_size: Annotated[int, Field(ge=3, le=10_000_000)]
-    precision: Literal["bf16-mixed", "32-true"]
-
-
 class Predictor:
-    """A model, its tokenizer, and how it was evaluated. See `load`."""
+    """A fine-tuned checkpoint or a linear model, and how rows are read for it. See `load`."""
 
-    def __init__(
-        self, model: Any, head: "TaskHead", tokenizer: "Tokenizer", task: TaskCard, evaluated: Evaluated
-    ) -> None:
-        self.model, self._head, self._tokenizer, self._task = model, head, tokenizer, task
-        self._evaluated = evaluated
-        self.task_name, self.task_type = task.name, task.shape
-        self.target: Target = task.target
+    def __init__(self, model: FineTuned | LinearModel) -> None:
+        self._model, self._task = model, model.task
+        self.task_type, self.target = self._task.task_type, self._task.target
 
     @classmethod
-    def load(cls, folder: str | Path, precision: str | None = None) -> Self:
-        """A folder that `finetune` wrote, on the GPU where there is one.
+    def load(cls, folder: str | Path, precision: str | None = None) -> "Predictor":
+        """A folder that `finetune` wrote, on the GPU where there is one; or a linear model that `compare` wrote.
 
         Args:
-            precision: `bf16-mixed`, `32-true`, or `auto`: what this device does well; None: that of evaluation.
+            precision: `bf16-mixed`, `32-true`, or `auto`: what this device does well; None: that of evaluation. A
+                linear model has one.
 
         Raises:
             BadData: no fine-tuned checkpoint, a damaged one, or one with the tokenizer of another.
             BadParams: an unknown precision.
         """
-        import torch
-
-        from adaptbert.tasks.heads import load_fine_tuned
-
-        if precision is not None and precision not in PRECISIONS:
-            problem = f"'{precision}' is unknown"
-            raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
-        checkpoint = Checkpoint.load(Path(folder))
-        task, evaluated, head = _evaluation(checkpoint, Path(folder))
-        with torch.random.fork_rng(devices=[]):  # weights are drawn on the processor
-            model, head = load_fine_tuned(checkpoint, head)
-        for weight in model.parameters():
-            # The alignment of memory-mapped weights varies, and a library splits a vector sum by alignment: copy them.
-            weight.data = weight.data.clone()
-        model.to(fastest_device())
-        evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
-        return cls(model, head, checkpoint.tokenizer, task, evaluated)
+        folder = Path(folder)
+        is_linear = (folder / linear_model.FILE).is_file()
+        model = LinearModel.load(folder) if is_linear else FineTuned.load(folder, precision)
+        if misread := pattern_problem(model.task.replace):
+            raise BadData(Code.DAMAGED_CHECKPOINT, folder, misread, COPY)
+        return cls(model)
 
     def predict(self, rows: Iterable[Request], *, probabilities: bool = False) -> list[Answer]:
         """`answers`, all of them at once."""
@@ -149,7 +122,7 @@ class Predictor:
     def are_alike(self, answers: Iterable[Answer]) -> bool:
         """Whether one of these rows is answered like the other, as by a model that learned nothing else."""
         name = TARGETS[self.target].answer
-        return self._head.is_degenerate([answer[name] for answer in answers if name in answer])
+        return are_alike([answer[name] for answer in answers if name in answer], self.target)
 
     def answered(self, rows: Iterable[Row], *, probabilities: bool = False) -> Iterator[list[Answer]]:
         """Answers to rows that a reader has converted, a batch at a time; see `answers`."""
@@ -157,53 +130,40 @@ class Predictor:
             good = [row for row in batch if row.problem is None]
             answers = iter(self._predicted(good, probabilities=probabilities) if good else [])
             yield [
-                {"id": row.id, **next(answers)}
-                if row.problem is None
-                else {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
+                {
+                    "id": row.id,
+                    **row.values.get("kept", {}),
+                    **({"error": f"{bad.code.shown} {bad.reason}"} if (bad := row.problem) else next(answers)),
+                }
                 for row in batch
             ]
 
     def _batches(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
-        from adaptbert.tasks.module import PREDICT_ROWS
-
         waiting: list[Row] = []
+        most = self._model.rows_at_once
         good = yielded = 0
         for row in rows:
             waiting.append(row)
             good += row.problem is None
             # A bad row waits only behind good rows. `good` counts on, so that batches stay those of evaluation.
-            if good == yielded or good % PREDICT_ROWS == 0 or len(waiting) == HELD * PREDICT_ROWS:
+            if good == yielded or good % most == 0 or len(waiting) == HELD * most:
                 yield waiting
                 waiting, yielded = [], good
         yield waiting
 
     def _predicted(self, rows: list[Row], *, probabilities: bool) -> list[Answer]:
-        from adaptbert.tasks.module import logits
-
-        inputs, output, head = [row.values for row in rows], TARGETS[self.target], self._head
-        examples = head.examples(inputs, self._tokenizer, self._task.max_length)
-        evaluated = self._evaluated
-        scores = logits(self.model, head, examples, evaluated.block_size, evaluated.precision)
-        answers, confidence, details = head.decode(inputs, examples, scores, self._task.tuned)
-        predictions = self._shown(rows, answers)
+        output = TARGETS[self.target]
+        answers, confidence, details = self._model.decode([row.values for row in rows])
         more: list[dict[str, Any]] = details() if probabilities else [{} for _ in rows]
-        for prediction, sure, detail, row in zip(predictions, confidence.tolist(), more, rows, strict=True):
-            if output.has_confidence:
-                prediction["confidence"] = sure
+        predictions = []
+        for row, answer, sure, detail in zip(rows, answers, confidence.tolist(), more, strict=True):
+            words = {"tokens": row.values["tokens"]} if output.classes == "word" else {}
+            of_tags = {"entities": entities(answer, row)} if output.marks_spans else {}
             if detail.get("end"):
                 places = moved_back(row.values["original"], [(detail["start"], detail["end"])])
                 ((detail["start"], detail["end"]),) = places
-            prediction.update(detail)
-        return predictions
-
-    def _shown(self, rows: list[Row], answers: list[Any]) -> list[Answer]:
-        """The answers by their name, with the words and entities that belong to them."""
-        output = TARGETS[self.target]
-        predictions = []
-        for row, answer in zip(rows, answers, strict=True):
-            words = {"tokens": row.values["tokens"]} if output.classes == "word" else {}
-            of_tags = {"entities": entities(answer, row)} if output.marks_spans else {}
-            predictions.append({**words, output.answer: answer, **of_tags})
+            known = {} if isnan(sure) else {"confidence": sure}
+            predictions.append({**words, output.answer: answer, **of_tags, **known, **detail})
         return predictions
 
 
@@ -224,36 +184,3 @@ def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:
         start, end = row.values["places"][first][0], row.values["places"][last - 1][1]
         marked.append({"type": kind, "start": start, "end": end, "text": row.values["original"][start:end]})
     return marked
-
-
-def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated, "TaskHead"]:
-    """How a cell was evaluated, and its head.
-
-    Raises:
-        BadData: the card is incomplete, or card, config and head disagree.
-    """
-    if checkpoint.card is None or checkpoint.card.task is None:
-        problem = "not a checkpoint that was fine-tuned on a task"
-        raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune")
-    from adaptbert.tasks.heads import from_card
-
-    card = folder / CARD
-    task, config = checkpoint.card.task, checkpoint.config()
-    try:
-        head = from_card(task)
-    except (KeyError, ValueError):
-        raise incomplete_task(card) from None
-    if misread := pattern_problem(task.replace):
-        raise BadData(Code.DAMAGED_CHECKPOINT, card, misread, COPY)
-    read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
-    room = min(read.block_size, family_of(config).longest(config))
-    if task.max_length > room:
-        problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
-        raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)
-    expected = head.config()
-    if config.num_labels != expected["num_labels"]:
-        problem = f"head has {config.num_labels} labels, task has {expected['num_labels']}"
-        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, COPY)
-    if config.id2label != expected.get("id2label", config.id2label):
-        raise BadData(Code.OTHER_ARCHITECTURE, folder, "the labels of config.json are not those of card.json", COPY)
-    return task, read, head

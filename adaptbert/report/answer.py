@@ -1,14 +1,15 @@
 """A comparison -> its first screen, in English and Chinese: of each task the answer, why, and what to do next."""
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaptbert.comparison.records import Answer, Arm, Comparison, Task, trivial
+from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Comparison, Task, trivial
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
-from adaptbert.config.schema.task_types import spec_of
+from adaptbert.config.schema.task_types import TARGETS, Target, spec_of
 from adaptbert.errors import printable, shortened
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, same, t, within
 from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
@@ -360,17 +361,13 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
     said = t("Next: in `finetune` of params.yaml write {ways}.", ways=joined(ways, ", or ", "，或"))
     if task.base not in comparison.began_from:
         said += t("Weights that began as random ones may need more `tokens` of `pretrain` as well.")
-    best, model = _best(task, task.baselines), model_of(chosen)
+    best = _best(task, task.baselines)
     if chosen.name not in task.unlearned and (best is None or _score(chosen) > best.score):
-        return said + t("Until then use `{model}`.", model=model)
+        return said + t("Until then use `{model}`.", model=model_of(chosen))
     if best is None or best.score == trivial(task.baselines):
         return said
     return said + t(
-        "Until then take {name} ({score:points}): "
-        "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`",
-        name=best.name,
-        score=best.score,
-        model=model,
+        "Until then take {name} ({score:points}{where}).", name=best.name, score=best.score, where=best.where
     )
 
 
@@ -385,16 +382,24 @@ def nothing_learned(task: Task) -> bool:
 
 @dataclass(frozen=True)
 class _Baseline:
-    """`key`: its name in the comparison."""
+    """`key`: its name in the comparison; `folder`: of the model that `compare` keeps, where it is linear."""
 
     key: str
     name: Text
     score: float
+    folder: str | None
+
+    @property
+    def where(self) -> Text:
+        return EMPTY if self.folder is None else Text(f"; `{self.folder}`", f"；`{self.folder}`")
 
 
 def _best(task: Task, among: Iterable[str]) -> _Baseline | None:
     key = max(among, key=lambda each: task.baselines[each].mean, default=None)
-    return None if key is None else _Baseline(key, baseline_name(key, task.target), task.baselines[key].mean)
+    if key is None:
+        return None
+    folder = None if key in TRIVIAL else f"models/linear/{task.task}"
+    return _Baseline(key, baseline_name(key, task.target), task.baselines[key].mean, folder)
 
 
 def _rival(task: Task) -> _Baseline | None:
@@ -420,22 +425,25 @@ def _score(arm: Arm | None) -> float:
 def _beside_rival(rival: _Baseline, chosen: Arm, taken: Arm, task: Task) -> Text | None:
     """What to do about the best baseline; it was compared with the arm that is best on dev."""
     gap = task.beside_baselines[rival.key]
-    values: Mapping[str, object] = {"name": rival.name, "score": rival.score, "arm": chosen.name, "gap": gap}
+    values: Mapping[str, object] = {
+        "name": rival.name,
+        "score": rival.score,
+        "where": rival.where,
+        "arm": chosen.name,
+        "gap": gap,
+    }
     if _has_better_baseline(task):
         return t(
-            "Next: take {name} ({score:points}), which scores higher than `{arm}` and costs little (a larger public "
-            "base or longer training may bring a BERT there): "
-            "`.venv/bin/adaptbert predict {model} new.jsonl -o answers.csv --linear`",
+            "Next: take {name} ({score:points}{where}), which scores higher than `{arm}` and costs little (a larger "
+            "public base or longer training may bring a BERT there).",
             **values,
-            model=model_of(chosen),
         )
     if taken is not chosen:
         return None
     said = t(
-        "Next: choose between `{arm}`{alone} and {name} ({score:points}{how}), which costs little:",
+        "Next: choose between `{arm}`{alone} and {name} ({score:points}{where}), which costs little:",
         **values,
         alone=t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " "),
-        how=Text("; `predict --linear`", "；`predict --linear`") if rival.key == [*task.baselines][-1] else EMPTY,
     )
     beside = t("{gap.mean:change} points beside it ({gap.low:change} to {gap.high:change})", **values)
     if gap.replicates == 1:  # training the arm again may turn it round
@@ -457,31 +465,64 @@ def model_of(arm: Arm) -> str:
     return Path("models", FINETUNE, arm.planned[best]).as_posix()
 
 
-_IN_PYTHON = """\
-from transformers import AutoModel, AutoTokenizer
+_BY_PIPELINE = """\
+from transformers import pipeline
 
-tokenizer = AutoTokenizer.from_pretrained("{folder}")
-encoder = AutoModel.from_pretrained("{folder}")
-vectors = encoder(**tokenizer({texts}, return_tensors="pt")).last_hidden_state
+answer = pipeline("text-classification", model="{folder}"{every})
+print(answer({rows}))  # `max_length`, windows and `replace` are known to adaptbert.Predictor alone
+"""
+_BY_PREDICTOR = """\
+{why}from adaptbert import Predictor
+
+predictor = Predictor.load("{folder}")
+for answer in predictor.answers({rows}):
+    print(answer)
 """
 
 
-def your_model(task: Task, comparison: Comparison) -> Text | None:
-    """Which arm to take; none where no arm learned anything."""
-    if (arm := to_take(task, comparison.min_gain)) is None or arm.interval is None or nothing_learned(task):
-        return None
-    whose = t("Your BERT") if _has_better_baseline(task) else t("Your model")
-    values: Mapping[str, object] = {"whose": whose, "arm": arm.name, "score": arm.interval.mean}
+def models(task: Task, comparison: Comparison) -> list[tuple[Text, str]]:
+    """The models to take, and how each is used: the linear one unless an arm is shown to score higher, the best arm
+    unless none learned anything."""
+    arm, rival, linear = to_take(task, comparison.min_gain), _rival(task), []
+    best = rival or _best(task, task.baselines)
+    if best is not None and best.folder is not None and (best is rival or best.score > _score(task.chosen_arm)):
+        title = t("The linear model: {name}, {score:points} on test", name=best.name, score=best.score)
+        linear = [(title, _commands(task, best.folder))]
+    if arm is None or arm.interval is None or nothing_learned(task):
+        return linear
+    is_below = _has_better_baseline(task)
+    values: Mapping[str, object] = {
+        "whose": t("Your BERT") if is_below else t("Your model"),
+        "arm": arm.name,
+        "score": arm.interval.mean,
+    }
+    title = t("{whose}: `{arm}`, best on dev, {score:points} on test", **values)
     if arm.name not in task.best_on_dev:
-        return t("{whose}: `{arm}`, as what it lacks does not pay, {score:points} on test", **values)
-    return t("{whose}: `{arm}`, best on dev, {score:points} on test", **values)
+        title = t("{whose}: `{arm}`, as what it lacks does not pay, {score:points} on test", **values)
+    of_arm = title, _commands(task, model_of(arm), trained=True)
+    return [*linear, of_arm] if is_below else [of_arm, *linear]
 
 
-def commands(task: Task, comparison: Comparison) -> str:
-    """How that model is used: on files, and in plain transformers."""
-    arm = to_take(task, comparison.min_gain)
-    assert arm is not None
-    folder, is_pair = model_of(arm), len(spec_of(task.task_type, task.target).rows.inputs) > 1
-    in_python = _IN_PYTHON.format(folder=folder, texts='["a text"], ["another"]' if is_pair else '["a text"]')
-    fields = "# new.jsonl: rows with the columns of your labelled files"
-    return f"{fields}\n.venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv\n\n{in_python}"
+_NO_PIPELINE: Mapping[Target, str] = {
+    "answer": "# transformers has no pipeline for answers\n",
+    "spans": "# a pipeline of transformers takes the best tag of each word alone, without windows and CRF\n",
+}
+
+
+def _commands(task: Task, folder: str, *, trained: bool = False) -> str:
+    """How a model is used: on files, and in Python; by plain transformers where that gives the same answers.
+
+    Args:
+        trained: whether it is a BERT.
+    """
+    target, inputs = task.target, spec_of(task.task_type, task.target).rows.inputs
+    use = f"# new.jsonl: rows with the columns of your labelled files\n.venv/bin/adaptbert predict {folder} new.jsonl"
+    why = _NO_PIPELINE.get(TARGETS[target].like or target, "") if trained else ""
+    if trained and not why:
+        rows = [{"text": "a text", "text_pair": "another"}] if len(inputs) > 1 else ["a text", "another"]
+        every = ", top_k=None" if target == "labels" else ""
+        in_python = _BY_PIPELINE.format(folder=folder, rows=json.dumps(rows), every=every)
+    else:
+        row = dict.fromkeys(inputs, "a text") if len(inputs) > 1 else "a text"
+        in_python = _BY_PREDICTOR.format(folder=folder, rows=json.dumps([row]), why=why)
+    return f"{use} -o answers.csv\n\n{in_python}"

@@ -25,9 +25,9 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
         said = answer.answer(task, comparison) + answer.parts(task, comparison)
         yield t("{name}: {fact}", name=f"**{task.name}**", fact=said)
         yield answer.next_step(task, comparison)
-        if (model := answer.your_model(task, comparison)) is not None:
-            yield model
-            yield same(f"```\n{answer.commands(task, comparison)}```")
+        for title, commands in answer.models(task, comparison):
+            yield title
+            yield same(f"```\n{commands}```")
     yield joined([_around("- ", fact) for fact in prose.facts(comparison)], "\n", "\n")
     if (demonstration := prose.demonstration(comparison)) is not None:
         yield _around("**", t("Demonstration corpus."), "**") + demonstration

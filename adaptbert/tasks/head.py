@@ -1,6 +1,5 @@
 """What the head of every task type does; adaptbert.tasks.heads lists them."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +14,7 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.families import Head
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, in_chunks
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, are_alike, right_answers
 from adaptbert.text.tokenizer import Tokenizer
 
 Row = Mapping[str, Any]
@@ -113,8 +112,8 @@ class TaskHead(ABC):
         return SCORING[self._task.target].score(gold, answers, self._task)
 
     def is_degenerate(self, answers: Sequence[Any]) -> bool:
-        """Whether all answers are the same."""
-        return len({json.dumps(answer) for answer in answers}) < 2
+        """Whether they tell nothing apart."""
+        return are_alike(answers, self._task.target)
 
 
 def named(classes: Sequence[str]) -> dict[str, Any]:

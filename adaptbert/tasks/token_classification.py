@@ -146,7 +146,3 @@ class TokenClassification(TaskHead):
 
         answers = [[self.classes[tag] for tag in best[words]] for words in of_rows]
         return Decoded(answers, np.array([sure[words].min(initial=1.0) for words in of_rows]), details)
-
-    def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
-        """Whether every word gets the same tag."""
-        return len({tag for tags in answers for tag in tags}) < 2

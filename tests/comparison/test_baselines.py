@@ -8,23 +8,15 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction import DictVectorizer
 
-from adaptbert.comparison.baselines import (
-    BASELINES,
-    STRENGTHS,
-    _logistic,
-    _windows,
-    baseline_answers,
-    baselines_of,
-    few_spaces,
-    fitted_on,
-)
+from adaptbert.comparison.baselines import BASELINES, STRENGTHS, _logistic, baselines_of, fitted_on
+from adaptbert.comparison.linear_model import _windows, few_spaces
 from adaptbert.comparison.scores import ResampledRows
 from adaptbert.data.labelled_set import split, subset
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.report.terms import BASELINES as BASELINE_WORDS
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from tests.support import simulated, tiny_tasks
-from tests.support.tiny_tasks import baseline_scores
+from tests.support.tiny_tasks import baseline_answers, baseline_scores
 
 SENTENCES = TaskDescription(type="text-classification", labels=[])
 WORDS = TaskDescription(type="token-classification", labels=[])

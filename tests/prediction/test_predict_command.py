@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.commands.predict import predict
-from adaptbert.comparison.baselines import baseline_answers
+from adaptbert.comparison.baselines import keep_linear_models
 from adaptbert.config.schema.task_types import TARGETS
 from adaptbert.data import labelled_set as labelled
 from adaptbert.data.task_description import TaskDescription
+from tests.support import tiny_tasks
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -191,25 +193,122 @@ def as_cell(value: Any) -> str | None:
 
 
 @pytest.mark.parametrize("task", KINDS)
-def test_the_linear_model_of_the_report(
-    project: Project, tmp_path: Path, out: Path, task: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is fitted where it is asked for, on the labels of the task, and answers as it did in the comparison."""
-    monkeypatch.chdir(tmp_path)
-    rows = rows_of(project, task)
-    source = json_lines(tmp_path / "in.jsonl", [*rows, {"id": "bad"}])
-    assert "data/validated/tasks/" in run(model(project, task), source, "-o", out, "--linear").stderr
-    Path("data/validated").mkdir(parents=True)
-    Path("data/validated/tasks").symlink_to(project.root / "data")
-    answers = answered(project, task, source, out, "--linear", code=65)
-    assert [answer["id"] for answer in answers] == [*(row["id"] for row in rows), "bad"]
-    data = project.root / "data" / task
+def test_the_linear_model_of_the_report(project: Project, tmp_path: Path, out: Path, task: str) -> None:
+    """It answers as in the comparison, from its folder alone or beside a checkpoint, of which it needs the card only;
+    with a probability that is that of the answer."""
+    rows, data = rows_of(project, task), project.root / "data" / task
+    source, folder = json_lines(tmp_path / "in.jsonl", [*rows, {"id": "bad"}]), tmp_path / "models/linear" / task
+    beside = tmp_path / "models/finetune/some"
+    beside.mkdir(parents=True)
+    shutil.copy(model(project, task) / "card.json", beside)
+    no_model = run(beside, source, "-o", out, "--linear")
+    assert (no_model.exit_code, f"{folder}: no such folder" in no_model.stderr) == (65, True)
+    keep_linear_models(folder.parent, [data], 1)
+    if task == ANSWER:
+        assert (run(folder, source, "-o", out).exit_code, list(folder.parent.iterdir())) == (65, [])
+        return
+    assert run(folder, source, "-o", out, "--probabilities").exit_code == 65
+    answered = read(out)
+    for place in (beside, folder):
+        assert run(place, source, "-o", out, "--linear", "--probabilities").exit_code == 65
+        assert read(out) == answered
     train, dev = (labelled.split(data, split) for split in ("train", "dev"))
-    of_report = list(baseline_answers(TaskDescription.read(data), train, dev, rows, 1).values())[-1]
-    name = TARGETS[KINDS[task][1]].answer
-    assert [answer[name] for answer in answers[:-1]] == of_report
-    refused = run(model(project, task), source, "-o", out, "--linear", "--probabilities")
-    assert (refused.exit_code, "leave it out" in refused.stderr) == (78, True)
+    of_report = list(tiny_tasks.baseline_answers(TaskDescription.read(data), train, dev, rows, 1).values())[-1]
+    output = TARGETS[KINDS[task][1]]
+    assert [answer["id"] for answer in answered] == [*(row["id"] for row in rows), "bad"]
+    assert [answer[output.answer] for answer in answered[:-1]] == of_report
+    for row in answered[:-1]:
+        if output.classes is None:
+            assert {*row} == {"id", "value"}
+        elif output.answer == "labels":
+            assert row["labels"] == sorted(name for name, sure in row["probabilities"].items() if sure > 0.5)
+            assert row["confidence"] == min(max(sure, 1 - sure) for sure in row["probabilities"].values())
+        else:
+            words = (
+                [(row["label"], row["probabilities"])]
+                if output.classes == "row"
+                else [*zip(row["tags"], row["probabilities"], strict=True)]
+            )
+            assert row["confidence"] == min(of_word[answer] for answer, of_word in words)
+            assert all(sum(of_word.values()) == pytest.approx(1) for _, of_word in words)
+
+
+# ---- --keep: the columns of the input beside the answers
+
+KEPT: list[dict[str, Any]] = [
+    {"id": 7, "text": "an array", "label": "=1+1", "n": 1, "x": 0.5, "tags": ["a"], "ok": True, "confidence": 3},
+    {"id": 8, "text": "", "label": "b", "n": None, "x": float("nan"), "tags": [], "ok": False, "confidence": 2**70},
+    {"id": 9, "text": "a sum", "label": "\ud800", "n": 2**62 + 1, "x": 1.0, "tags": None, "ok": None, "input_label": 4},
+]
+"""A gold label beside ours, which is called so; a column that only some rows have; half a character."""
+
+
+def kept_of(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as it stands beside its answer."""
+    first = "input_label" if "input_label" not in row else "input_input_label"
+    names = {"label": first, "confidence": "input_confidence"}
+    return {names.get(name, name): None if value != value else value for name, value in row.items() if name != "id"}
+
+
+def test_the_columns_of_the_input_stand_beside_the_answers(project: Project, tmp_path: Path, out: Path) -> None:
+    """Those of a row without an answer too, also from stdin; as they are in JSON lines, with types in Parquet, where a
+    column that is not all numbers is text, as in CSV."""
+    expected = answered(project, CLASS, KEPT, out, code=65)
+    source = json_lines(tmp_path / "in.jsonl", KEPT)
+    assert run(model(project, CLASS), source, "-o", out, "--keep").exit_code == 65
+    merged = [{"id": one["id"], **kept_of(row), **one} for row, one in zip(KEPT, expected, strict=True)]
+    assert read(out) == merged
+    assert [*read(out)[0]][:2] == ["id", "text"]
+    assert run(model(project, CLASS), source, "-o", tmp_path / "out.parquet", "--keep").exit_code == 65
+    table = pq.read_table(tmp_path / "out.parquet")
+    types = {"n": "int64", "x": "double", "ok": "bool", "tags": "string", "input_confidence": "string"}
+    assert {name: str(table.schema.field(name).type) for name in types} == types
+    assert table["n"].to_pylist() == [1, None, 2**62 + 1]
+    assert table["tags"].to_pylist() == ['["a"]', "[]", None]
+    assert table["input_input_label"].to_pylist() == [None, None, "\\ud800"]
+    assert table["label"].to_pylist() == [one.get("label") for one in expected]
+    assert run(model(project, CLASS), source, "-o", tmp_path / "out.csv", "--keep").exit_code == 65
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["input_label"] for row in rows] == ["'=1+1", "b", "4"]
+    assert [row["id"] for row in rows] == ["7", "8", "9"]
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.parquet"])
+def test_columns_of_tables_are_kept(project: Project, tmp_path: Path, name: str) -> None:
+    """With the types of Parquet; the column that is read as well, and one that holds the ids under another name."""
+    when = pd.Timestamp("2026-11-29 03:00")
+    frame = pd.DataFrame({"post": ["p1", "p2"], "body": ["an array", "a sum"], "day": [when, when], "n": [1, 2]})
+    source, back = tmp_path / name, tmp_path / "out.parquet"
+    frame.to_parquet(source) if name.endswith("parquet") else frame.to_csv(
+        source, index=False, sep="\t" if name.endswith("tsv") else ","
+    )
+    columns = ["--columns", "text=body", "--columns", "id=post"]
+    for out in (back, tmp_path / "out.csv", tmp_path / "out.jsonl"):
+        done = run(model(project, CLASS), source, *columns, "-o", out, "--keep")
+        assert done.exit_code == 0, done.output
+    table = pd.read_parquet(back)
+    assert [*table][:5] == ["id", "post", "body", "day", "n"]
+    assert table["id"].tolist() == table["post"].tolist() == ["p1", "p2"]
+    if name.endswith("parquet"):
+        assert frame.equals(table[[*frame]])
+    else:
+        assert table["n"].tolist() == ["1", "2"]
+    assert read(tmp_path / "out.jsonl")[1]["day"] == str(when)
+    assert pd.read_csv(tmp_path / "out.csv")["body"].tolist() == frame["body"].tolist()
+
+
+@pytest.mark.parametrize("task", [ANSWER, SPANS, PAIR])
+def test_rows_of_every_kind_are_kept(project: Project, tmp_path: Path, out: Path, task: str) -> None:
+    rows = rows_of(project, task)[:3]
+    for row, one in zip(rows, answered(project, task, rows, out, "--keep"), strict=True):
+        assert all(value in (one.get(name), one.get(f"input_{name}")) for name, value in row.items())
+
+
+def test_a_table_of_stdin_keeps_nothing(project: Project, tmp_path: Path) -> None:
+    """Its columns are known when it was read, and it cannot be read again."""
+    done = run(model(project, CLASS), "-", "--format", "jsonl", "-o", tmp_path / "out.csv", "--keep")
+    assert (done.exit_code, "AB-111 --keep: stdin is read once" in done.stderr) == (78, True)
 
 
 def test_ids_that_look_like_formulas(project: Project, tmp_path: Path, out: Path) -> None:

@@ -1,8 +1,11 @@
 """`Predictor` for every task type: bit-identical to evaluation; probabilities, entities, offsets; rows in any form."""
 
+import ast
 import json
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import pipeline
 
+from adaptbert.comparison.baselines import keep_linear_models
 from adaptbert.config.schema.task_types import TARGETS, TASK_TYPES, written
 from adaptbert.core.files import read_json, write_json
+from adaptbert.data import tag_schemes
 from adaptbert.errors import BadData
 from adaptbert.prediction.predictor import HELD, Predictor
+from adaptbert.report import answer as report
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
@@ -94,6 +100,64 @@ def test_a_base_that_had_another_use(tmp_path: Path, use: str) -> None:
     for text, answered in zip(texts, answers(project, "section", texts), strict=True):
         scores = {each["label"]: each["score"] for each in pipe([text])[0]}
         assert scores == pytest.approx(answered["probabilities"], abs=1e-5)
+
+
+@pytest.mark.parametrize("task", [SPANS, "sequence_labelling_tags"])
+def test_the_pipeline_of_transformers_tags_words_alike(project: Project, task: str) -> None:
+    """The tag of a word's first piece is the likeliest of ours; which is the answer, unless no entity has such tags."""
+    rows = [row for row in rows_of(project, task) if len(row["tokens"]) < 20][:20]
+    pipe = pipeline("token-classification", model=str(model(project, task)), device="cpu", ignore_labels=[])
+    for row, answered in zip(rows, answers(project, task, rows), strict=True):
+        pieces = {piece["start"]: piece["entity"] for piece in pipe(" ".join(row["tokens"]))}
+        begins = accumulate((len(token) + 1 for token in row["tokens"][:-1]), initial=0)
+        likeliest = [max(of_word, key=lambda tag: of_word[tag]) for of_word in answered["probabilities"]]
+        assert [pieces[begin] for begin in begins] == likeliest
+        assert likeliest == answered["tags"] or tag_schemes.legal(likeliest, "bio") != likeliest
+
+
+@pytest.mark.parametrize("task", KINDS)
+@pytest.mark.parametrize("folder", ["models/finetune/{}-general", "models/linear/{}"])
+def test_the_lines_of_the_page_run_as_they_stand(
+    project: Project,
+    tmp_path: Path,
+    task: str,
+    folder: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In the folder of a project: the command, and the Python below it, which says what the model answers."""
+    shape, target = KINDS[task]
+    keep_linear_models(tmp_path / "models/linear", [project.root / "data" / task], 1)
+    (tmp_path / "models/finetune").symlink_to(project.root / "models/finetune")
+    monkeypatch.chdir(tmp_path)
+    if not Path(folder.format(task)).exists():
+        assert target == "answer", "its baseline is not fitted"
+        return
+    of_page: Any = SimpleNamespace(task_type=shape, target=target)
+    lines = report._commands(of_page, folder.format(task), trained="finetune" in folder)
+    command, _, in_python = lines.partition("\n")[2].partition("\n\n")
+    json_lines(Path("new.jsonl"), rows_of(project, task)[:3])
+    assert run(*command.split()[2:]).exit_code == 0
+    assert len(pd.read_csv("answers.csv")) == 3
+    exec(compile(in_python, "page", "exec"), {})
+    said = capsys.readouterr().out
+    request: Any = ("a text", "another") if shape == "sentence_pair" else "a text"
+    if "from transformers" not in in_python:
+        row = dict.fromkeys(TASK_TYPES[shape].inputs, "a text")  # type: ignore[index]
+        (answered,) = Predictor.load(folder.format(task)).predict([row if len(row) > 1 else "a text"])
+        assert said == f"{answered}\n"
+    else:
+        (answered, *_) = Predictor.load(folder.format(task)).predict([request], probabilities=True)
+        (of_pipeline, *_) = ast.literal_eval(said)
+        scores = {
+            each["label"]: each["score"] for each in (of_pipeline if isinstance(of_pipeline, list) else [of_pipeline])
+        }
+        if target == "number":
+            assert [*scores.values()] == [pytest.approx(answered["value"], abs=1e-2)]
+        else:
+            ours = answered["probabilities"]
+            assert scores == pytest.approx({name: ours[name] for name in scores}, abs=1e-4)
+            assert len(scores) == (1 if target == "class" else len(ours))
 
 
 def test_texts_and_columns_are_those_of_the_task(tmp_path: Path) -> None:

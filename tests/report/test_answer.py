@@ -9,6 +9,7 @@ import pytest
 
 from adaptbert.comparison.records import TRIVIAL, Answer, Comparison, Cost, Needed, Task
 from adaptbert.report import answer
+from adaptbert.report.language import joined
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.power import Design
 from adaptbert.statistics.verdicts import Verdict
@@ -197,7 +198,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
     }
     for name, first in cases.items():
         yield f"Next: {name}", answer.next_step(alone(task, first), comparison)
-        yield f"Model: {name}", known(answer.your_model(alone(task, first), comparison))
+        yield f"Model: {name}", answer.models(alone(task, first), comparison)[0][0]
     of, baselines = alone(task, gain), {"tfidf_logistic": Interval(0.437, None, None)}
     nothing = learned(replace(task, steps=38, epochs=3, classes=12, labels=200), 0.05)
     trivial = {"majority": nothing.baselines["majority"]}
@@ -220,6 +221,7 @@ def next_steps(task: Task, comparison: Comparison) -> Said:
         "`general` learned nothing, and there is no baseline": replace(below, baselines={}),
     }.items():
         yield f"Next: {name}", answer.next_step(each, comparison)
+        yield f"Models: {name}", joined([title for title, _ in answer.models(each, comparison)], "; ", "；")
 
 
 def learned(task: Task, score: float, *names: str, trivial: str = "majority", best: float = 0.5) -> Task:

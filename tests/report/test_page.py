@@ -69,7 +69,9 @@ def test_the_page_begins_with_the_answers(comparison: Comparison, page: str) -> 
     for text in (*of_tasks, *prose.facts(comparison)):
         assert seen(f"<p>{text.__html__()}</p>").strip() in head
     for task in comparison.tasks:
-        assert seen(answer.commands(task, comparison)).strip() in head
+        for title, commands in answer.models(task, comparison):
+            assert seen(f"<p>{title.__html__()}</p>").strip() in head
+            assert seen(commands).strip() in head
         assert head.count(f"{answer.model_of(known(task.chosen_arm))} new.jsonl") == 1
     heading = answer.heading(comparison)
     assert page.count(f'<h1><span lang="en">{heading.en}</span>') == 1
@@ -245,13 +247,14 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
             plots=reports / "plots",
             comparison=folder / "metrics/comparison.json",
             metrics=folder / "metrics/metrics.json",
+            linear=folder / "models/linear",
             run=Run(),
         )
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
     assert written[0] == written[1]
     assert {"metrics/metrics.json", "reports/index.md", "reports/plots/scores/section.csv"} <= set(written[0])
-    assert "reports/figures/arms-section.svg" in written[0]
+    assert {"reports/figures/arms-section.svg", "models/linear/section/linear.safetensors"} <= set(written[0])
     comparison = Comparison.read(tmp_path / "first/metrics/comparison.json")
     assert [each.name for each in comparison.tasks[0].answers if each.why != "described"] == ["which_text", "pretrain"]
     shown = summary(comparison)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.comparison.baselines import baseline_answers
+from adaptbert.comparison.baselines import BASELINES
 from adaptbert.config.schema.task_types import SPECS, TASK_TYPES, ByTarget, spec_of
 from adaptbert.data import tag_schemes
 from adaptbert.data.task_description import TaskDescription
@@ -126,6 +126,11 @@ def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24),
     description = {**about(shape, target), "rows": {name: len(content) for name, content in splits.items()}}
     (folder / "task.json").write_text(json.dumps(description), encoding="utf-8")
     return folder
+
+
+def baseline_answers(task: TaskDescription, train: Any, dev: Any, test: Any, seed: int) -> dict[str, list[Any]]:
+    """Name of a baseline -> its answers to `test`."""
+    return {name: model(test) for name, model in BASELINES[task.target].fit(task, train, dev, seed).items()}
 
 
 def baseline_scores(task: TaskDescription, train: Any, dev: Any, test: Any, seed: int) -> dict[str, dict[str, float]]:

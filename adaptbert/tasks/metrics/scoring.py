@@ -5,10 +5,12 @@ tokenisations in use; tests/tasks/test_metrics.py compares ours with torchmetric
 independent implementation. docs/metrics.md says what each name means.
 """
 
+import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import Any
 
@@ -300,3 +302,9 @@ def right_answers(rows: Sequence[Mapping[str, Any]], target: Target) -> list[Any
     """The gold answers of rows, in the form that answers are compared with."""
     output = TARGETS[target]
     return [output.gold(row[output.column]) for row in rows]
+
+
+def are_alike(answers: Iterable[Any], target: Target) -> bool:
+    """Whether all answers are the same, or the tags of all words."""
+    each = chain.from_iterable(answers) if TARGETS[target].classes == "word" else map(json.dumps, answers)
+    return len({*each}) < 2
