@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
+from adaptbert.comparison.linear_model import LinearModel, Terms
 from adaptbert.comparison.records import Comparison
+from adaptbert.data.task_description import TaskDescription
 from adaptbert.report.text_table import summary
 from tests.support.known import known
 from tests.support.simulated import clearly_decided
@@ -37,8 +38,9 @@ def test_a_number_between_two_roundings_is_refused(
 
 def test_a_row_between_two_answers_is_refused() -> None:
     """A row that has as much of each class as of the others."""
-    model = LogisticRegression().fit(np.eye(3), ["a", "b", "c"])
+    task = TaskDescription(type="text-classification", labels=["a", "b", "c"])
+    model = LinearModel(task, Terms("word", ("text",), None), task.labels, np.eye(3), np.zeros(3))
     with clearly_decided():
-        assert [*model.predict(np.eye(3))] == ["a", "b", "c"]
+        assert model.decode([{}] * 3, np.eye(3))[0] == ["a", "b", "c"]
         with pytest.raises(AssertionError, match="change the simulated data"):
-            model.predict(np.ones((1, 3)))
+            model.decode([{}], np.ones((1, 3)))

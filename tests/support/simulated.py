@@ -18,10 +18,10 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sklearn.linear_model import LogisticRegression
 
 from adaptbert.comparison.arms import StageOutputs
 from adaptbert.comparison.assemble import compare_all
+from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.comparison.records import Comparison
 from adaptbert.config.plan import Entry, Plan
 from adaptbert.config.plan_file import expand
@@ -181,15 +181,16 @@ def compared(
 @contextmanager
 def clearly_decided() -> Iterator[None]:
     """Refuse rows that a linear model decides by a hair, which another processor may answer otherwise."""
-    predict = LogisticRegression.predict
+    decode = LinearModel.decode
 
-    def checked(model: LogisticRegression, rows: Any) -> Any:
-        scores = np.sort(model.decision_function(rows))
+    def checked(model: LinearModel, rows: Any, features: Any = None) -> Any:
+        read = model.terms.features(rows) if features is None else features
+        scores = np.sort(read @ model.weights + model.bias)
         closest = min(scores[:, -1] - scores[:, -2])
         assert closest > CLEARLY, f"a row is decided by {closest:.1e} points of its score: change the simulated data"
-        return predict(model, rows)
+        return decode(model, rows, read)
 
-    with patch.object(LogisticRegression, "predict", checked):
+    with patch.object(LinearModel, "decode", checked):
         yield
 
 
