@@ -24,6 +24,7 @@ from adaptbert.commands.params import check, plan
 from adaptbert.commands.predict import predict
 from adaptbert.commands.project import add_task, download, import_, new
 from adaptbert.runtime.libraries import collect_seldom, prepare_process
+from adaptbert.runtime.redaction import guard_streams
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -43,6 +44,7 @@ def about(
     """Measure which steps of domain adaptation improve BERT on your task."""
     prepare_process()
     collect_seldom()
+    guard_streams()
     # The stages lie in the project's folder, where `python -m` finds them but an installed command does not.
     sys.path.insert(0, str(Path.cwd()))
 

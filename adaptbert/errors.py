@@ -4,7 +4,6 @@ The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
 
 import copyreg
-import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from adaptbert.codes import Code
+from adaptbert.core.printable import printable
 
 BAD_DATA = 65
 INTERNAL = 70
@@ -124,15 +124,6 @@ def failures_of(act: Callable[..., object], *arguments: object) -> list[UserErro
     except UserError as error:
         return list(error.failures)
     return []
-
-
-_NOT_PRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """The text with escapes for what a stream cannot encode or a terminal would execute: a file name may have control
-    characters, and bytes that are not UTF-8, which Python represents as lone surrogates."""
-    return _NOT_PRINTABLE.sub(lambda match: f"\\x{ord(match[0]) & 0xFF:02x}", text)
 
 
 def shortened(text: str, most: int = 80) -> str:

@@ -9,7 +9,8 @@ failed.
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from adaptbert.config import plan as planning
@@ -17,7 +18,9 @@ from adaptbert.config.plan import FINETUNE, MEASURE, TRAINED
 from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.errors import UserError
 from adaptbert.mlm.records import CheckpointMeasures, HeldOutMeasures, StepMetrics
+from adaptbert.project.dvc_files import RECORD
 from adaptbert.report.terms import metric_name
+from adaptbert.runtime.redaction import redacted
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from flows.process import StageFailed, received
 
@@ -77,7 +80,9 @@ class StageLog:
         """
         what = result(self._stage) or "done"
         if not self.has_run:
-            what = f"nothing to do, {what}" if what != "done" else "nothing to do"
+            is_source = self._stage.endswith(RECORD)  # a changed file of the user, of which DVC notes the hash
+            nothing = "recorded as it is now" if is_source else "nothing to do"
+            what = f"{nothing}, {what}" if what != "done" else nothing
         # One that ends while a signal stops the flow is logged nonetheless, though not to a server that goes as well.
         is_last = received()
         level = ABOVE_ALL if is_last else logging.INFO
@@ -98,12 +103,20 @@ def result(stage: str) -> str:
         only = f", one answer only in {alike} of {len(scores)} runs" if alike else ""
         return f"{metric_name(cell.metric).en} {sum(scores) / len(scores):.1f} (seeds {seeds}){only}"
     if name == MEASURE:
-        return _bits({}, CheckpointMeasures.read(path).texts)
+        measures = CheckpointMeasures.read(path)
+        return _bits({}, measures.texts) + _untrained(Path("metrics", f"{measures.checkpoint}.json"))
     step = StepMetrics.read(path)
     if not step.steps:
-        return "as it is"
+        return f"as it is{_untrained(path)}"
     is_control = name == DOMAIN_TRANSFER and planning.read().table(name)[key].corpus == GENERAL
-    return f"{'on general text, as the control; ' if is_control else ''}{_bits(step.before, step.after)}"
+    control = "on general text, as the control; " if is_control else ""
+    return f"{control}{_bits(step.before, step.after)}{_untrained(path)}"
+
+
+def _untrained(path: Path) -> str:
+    """What is said of the head that a step leaves, where it was never trained; `path`: the metrics of the step."""
+    never = path.is_file() and StepMetrics.read(path).random_head
+    return ", which mean nothing: the masked-LM head was never trained" if never else ""
 
 
 def _bits(before: Mapping[str, HeldOutMeasures], after: Mapping[str, HeldOutMeasures]) -> str:
@@ -113,15 +126,32 @@ def _bits(before: Mapping[str, HeldOutMeasures], after: Mapping[str, HeldOutMeas
 
 
 def quieten() -> None:
-    """Leave out of Prefect's log what says nothing, and of user errors the traceback: their message has the reason."""
+    """Leave out of Prefect's log, which its server keeps, credentials, what says nothing, and of user errors the
+    traceback: their message has the reason."""
     for kind in ("flow_runs", "task_runs"):
         logging.getLogger(f"prefect.{kind}").addFilter(_is_news)
 
 
+@contextmanager
+def without_credentials() -> Iterator[None]:
+    """A block whose exceptions have none in their text, which Prefect keeps."""
+    try:
+        yield
+    except Exception as error:
+        if (text := redacted(str(error))) != str(error):
+            error.args = (text,)
+            if str(error) != text:  # it makes its text of something else
+                raise RuntimeError(f"{type(error).__name__}: {text}") from None
+        raise
+
+
 def _is_news(record: logging.LogRecord) -> bool:
+    record.msg, record.args = redacted(record.getMessage()), ()
     if record.exc_info and isinstance(record.exc_info[1], StageFailed | UserError):
         record.exc_info = None
-    return not record.getMessage().startswith(OF_PREFECT[0])
+    elif record.exc_info:
+        record.exc_text = redacted(logging.Formatter().formatException(record.exc_info))
+    return not record.msg.startswith(OF_PREFECT[0])
 
 
 def shorten() -> None:

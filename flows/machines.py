@@ -24,7 +24,6 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, BadParams
 from adaptbert.runtime import cluster
-from adaptbert.runtime.redaction import redacted
 from flows.devices import cache_folder, locked
 from flows.process import DVC, CommandFailed, MayPass, environment, heard, output, run
 
@@ -116,7 +115,7 @@ def shared(sources: Iterable[str]) -> tuple[str, str]:
     commit = run("git", "rev-parse", "HEAD").stdout.strip()
     run("git", "fetch", "--quiet", "origin")
     if not run("git", "branch", "--remotes", "--contains", commit).stdout.strip():
-        raise _not_shared(f"commit {commit[:7]}", f"not in {redacted(repository)}", "git push")
+        raise _not_shared(f"commit {commit[:7]}", f"not in {repository}", "git push")
     if not run(*DVC, "config", "core.remote").stdout.strip():
         raise _not_shared("dvc", "no default remote, through which data goes", "dvc remote add --default")
     return repository, commit

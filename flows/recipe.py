@@ -44,11 +44,11 @@ from adaptbert.core.files import full_disk
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, BadParams, UserError, nearest
 from adaptbert.project.dvc_files import Due, check_folder
 from adaptbert.runtime.origin import commit, git, project_root
-from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
+from adaptbert.runtime.redaction import guard_streams, redacted
 from adaptbert.runtime.side_by_side import JOBS, threads
 from flows import log
 from flows.devices import SECONDS_BETWEEN_TRIES, cuda_ids, locked, share, taken
-from flows.log import StageLog
+from flows.log import StageLog, without_credentials
 from flows.machines import Machines
 from flows.pace import Pace, trainings
 from flows.process import DVC, MayPass, StageFailed, environment, heard, output
@@ -181,7 +181,8 @@ def bring_up_to_date(stage: str, resources: Resources) -> State[Any] | None:
     logger, graph = get_run_logger(), resources.graph
     trains = stage in graph.on_gpu
     machines = resources.machines if stage in graph.restorable else None
-    with taken(resources.devices if trains and machines is None else (), logger.info) as visible:
+    devices = resources.devices if trains and machines is None else ()
+    with without_credentials(), taken(devices, logger.info) as visible:
         if resources.failed.is_set():
             return Cancelled(message="not started, because another stage failed")
         lines = StageLog(stage, logger)
@@ -221,7 +222,8 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = JO
     process.insist()
     process.check()
     log.quieten()
-    with alone():
+    guard_streams()
+    with without_credentials(), alone():
         plan_and_check()
         graph = Graph.read()
         upstream = graph.needed(until)
@@ -234,7 +236,9 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = JO
         path = REPORT.resolve()
         text = ANSWERS.read_text(encoding="utf-8").replace("](index.html)", f"]({path.as_uri()})")
         text += f"\nThe report lies at `{path}`.\n"
-        create_markdown_artifact(markdown=text, key="report", description="The answers, and where the report lies")
+        create_markdown_artifact(
+            markdown=redacted(text), key="report", description="The answers, and where the report lies"
+        )
 
 
 @contextmanager
@@ -297,7 +301,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=JOBS, help="stages side by side")
     parser.add_argument("--cluster", action="store_true", help="stages run on the machines of a Ray cluster")
     arguments = parser.parse_args(argv)
-    hide_in_tracebacks()
+    guard_streams()
     log.shorten()
     with user_errors():
         check_folder()  # a server keeps its database there
@@ -320,14 +324,14 @@ def main(argv: list[str] | None = None) -> None:
         if isinstance(error, RuntimeError) and UNREACHABLE not in str(error):
             raise
         why = f"error: the Prefect server does not answer ({error}); finished stages are kept, run again"
-        process.leave("" if process.received() else redacted(why))
+        process.leave("" if process.received() else why)
 
 
 def _end(reason: str, code: int) -> NoReturn:
     """One line for the user: after a signal, what failed did so because of it, but for data, parameters and files."""
     if process.received() and code not in (BAD_DATA, BAD_PARAMS, IO_ERROR):
         process.leave()
-    print(redacted(f"error: {reason}"), file=sys.stderr)
+    print(f"error: {reason}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -10,7 +10,6 @@ from typing import NoReturn
 from adaptbert.codes import Code
 from adaptbert.core.files import Blocked, full_disk
 from adaptbert.errors import UserError
-from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
 
 
@@ -51,5 +50,5 @@ def _not_allowed(error: PermissionError) -> Blocked:
 
 
 def _fail(error: UserError) -> NoReturn:
-    print(redacted(f"error: {error}"), file=sys.stderr)
+    print(f"error: {error}", file=sys.stderr)
     sys.exit(error.exit_code)

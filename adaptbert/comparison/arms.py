@@ -76,6 +76,7 @@ class TaskResults:
         trained = {replicate: self.trained[key] for replicate, key in keys.items() if key in self.trained}
         has_one_label = self.rows.task.target == "class"
         tests = [seed.test for each in trained.values() for seed in each.seeds if has_one_label]
+        never, seldom = never_predicted(self.predictions(name), self.rows.task.target)
         accuracies = [test["accuracy"] for test in tests if "accuracy" in test]
         return Arm(
             name=name,
@@ -89,7 +90,8 @@ class TaskResults:
             searches=[_search(replicate, each.search) for replicate, each in trained.items() if each.search],
             has_own_values=any(self.planned[key].has_own_values for key in keys.values()),
             run_tflop=mean(each.cost.tflop / len(each.seeds) for each in trained.values()) if trained else None,
-            never_predicted=never_predicted(self.predictions(name), self.rows.task.target),
+            never_predicted=never,
+            seldom_predicted=seldom,
             accuracy=mean(accuracies) if accuracies else None,
         )
 

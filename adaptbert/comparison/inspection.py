@@ -11,6 +11,8 @@ from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.tasks.metrics.scoring import SCORING, IsRight
 
 ERRORS = 10
+FEW = 5
+"""Rows of a class: that a run answers none of fewer with it is chance."""
 
 
 def inspect_runs(paths: Sequence[Path], target: Target) -> Inspection:
@@ -22,13 +24,17 @@ def inspect_runs(paths: Sequence[Path], target: Target) -> Inspection:
     return Inspection(len(runs), _classes(runs, target), _confusion(runs, target), errors)
 
 
-def never_predicted(paths: Sequence[Path], target: Target) -> list[str]:
-    """Classes of rows that are right answers, and no answer of any run."""
+def never_predicted(paths: Sequence[Path], target: Target) -> tuple[list[str], list[str]]:
+    """Classes of rows that are right answers, and no answer of any run; and those that are no answer of some run, of
+    which it has several."""
     if TARGETS[target].classes != "row":
-        return []
-    answers = [each for path in paths for run in read_predictions(path, target).values() for each in run]
-    predicted = {label for each in answers for label in _labels(each.predicted)}
-    return sorted({label for each in answers for label in _labels(each.gold)} - predicted)
+        return [], []
+    runs = [run for path in paths for run in read_predictions(path, target).values()]
+    predicted = [{label for each in run for label in _labels(each.predicted)} for run in runs]
+    right = Counter(label for run in runs[:1] for each in run for label in _labels(each.gold))  # those of all runs
+    never = right.keys() - set().union(*predicted)
+    in_all = set(right).intersection(*(each for each in predicted if len(each) > 1))
+    return sorted(never), sorted(label for label in right.keys() - in_all - never if right[label] >= FEW)
 
 
 def _classes(runs: Sequence[Sequence[Answer]], target: Target) -> list[ClassScores]:

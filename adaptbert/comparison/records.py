@@ -200,6 +200,7 @@ class Arm:
         has_own_values: whether it is fine-tuned with values of its own, those of its `overrides` in params.yaml.
         run_tflop: what fine-tuning it once took, as a mean over replicates and seeds.
         never_predicted: classes that are right answers, and no answer of any of its runs.
+        seldom_predicted: the same of some of its runs, without those that are degenerate.
         accuracy: the mean of its runs, where a row has one label; None without a result.
     """
 
@@ -215,6 +216,7 @@ class Arm:
     has_own_values: bool = False
     run_tflop: float | None = None
     never_predicted: list[str] = field(default_factory=list)
+    seldom_predicted: list[str] = field(default_factory=list)
     accuracy: float | None = None
 
     @property

@@ -12,6 +12,8 @@ from typing import IO
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """First characters of a formula. A cell of one such character is no formula: `+` and `-` are labels of some sets."""
+_UNSEEN = re.compile("\\A[\u00a0\u2007\u202f\u3000\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]+")
+"""What some programs leave out before a formula: blanks that do not break a line, and characters without a width."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 """A number, narrower than float(): a spreadsheet reads `-inf` as a formula with a name in it."""
 
@@ -39,5 +41,6 @@ class Table:
 
 def inert(text: str) -> str:
     """The text, prefixed with an apostrophe where a spreadsheet may execute it."""
-    is_formula = len(text) > 1 and text.startswith(FORMULA) and not _NUMBER.fullmatch(text)
+    bare = _UNSEEN.sub("", text)
+    is_formula = len(bare) > 1 and bare.startswith(FORMULA) and not _NUMBER.fullmatch(bare)
     return f"'{text}" if is_formula else text

@@ -41,10 +41,8 @@ V is the size of the vocabulary. A model of token frequencies alone gives the en
 ln V with BERT's vocabularies on encyclopaedic and biomedical English, mixed Chinese and Weibo posts.
 """
 RANDOM_HEAD = "the head of masked-language modelling in {name} was never trained"
-MEANINGLESS = (
-    "bits per character of this checkpoint mean nothing, and no comparison with it does; set head_warmup_steps (some"
-    " hundreds) to train the head alone first"
-)
+MEANINGLESS = "bits per character of this checkpoint mean nothing, and no comparison with it does"
+WARM_UP = "; set head_warmup_steps (some hundreds) to train the head alone first"
 
 
 @contextmanager
@@ -167,7 +165,9 @@ def take_step(
         began_untrained = init.has_weights and is_random(model, drawn, before, init.tokenizer.size)
     run.log_metrics(named(before), step=0)
     if began_untrained:
-        warmed = f"{params.head_warmup_steps:,} steps train it alone first" if params.head_warmup_steps else MEANINGLESS
+        warmed = f"{params.head_warmup_steps:,} steps train it alone first"
+        if not params.head_warmup_steps:  # a step that trains nothing leaves it to the next one
+            warmed = f"{MEANINGLESS}{WARM_UP if steps else ''}"
         print(f"  warning: {RANDOM_HEAD.format(name=init.name)}: {warmed}")
     for each in corpus.texts:
         run.log_input(str(each["name"]), str(each["digest"]), "training")

@@ -9,8 +9,9 @@ from adaptbert.codes import Code
 from adaptbert.config import plan_file
 from adaptbert.config.recipe import KINDS, PARAMS, Recipe
 from adaptbert.config.schema.section import is_name, plain, why_no_name
+from adaptbert.core.printable import printable
 from adaptbert.data.formats import SUFFIXES
-from adaptbert.errors import BadParams, printable, raise_all
+from adaptbert.errors import BadParams, raise_all
 from adaptbert.project import editing, own_data, preflight, rules, task_inference
 from adaptbert.project.preview import Said
 from adaptbert.runtime.stage import checked
@@ -22,6 +23,7 @@ _OF_SPLITS = re.compile(
 _PARTS = re.compile(r"[._\-\s]+")
 UNNAMED = "my_task"
 """An arm is called `task`."""
+_OF_FOLDER = " (the file gives no name of Latin letters; --name gives it another)"
 
 
 def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str]:
@@ -37,7 +39,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     recipe, read = checked(), PARAMS.read_bytes()
     homes = own_data.homes(files.values())
     inferred = task_inference.of_files(files, said)
-    name = name or name_of(files["train"])
+    name, hint = (name, "") if name else name_of(files["train"])
     check_name(name, recipe.names())
 
     def added(block: Mapping[str, Any]) -> Recipe:
@@ -54,7 +56,7 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     taken = {path.as_posix() for path in homes.values()}  # rarely meant: its arms are compared once more
     shared = {other: sorted({task.train, task.dev, task.test} & taken) for other, task in recipe.tasks.items()}
     shown = [
-        f"task {name}",
+        f"task {name}{hint}",
         *inferred.shown,
         f"\nfor {PARAMS}:\n",
         editing.shown("tasks", {name: block}),
@@ -71,16 +73,17 @@ def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str
     yield f"task {name} is in {PARAMS}, and its fine-tunings ({cells}) in plan.json"
 
 
-def name_of(train: Path) -> str:
-    """A name for the task, by the file of its training rows, or its folder; `UNNAMED` where neither can be one."""
+def name_of(train: Path) -> tuple[str, str]:
+    """A name for the task, by the file of its training rows, or its folder; `UNNAMED` where neither can be one. And
+    what is said of it: the file may have a name that a stage cannot have."""
     name = train.name.lower().removesuffix(".gz")
     stem = name.removesuffix(next((suffix for suffix in SUFFIXES if name.endswith(suffix)), Path(name).suffix))
     folder = train.resolve().parent  # `..` has no name
     for words in (stem, "" if folder == own_data.OWN.resolve() else folder.name):
         parts = [part for part in _PARTS.split(words) if part and not _OF_SPLITS.fullmatch(part)]
         if is_name(called := plain("_".join(parts))):
-            return called
-    return UNNAMED
+            return called, _OF_FOLDER if words is not stem else ""
+    return UNNAMED, _OF_FOLDER
 
 
 def check_name(name: str, taken: Mapping[str, Collection[str]]) -> None:

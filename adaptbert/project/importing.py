@@ -23,7 +23,8 @@ from adaptbert.config.recipe import PARAMS
 from adaptbert.config.schema.bases import FOLDERS, Base
 from adaptbert.config.schema.section import is_name, plain, why_no_name
 from adaptbert.core.files import atomic_write, file_digest, write_json
-from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all, shortened
+from adaptbert.core.printable import printable
+from adaptbert.errors import BadData, BadParams, UserError, raise_all, shortened
 from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import (
     CARD,
@@ -52,6 +53,7 @@ ABOUT, LOWER = "tokenizer_config.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 _POINTER = b"version https://git-lfs.github.com/"
 _EMBEDDINGS = "embeddings.word_embeddings.weight"
+_HEAD = f"  pretrain: {{head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}}}    (trains the head; without general text, in "
 _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
 """The words of torch's unpickler for operations that build something else than tensors."""
 
@@ -70,6 +72,7 @@ def import_checkpoint(source: Path, base: str | None) -> list[str]:
             for section, values in fitting.rates(Base(checkpoint=to)).items()
             if values
         ),
+        *([f"{_HEAD}domain and task transfer)"] if lacks_head(Path(to)) else []),
     ]
 
 
@@ -260,9 +263,7 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     if heads:
         yield f"with {', '.join(heads)}"
     if "masked-LM head" not in heads:
-        key = f"`head_warmup_steps: {fitting.HEAD_WARMUP_STEPS}`"
-        where = "in `pretrain`, or without general text in domain and task transfer, trains it first"
-        yield f"notice: no head for masked-language modelling: it begins untrained; {key} {where}"
+        yield "notice: no head for masked-language modelling: it begins untrained"
     if "pooler" in family.pretrained and "pooler" not in heads:
         yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
     if unused:

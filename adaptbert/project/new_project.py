@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from functools import partial
@@ -30,10 +31,11 @@ from adaptbert.config.schema.bases import (
 )
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import make_folder
-from adaptbert.errors import BadData, BadParams, UserError, printable, raise_all
+from adaptbert.core.printable import printable
+from adaptbert.errors import BadData, BadParams, UserError, raise_all
 from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, old_use, read_object
 from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
-from adaptbert.project.add_task import UNNAMED, check_name, name_of
+from adaptbert.project.add_task import check_name, name_of
 from adaptbert.project.editing import AS_NEW
 from adaptbert.project.preview import Said
 from adaptbert.project.price import Budgets, Values, about
@@ -49,6 +51,10 @@ SMALLER = Base(layers=2, hidden_size=128, heads=2, intermediate_size=512, max_po
 _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chinese or google-bert/bert-base-uncased"
 _ABOUT_RANDOM = "random weights, small, which know nothing before `pretrain`, and may stay below a linear model"
 _WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
+_NO_CONTROL = (
+    "notice: the control `general_long` is left out for this time, so a gain of domain transfer may come from more "
+    "training alone; with more --minutes, or in `arms`, it is back"
+)
 _COMMENTS = {
     DOMAIN_TRANSFER: "    # one pass over the text of the domain",
     TASK_TRANSFER: "    # 50 passes over the text of the task",
@@ -110,7 +116,7 @@ def create(
     raise_all(wrong)
     of_base, folder, notices = based
     homes = {path: path for path in (*splits.values(), *(path for path, _ in corpora.values()))}
-    name = name or name_of(splits["train"])
+    name, hint = (name, "") if name else name_of(splits["train"])
     is_chinese = task_inference.is_chinese([text for each in (*texts.values(), labelled) for text in each.texts])
     warmed: dict[str, dict[str, Any]] = {}  # step -> what warms up a head that its weights lack
 
@@ -154,8 +160,9 @@ def create(
     if DOMAIN in corpora and GENERAL not in corpora:
         yield f"notice: a gain of domain transfer may come from more training alone; {OPTIONS[GENERAL]} gives a control"
     yield f"language: {_CHINESE if is_chinese else _OTHER}"
-    called = f"task {name}{'; --name gives it a name of its own' if name == UNNAMED else ''}"
-    yield printable("\n".join([called, *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]))
+    yield printable(
+        "\n".join([f"task {name}{hint}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)])
+    )
     absolute = {path: path.absolute() for path in homes}
     with nullcontext() if is_here else _clone(directory):
         taken = own_data.homes(absolute.values())
@@ -167,6 +174,7 @@ def create(
         if folder is not None and importing.lacks_head(_home(folder)):
             first = (PRETRAIN,) if GENERAL in corpora else TRANSFERS
             warmed = {step: {"head_warmup_steps": fitting.HEAD_WARMUP_STEPS} for step in first}
+            yield f"head_warmup_steps: {fitting.HEAD_WARMUP_STEPS} in {' and '.join(first)} train that head first"
         yield "the speed of this machine is measured, for some seconds ..."
         ways: list[tuple[Base, list[str]]] = [(weights, [])]  # the later ones where the time is too short for the first
         few = [arm for arm in (GENERAL, DOMAIN, "task") if arm in as_usual.arms][:2]
@@ -180,20 +188,30 @@ def create(
                 break
         if minutes is not None:
             yield from _cut(values, tokens, *way)
+            if "general_long" in as_usual.arms and DOMAIN in way[1]:
+                yield _NO_CONTROL
         text = content(*way, values).encode()
+        before = load.flatten(load.read(AS_NEW)) if AS_NEW.is_file() else {}
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
         editing.write_recipe(recipe(*way, values), text)
         make_folder(AS_NEW.parent)
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
+    yield from own_data.left_over(before.values(), homes.values())
     yield f"{about(takes, budgets.load)}{'' if minutes else shorter}"
     if takes > 1.1 * limit:
         yield f"notice: it takes more than {minutes} minutes: shorter trainings learn nothing"
-    yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe"
+    yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe{interpreter(directory)}"
 
 
 # ---- what is written and said
+
+
+def interpreter(directory: Path) -> str:
+    """The option by which `make` takes this one, and installs no second: where the folder has none of its own."""
+    is_own = Path(sys.prefix).resolve() == Path(directory, ".venv").resolve()
+    return "" if is_own or quote(sys.executable) != sys.executable else f" PYTHON={sys.executable}"
 
 
 def _letters(base: Path | str | None, corpora: Iterable[Inferred], labelled: Sequence[str]) -> Iterator[str]:

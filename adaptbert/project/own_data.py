@@ -65,6 +65,15 @@ def take(homes: Mapping[Path, Path]) -> list[str]:
     return [f"recorded by DVC: {', '.join(map(str, new))}"] if new else []
 
 
+def left_over(before: Iterable[object], now: Iterable[Path]) -> Iterator[str]:
+    """What is said of files in data/own that an earlier params.yaml named in its values: DVC may have the only copy."""
+    named = {path for path in map(Path, map(str, before)) if OWN in path.parents and record_of(path)} - {*now}
+    if named:
+        records = " ".join(quote(f"{record_of(path)}.dvc") for path in sorted(named))
+        files = ", ".join(map(str, sorted(named)))
+        yield f"of the last `adaptbert new` there is still {files}; to remove it: dvc remove --outs {records}"
+
+
 def check(recipe: Recipe) -> list[tuple[str, UserError]]:
     """Missing paths, each with its error."""
     every = list(dict.fromkeys(paths(recipe)))
@@ -93,8 +102,6 @@ def _problem(place: Place, name: str, named: Collection[Path]) -> UserError | No
     path, shown = Path(name), shortened(name, _MOST_SHOWN)
     if name.startswith("~"):
         return BadData(Code.FILE, place, f"{shown}: ~ is not expanded", "write the path out")
-    if "://" in name:
-        return BadData(Code.FILE, place, f"{shown}: an address, not a file", "download it, and write where it is")
     try:
         if path.exists():
             return None

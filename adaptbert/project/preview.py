@@ -164,6 +164,8 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
     """The first rows of a file, or all; raises BadData for no known format, and where no row can be read."""
     if not path.is_file():
         problem, remedy = ("a folder", "name its files") if path.is_dir() else ("no such file", "write where it is")
+        if ":/" in str(path):
+            problem, remedy = "an address, not a file", "download it, and name the file"
         raise BadData(Code.FILE, path, problem, remedy)
     columns: list[str] = []
     file = SourceFile(

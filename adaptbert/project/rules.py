@@ -26,7 +26,7 @@ from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.task_types import ONLY_SOME, comparable
 from adaptbert.data.source_config import contradictions
 from adaptbert.errors import BadParams, Place, UserError, nearest, raise_all
-from adaptbert.project import fitting
+from adaptbert.project import fitting, own_data
 from adaptbert.report.language import listed
 from adaptbert.report.terms import BASELINES, DIFFERENCES
 from adaptbert.statistics.intervals import FEWEST_SEEDS
@@ -57,6 +57,13 @@ def _no_corpus_twice(recipe: Recipe) -> Iterator[UserError]:
         if other != name:
             problem, remedy = f"{corpus.path} is also the corpus {other}", "name another file, or remove one of the two"
             yield BadParams(Code.CONTRADICTION, recipe.at("corpora", name, "path"), problem, remedy)
+
+
+def _no_addresses(recipe: Recipe) -> Iterator[UserError]:
+    """It is not shown, and plan.json and dvc.lock do not get it: an address may hold a password."""
+    for place, path in own_data.paths(recipe):
+        if "://" in path:
+            yield BadParams(Code.BAD_OPTION, place, "an address, not a file", "download it, and write where it is")
 
 
 def _something_to_compare(recipe: Recipe) -> Iterator[UserError]:
@@ -257,6 +264,7 @@ def _documents_fit(recipe: Recipe) -> Iterator[UserError]:
 Rules = Sequence[Callable[[Recipe], Iterator[UserError] | list[UserError]]]
 BY_THEMSELVES: Rules = (errors, _sources, _no_corpus_twice, _something_to_compare, _sections)
 BETWEEN: Rules = (
+    _no_addresses,
     _general_text,
     _names,
     _arms_name_what_exists,

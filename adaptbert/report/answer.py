@@ -2,16 +2,17 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Comparison, Task, trivial
+from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Comparison, Task, trivial
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
+from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.task_types import TARGETS, Target, spec_of
-from adaptbert.errors import printable, shortened
-from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, same, t, within
+from adaptbert.errors import shortened
+from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, quoted, same, t, within
 from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.statistics.verdicts import Verdict
@@ -20,6 +21,8 @@ MOST_NAMED = 4
 """Tasks of a comparison whose heading has their names, and classes of an arm."""
 MOST_LETTERS = 30
 """Most letters of the name of a class that stands in a sentence."""
+FARTHER = 1.01
+"""Times the bits per character of before; a smaller rise says little."""
 LONGER = 5
 """Times the epochs of today; more are proposed only where there is nothing else to raise."""
 
@@ -56,12 +59,14 @@ def heading(comparison: Comparison) -> Text:
 def answer(task: Task, comparison: Comparison) -> Text:
     """The answer to the first question of a task, and of which classes it says nothing or little."""
     said = _answer(task, comparison)
+    if task.has_subsets:
+        said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
     if task.classes_unseen:
         said += t(
             "Classes that are scored though no label of a seed is theirs: {unseen}; raise `finetune.labels`.",
             unseen=task.classes_unseen,
         )
-    elif few := [_unspoken(arm, task) for arm in task.arms if arm.never_predicted]:
+    elif few := [unspoken(arm, task, arm.never_predicted) for arm in task.arms if arm.never_predicted]:
         said += t(
             "Classes that no run predicts: {few}; longer fine-tuning (`finetune.epochs`) may teach them, and change "
             "the difference.",
@@ -77,13 +82,11 @@ def answer(task: Task, comparison: Comparison) -> Text:
     )
 
 
-def _unspoken(arm: Arm, task: Task) -> Text:
-    """Classes that it never predicts: their names, or how many."""
-    names = arm.never_predicted
+def unspoken(arm: Arm, task: Task, names: Sequence[str]) -> Text:
+    """Classes that an arm does not predict: their names, or how many."""
     if len(names) > MOST_NAMED:
         return t("`{arm}` ({few} of {all})", arm=arm.name, few=len(names), all=task.classes)
-    shown = [shortened(printable(" ".join(name.replace("`", "'").split())), MOST_LETTERS) for name in names]
-    return t("`{arm}` ({few})", arm=arm.name, few=listed([f"`{name}`" for name in shown]))
+    return t("`{arm}` ({few})", arm=arm.name, few=listed([quoted(shortened(name, MOST_LETTERS)) for name in names]))
 
 
 def _answer(task: Task, comparison: Comparison) -> Text:
@@ -130,8 +133,6 @@ def _answer(task: Task, comparison: Comparison) -> Text:
         return said
     if gap.high < min_gain:
         return said + t("The interval leaves out a gain of {least:limit} points or more.", least=min_gain)
-    if task.has_subsets:
-        said += t("Each seed is trained on {n:,} of {all:,} labels.", n=task.labels, all=task.rows["train"])
     if gap.mean < 0:
         return said + t("A gain of up to {high:points} points is not ruled out.", high=gap.high)
     return said + settles(first, task, comparison)
@@ -156,7 +157,31 @@ def interval_inside(gap: Difference, comparison: Comparison) -> Text:
 
 
 def parts(task: Task, comparison: Comparison) -> Text:
-    """What the steps of the recipe bring, and how much of that as much general text brings as well."""
+    """What the steps of the recipe bring, and what is known of why."""
+    said = _parts(task, comparison)
+    roles, kinds = {arm.role for arm in task.arms}, {source.name for source in comparison.sources}
+    if {"domain", "domain_task"} & roles and "general_long" not in roles and GENERAL in kinds:
+        said += t("There is general text: with `general_long` in `arms`, the control of domain transfer is trained.")
+    return said + joined([_far(each, task) for each in comparison.checkpoints if each.base == task.base], " ", "")
+
+
+def _far(step: Checkpoint, task: Task) -> Text:
+    """Whether domain transfer learned its own text, and lost that of the task."""
+    moved = {name: (step.before[name], after) for name, after in step.after.items() if name in step.before}
+    before, after = moved.get(task.task, (0.0, 0.0))
+    own = moved.get(("", *step.trained_on.corpora)[-1], (0.0, 0.0))
+    if step.role != "domain" or step.first.random_head or own[1] >= own[0] or after <= FARTHER * before:
+        return EMPTY
+    return t(
+        "The text of the domain seems far from that of the task: in domain transfer the bits per character of the task "
+        "rose from {before:.2f} to {after:.2f}, while those of the domain fell.",
+        before=before,
+        after=after,
+    )
+
+
+def _parts(task: Task, comparison: Comparison) -> Text:
+    """What the steps bring, and how much of that as much general text brings as well."""
     by_name = {each.name: each for each in task.answers if task.says_something(each)}
     said, first = EMPTY, task.first
     domain, longer = by_name.get("domain_transfer"), by_name.get("more_training")

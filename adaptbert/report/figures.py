@@ -20,6 +20,7 @@ from pathlib import Path
 
 from adaptbert.comparison.records import Answer, Arm, Checkpoint, Comparison, Confusion, Replicate, Task
 from adaptbert.core.files import atomic_write
+from adaptbert.core.printable import printable
 from adaptbert.data.spreadsheet import Table
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.report.drawing import Figure, Line, Lines, Point, Row, Rows, nice_ticks
@@ -212,7 +213,7 @@ def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:
 
 def _answers(confusion: Confusion) -> list[tuple[str, str]]:
     return [
-        (actual, predicted)
+        (printable(actual), printable(predicted))
         for actual in confusion.labels
         for predicted in confusion.labels
         if (actual, predicted) != (OUTSIDE, OUTSIDE)

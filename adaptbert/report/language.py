@@ -107,8 +107,15 @@ def within(name: Text) -> Text:
 
 
 def _code(text: str) -> Markup:
-    """Names between backticks are set as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    """Names between backticks are set as code; those that may run from right to left turn nothing around them."""
+    code = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"<code>[^<]*[^\x00-\x7f][^<]*</code>", r"<bdi>\g<0></bdi>", code))
+
+
+def quoted(name: str) -> str:
+    """A name of the user's data between backticks."""
+    plain = " ".join(name.replace("`", "'").split())
+    return f"`{plain}`"
 
 
 def number(value: float, places: int) -> str:

@@ -6,6 +6,7 @@ In English, then in Chinese; for places that show Markdown: a pull request, Pref
 from collections.abc import Iterator
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.core.printable import printable
 from adaptbert.report import answer, prose, tables
 from adaptbert.report.language import Text, joined, same, t
 from adaptbert.report.tables import Cell, Table
@@ -13,7 +14,7 @@ from adaptbert.report.tables import Cell, Table
 
 def in_markdown(comparison: Comparison) -> str:
     blocks = list(_blocks(comparison))
-    return "\n\n".join([*(block.en for block in blocks), "---", *(block.zh for block in blocks)]) + "\n"
+    return printable("\n\n".join([*(block.en for block in blocks), "---", *(block.zh for block in blocks)])) + "\n"
 
 
 def _blocks(comparison: Comparison) -> Iterator[Text]:
@@ -34,12 +35,10 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
     if comparison.tasks:
         yield from _with_heading(tables.answers(comparison, comparison.tasks))
         yield from _left_open(comparison)
-    for table in [
-        *map(tables.arms, comparison.tasks),
-        *map(tables.bases, comparison.rankings),
-        tables.checkpoints(comparison),
-    ]:
+    for table in [*map(tables.arms, comparison.tasks), *map(tables.bases, comparison.rankings)]:
         yield from _with_heading(table)
+    yield from _with_heading(tables.checkpoints(comparison))
+    yield from prose.of_checkpoints(comparison)
     yield t("Scores and differences times 100.")
 
 

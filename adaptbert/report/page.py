@@ -6,6 +6,7 @@ from importlib.resources import files
 from markupsafe import Markup
 
 from adaptbert.comparison.records import Comparison, Confusion, Task
+from adaptbert.core.printable import printable
 from adaptbert.report import answer, drawing, figures, language, prose, tables, terms
 
 MOST_LABELS = 30
@@ -24,7 +25,7 @@ def render(comparison: Comparison) -> str:
         css=Markup(drawing.chart_style() + _file("page.css")),
         js=Markup(_file("page.js")),
     )
-    return page + "\n"
+    return printable(page) + "\n"
 
 
 def _file(name: str) -> str:

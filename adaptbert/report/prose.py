@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from adaptbert.comparison.records import Answer, Comparison, Detectable, Masks, Ranking, Task
 from adaptbert.config.schema.task_types import TARGETS
-from adaptbert.report.answer import not_tested, settles
+from adaptbert.report.answer import not_tested, settles, unspoken
 from adaptbert.report.language import EMPTY, Text, amount, counted, joined, listed, points, t
 from adaptbert.report.terms import STANDS, metric_name
 from adaptbert.statistics.intervals import Difference
@@ -51,7 +51,7 @@ def facts(comparison: Comparison) -> Iterator[Text]:
         )
     if lacking := [name for task in comparison.tasks for arm in task.arms for name in task.without_result(arm)]:
         yield t("Planned and without a result: {names}.", names=listed(lacking))
-    for of_task in (degenerate, _scattered):
+    for of_task in (degenerate, _unspoken, _scattered):
         for task in comparison.tasks:
             if (fact := of_task(task)) is not None:
                 yield t("{name}: {fact}", name=task.name, fact=fact)
@@ -92,6 +92,12 @@ def degenerate(task: Task) -> Text | None:
     has_classes = TARGETS[task.target].classes is not None
     what = t("predict one class only") if has_classes else t("give every row the same answer")
     return t("Runs that {what}, included in the mean: {arms}.", what=what, arms=listed(arms))
+
+
+def _unspoken(task: Task) -> Text | None:
+    """Arms with runs that never predict a class which other runs predict."""
+    few = [unspoken(arm, task, [*arm.seldom_predicted]) for arm in task.arms if arm.seldom_predicted]
+    return t("Classes that some runs never predict, and others do: {few}.", few=joined(few)) if few else None
 
 
 def _scattered(task: Task) -> Text | None:

@@ -20,6 +20,7 @@ from adaptbert.report.language import (
     p_value,
     plain,
     points,
+    quoted,
     same,
     signed,
     t,
@@ -210,7 +211,8 @@ def search(task: Task) -> Table:
 def classes(task: Task) -> Table:
     columns = [_name(t("Class")), Column(t("Precision")), Column(t("Recall")), Column(same("F1")), Column(t("Support"))]
     scored = task.inspection.classes if task.inspection is not None else []
-    rows = [[Cell(same(each.label), each.label), *map(_share, each.means), _count(each.support)] for each in scored]
+    named = [Cell(same(quoted(each.label)), each.label) for each in scored]
+    rows = [[name, *map(_share, each.means), _count(each.support)] for name, each in zip(named, scored, strict=True)]
     title = t("All classes: means over runs; support is how often the class is the right answer")
     return Table(f"table-classes-{task.anchor}", title, columns, rows)
 
@@ -219,8 +221,8 @@ def errors(task: Task) -> Table:
     columns = [_name(t("Row")), Column(t("runs wrong")), Column(t("confidence"))]
     rows = []
     for error in task.inspection.errors if task.inspection is not None else []:
-        notes = [same(f"{error.gold} → {error.predicted}")] if error.gold is not None else []
-        rows.append([Cell(same(error.id), error.id, notes), _count(error.runs), _share(error.confidence)])
+        notes = [same(f"{quoted(error.gold)} → {quoted(error.predicted)}")] if error.gold and error.predicted else []
+        rows.append([Cell(same(quoted(error.id)), error.id, notes), _count(error.runs), _share(error.confidence)])
     title = t("Most confident errors: where all runs disagree with the label, check the label first")
     return Table(f"table-errors-{task.anchor}", title, columns, rows)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.core.printable import printable
 from adaptbert.core.processes import escape_unprintable
-from adaptbert.errors import printable
 from adaptbert.report import answer, tables
 from adaptbert.report.language import MINUS
 

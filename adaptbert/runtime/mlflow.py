@@ -159,7 +159,7 @@ class Run:
         earlier = note.read_text(encoding="utf-8") if note is not None and note.is_file() else ""
         if not store.has(earlier):
             parent = self._parent.id if self._parent else store.recipe
-            tags = {**self._tags, "mlflow.parentRunId": parent}
+            tags = {**{key: redacted(tag) for key, tag in self._tags.items()}, "mlflow.parentRunId": parent}
             earlier = store.client.create_run(store.experiment, tags=tags).info.run_id
         else:
             store.client.update_run(earlier, status="RUNNING")
@@ -197,7 +197,7 @@ def open_run(
 
     def begin(run: Run) -> None:
         run.log_params({**labels, **params})  # labels as well: charts of MLflow have axes for parameters, not for tags
-        run.log_artifact(params_path)
+        store.do(lambda _: store.keep_params(run.id))
         packages = "\n".join(sorted(f"{package.name}=={package.version}" for package in distributions()))
         store.do(lambda _: store.client.log_text(run.id, packages, "environment.txt"))
 
@@ -273,6 +273,11 @@ class Store:
 
         safe = rows if kind == "metrics" else [(key, redacted(str(value))) for key, value in rows]
         self.client.log_batch(run_id, **{kind: [getattr(entities, KINDS[kind])(*row) for row in safe]})
+
+    def keep_params(self, run_id: str) -> None:
+        """params.yaml as an artifact; without credentials, which a comment in it may have."""
+        assert self._params is not None
+        self.client.log_text(run_id, redacted(self._params.read_text(encoding="utf-8")), self._params.name)
 
     def has(self, run_id: str) -> bool:
         """Whether a run is there; else it was removed, or is in another store."""
@@ -364,7 +369,7 @@ class Store:
         info = (there[0] if there else self.client.create_run(self.experiment, tags=tags)).info
         if info.status == "RUNNING":  # new, or of a process that was killed here
             self.log(info.run_id, "params", load.flatten(load.read(self._params)).items())
-            self.client.log_artifact(info.run_id, str(self._params))
+            self.keep_params(info.run_id)
             self.client.update_run(info.run_id, status="SCHEDULED")
         return str(info.run_id)
 

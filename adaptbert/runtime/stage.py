@@ -37,7 +37,7 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import collect_seldom, prepare_libraries, prepare_process
 from adaptbert.runtime.locks import remove_finished, stage_lock
 from adaptbert.runtime.mlflow import open_run
-from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
+from adaptbert.runtime.redaction import guard_streams
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.worker_pool import lost_worker
 
@@ -85,7 +85,7 @@ class Stage(Generic[Arguments]):
         """Run the stage as a process; exits with a code of adaptbert.errors."""
         prepare_process()
         collect_seldom()
-        hide_in_tracebacks()
+        guard_streams()
         signals.raise_at_once()
         sys.exit(_exit_code(lambda: self._run(argv)))
 
@@ -170,7 +170,7 @@ def _exit_code(body: Callable[[], None]) -> int:
     try:
         body()
     except UserError as error:
-        print(redacted(f"error: {error}"), file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except Interrupted as interrupted:
         print(f"{interrupted}; the same command goes on from here", file=sys.stderr)

@@ -66,7 +66,19 @@ def test_classes_that_no_run_predicts(tmp_path: Path, target: Target, answers: l
     """A class counts where some run predicts it."""
     rows = [(f"r{n}", gold, predicted, 0.5) for n, (gold, predicted) in enumerate(answers)]
     inspected(tmp_path, target, {seed: rows[seed:] + rows[:seed] for seed in range(2)})
-    assert never_predicted([tmp_path / "cell.parquet"], target) == classes
+    assert never_predicted([tmp_path / "cell.parquet"], target) == (classes, [])
+
+
+def test_classes_that_some_runs_never_predict(tmp_path: Path) -> None:
+    """Of rows enough to be no chance, and not by a run that predicts one class only."""
+    gold = [*"aaaaabbbbbbcccccdd"]
+    answered = {1: gold, 2: ["a" if each in "bd" else each for each in gold], 3: ["a"] * len(gold)}
+    rows = {
+        seed: [(f"r{n}", *pair, 0.5) for n, pair in enumerate(zip(gold, each, strict=True))]
+        for seed, each in answered.items()
+    }
+    inspected(tmp_path, "class", rows)
+    assert never_predicted([tmp_path / "cell.parquet"], "class") == ([], ["b"])
 
 
 def one_run(folder: Path, target: str, gold: list[Any], predicted: list[Any]) -> Inspection:

@@ -100,6 +100,26 @@ def test_one_whose_outputs_dvc_has(stage: StageLog, server: list[str], terminal:
     assert terminal == of_terminal(server)
 
 
+def test_a_file_of_the_user_that_has_changed(logger: PrefectLogAdapter, server: list[str]) -> None:
+    """DVC runs nothing, and notes its hash."""
+    StageLog("data/own/mood.csv.dvc", logger).ended(1.2, "1 of 2")
+    assert server == ["recorded as it is now (1 s; 1 of 2)"]
+
+
+def test_a_head_that_was_never_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its figures are worth stands beside them."""
+    made = simulate(tmp_path, tasks=["section"])
+    monkeypatch.chdir(made.root)
+    plan_file.write(made.plan)
+    text = {"bits_per_char": 1.5, "mlm_loss": 2.0, "masked_accuracy": 0.5}
+    write_json(Path("metrics/measure/small.json"), {"checkpoint": "pretrain/small", "texts": {"general": text}})
+    assert "nothing" not in result("measure@small") + result("pretrain@small")
+    with edited(Path("metrics/pretrain/small.json")) as metrics:
+        metrics["random_head"] = True
+    for stage in ("measure@small", "pretrain@small"):
+        assert result(stage).endswith(", which mean nothing: the masked-LM head was never trained"), stage
+
+
 def test_one_that_fails_shows_all_its_lines(
     stage: StageLog, logger: PrefectLogAdapter, server: list[str], terminal: list[str]
 ) -> None:

@@ -317,12 +317,16 @@ def test_a_random_head_is_reported_recorded_and_warmed_up(
         save_file(encoder, steps.init / "model.safetensors", {"format": "pt"})
     steps.pretrain(LOCAL, steps=0)
     steps.domain_transfer(steps=0)
-    said = capsys.readouterr().out.count("was never trained")
+    printed = capsys.readouterr().out
+    said = printed.count("was never trained")
+    assert "set head_warmup_steps" not in printed, "these steps train nothing: a later one may have it"
     if how == "trained":
         assert said == 0
         assert "random_head" not in steps.metrics(PRETRAIN)
         return
     assert said == 2
+    steps.task_transfer(steps=1)
+    assert "mean nothing, and no comparison with it does; set head_warmup_steps" in capsys.readouterr().out
     assert steps.metrics(PRETRAIN)["random_head"] is steps.metrics(DOMAIN)["random_head"] is True
     assert read_json(steps.folder(PRETRAIN) / "card.json")["random_head"] is True
     if how == "no head":

@@ -38,7 +38,6 @@ TAKEN = {
     "errors.failures_of": "collects what ends the stage",
     "errors.nearest": "the name that a message proposes",
     "errors.shortened": "the name in a message",
-    "errors.printable": "what a terminal shows of the text table, which is no output of a stage",
     "errors.INTERNAL": "an exit code",
     "errors.IO_ERROR": "an exit code",
     "errors.TEMPORARY": "an exit code",

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.support.checkpoint_edits import edit
 from tests.support.commands import run
 from tests.support.hub_cache import in_cache
 from tests.support.imports import ROOT
+from tests.support.project import dvc
 
 PARAMS = Path("params.yaml")
 ZH = ["房间很干净。", "等了一个小时。", "再也不来了！", "适合安静地工作。", "服务员很热情。"]
@@ -144,7 +146,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
         r"(about [\d.]+ (minutes|hours)|less .*) by `make recipe`, where nothing else runs; --minutes M makes it .*",
         takes,
     )
-    assert run_it == "now run: make recipe"
+    assert run_it == f"now run: make recipe PYTHON={sys.executable}"
     assert [(own_data.OWN / name).read_bytes() for name in names] == [(files / name).read_bytes() for name in names]
     is_ready()
 
@@ -247,7 +249,7 @@ def test_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = files.parent / "my project"
     done = new(Path(os.path.relpath(files)), CSV, str(target))
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-1] == f"now run: cd '{target}' && make recipe"
+    assert done.output.splitlines()[-1] == f"now run: cd '{target}' && make recipe PYTHON={sys.executable}"
     assert PARAMS.read_bytes() == before
     assert not Path("data/own/mood.csv").exists()
     monkeypatch.chdir(target)
@@ -257,6 +259,31 @@ def test_a_new_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remote = subprocess.run(["git", "remote", "get-url", "origin"], capture_output=True, text=True, check=True).stdout
     assert remote.strip() == str(ROOT)
     is_ready()
+
+
+def test_its_own_environment_needs_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    assert new_project.interpreter(tmp_path) == ""
+    assert new_project.interpreter(tmp_path / "other") == f" PYTHON={sys.executable}"
+    monkeypatch.setattr(sys, "executable", "/my home/bin/python")
+    assert new_project.interpreter(tmp_path / "other") == "", "make takes no blank"
+
+
+def test_another_set_after_the_first(files: Path, project: Path) -> None:
+    """What the first left is named, with the command that removes it: nothing of it stays, nor in git's index."""
+    assert new(files, CSV).exit_code == 0
+    (files / "mood.csv").rename(files / "情感.csv")
+    done = new(files, CSV.replace("mood", "情感"))
+    remedy = "dvc remove --outs data/own/mood.csv.dvc"
+    line = f"of the last `adaptbert new` there is still data/own/mood.csv; to remove it: {remedy}"
+    assert (done.exit_code, line in done.output.splitlines()) == (0, True), done.output
+    name = re.search(
+        r"^task (\w+) \(the file gives no name of Latin letters; --name gives it another\)$", done.output, re.M
+    )
+    assert name is not None, done.output
+    assert "there is still" not in new(files, f"{CSV.replace('mood', '情感')} --name mood").output
+    assert dvc(*remedy.split()[1:]).returncode == 0
+    assert not [*own_data.OWN.glob("mood*")]
 
 
 def test_a_clone_goes_where_the_rest_fails(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,6 +360,7 @@ def test_minutes(
     assert "now run: make recipe" in done.output
     assert document.get("arms") == (None if is_short else ["general", "domain"])
     assert ("arms general and domain alone" not in done.output) == is_short
+    assert ("notice: the control `general_long` is left out for this time, so a" not in done.output) == is_short
     assert ("notice: it takes more than 2 minutes: shorter trainings learn nothing" not in done.output) == is_short
     assert "steps" not in run("plan").output.partition("plan.json")[2]
 

@@ -61,7 +61,6 @@ SMALL, IMPORT = "models/init/small", "put a checkpoint there: `adaptbert import 
         (PATH, "set.dev.csv", "set.test.csv", "set.dev.csv: no such file", PUT),  # another key names it
         (PATH, "~/posts", None, "~/posts: ~ is not expanded", "write the path out"),
         (PATH, "x" * 300, None, "(300 characters): cannot be read: File name too long", "check the path and its perm"),
-        (PATH, "https://a:b@c.org/d.csv", None, "csv: an address, not a file", "download it, and write where it is"),
         (PATH, "set/a/b", "set.dvc", "set/a/b: no such file", "get it from the remote: dvc pull set; or from this clo"),
         ("tasks.section.dev", "data/demo/x.jsonl", None, "no such file", "make it: python -m examples.docstrings demo"),
         (BASE, SMALL, None, f"{SMALL}/config.json: no such file", IMPORT),

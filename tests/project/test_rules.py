@@ -73,6 +73,10 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
     ({"arms": {"general": {"bases": ["other"]}}}, 111, "arms", "no task has an arm from any base"),
     ({"corpora.more": CORPUS}, 111, "corpora.more.path", "data/demo/domain.jsonl is also the corpus domain\n  name an"),
     ({"corpora.general.path": "./data/demo/domain.jsonl"}, 111, "corpora.domain.path", "is also the corpus general"),
+    *(
+        ({key: "https://a:secret@c.org/d.csv?sig=secret"}, 109, key, "an address, not a file\n  download it")
+        for key in ("corpora.domain.path", "tasks.section.dev", "tokenize.words.dictionary")
+    ),
     # ---- what needs general text, where there is none
     (
         {"corpora.general": REMOVED, "arms": ["scratch", "domain"]},

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison.records import TRIVIAL, Answer, Comparison, Cost, Needed, Task
+from adaptbert.comparison.records import TRIVIAL, Answer, Checkpoint, Comparison, Cost, Needed, Task
 from adaptbert.report import answer
 from adaptbert.report.language import joined
 from adaptbert.statistics.intervals import Difference, Interval
@@ -89,6 +89,9 @@ def answers(task: Task, comparison: Comparison) -> Said:
         "undecided, a design would settle it": alone(task, design),
         "undecided, rows would": alone(task, replace(smaller, **rows)),
         "undecided, and no gain": alone(task, recipe(task, -0.011, 0.017, "undecided", **rows)),
+        "undecided, and no gain, of all labels": replace(
+            alone(task, recipe(task, -0.011, 0.017, "undecided")), labels=task.rows["train"]
+        ),
         "undecided, and rather a loss": alone(task, recipe(task, -0.004, 0.02, "undecided", **rows)),
         "undecided, nothing would": alone(task, replace(smaller, needed=Needed(0.01, None, None))),
         "costs that are rounded to nothing": alone(task, design),
@@ -165,8 +168,32 @@ def parts(task: Task, comparison: Comparison) -> Said:
         yield f"Parts: {name}", answer.parts(replace(task, answers=answers), comparison)
     without = replace(task, answers=[gain, domain], arms=[arm for arm in task.arms if arm.role != "general_long"])
     yield "Parts: no arm `general_long`", answer.parts(without, comparison)
+    lost = replace(without, answers=[gain, replace(domain, difference=difference(-0.05, 0.02))])
+    yield "Parts: a loss, and no arm `general_long`", answer.parts(lost, comparison)
+    no_text = replace(comparison, sources=[each for each in comparison.sources if each.name != "general"])
+    yield "Parts: no arm `general_long`, and no general text", answer.parts(without, no_text)
     nothing = learned(replace(task, answers=[gain, *steps]), 0.05, "general")
     yield "Parts: `general` learned nothing", answer.parts(nothing, comparison)
+    bits = {
+        "text of another kind": {"domain": (4.2, 3.1), task.task: (9.06, 9.453)},
+        "a rise that says little": {"domain": (4.2, 3.1), task.task: (9.06, 9.1)},
+        "a step that learned nothing": {"domain": (4.2, 4.3), task.task: (9.06, 9.453)},
+        "text that was not measured": {"domain": (4.2, 3.1)},
+    }
+    for name, measured in bits.items():
+        for never in (False, True):
+            far = replace(comparison, checkpoints=[moved(each, measured, never) for each in comparison.checkpoints])
+            told = answer.parts(replace(task, answers=[]), far)
+            yield f"Parts: {name}{', by a head that was never trained' if never else ''}", told
+
+
+def moved(checkpoint: Checkpoint, measured: dict[str, tuple[float, float]], random_head: bool) -> Checkpoint:
+    """One of domain transfer from the first base, in which the bits per character of texts moved so."""
+    if (checkpoint.role, checkpoint.base) != ("domain", "small"):
+        return checkpoint
+    before, after = ({name: both[at] for name, both in measured.items()} for at in (0, 1))
+    one = replace(checkpoint.replicates[0], before=before, after=after, random_head=random_head)
+    return replace(checkpoint, replicates=[one])
 
 
 # ---- what to do next

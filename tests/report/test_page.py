@@ -12,6 +12,8 @@ from adaptbert.comparison.records import Comparison, Confusion
 from adaptbert.config.schema.comparison import ORDER, Compare
 from adaptbert.config.schema.task_types import SPECS, TaskSpec
 from adaptbert.report import answer, prose, terms
+from adaptbert.report.figures import write_plots
+from adaptbert.report.markdown import in_markdown
 from adaptbert.report.page import render
 from adaptbert.report.text_table import summary
 from adaptbert.runtime.mlflow import Run
@@ -165,7 +167,7 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
         values = [score for scores in inspection.classes for score in (*scores.means, scores.support)]
         assert all(f'data-value="{value}"' in fold for value in values)
         assert all(error.id in fold for error in inspection.errors)
-        assert ("→ Parameters" in fold) == (task.target == "class")
+        assert ("→ <code>Parameters<" in fold) == (task.target == "class")
     assert "<details open" not in page
 
 
@@ -175,12 +177,32 @@ def inspected(comparison: Comparison, **changes: Any) -> str:
     return render(replace(comparison, tasks=[replace(task, inspection=replace(known(task.inspection), **changes))]))
 
 
+def test_a_label_turns_and_executes_nothing(comparison: Comparison, tmp_path: Path) -> None:
+    """One with a mark of direction and a code of a terminal, and one that runs from right to left by itself."""
+    first, labels = known(comparison.tasks[0].inspection).classes[0], ["evil\u202egnp\x1b[2J.exe", "ספורט"]
+    named = [replace(first, label=label) for label in labels]
+    inspection = replace(
+        known(comparison.tasks[0].inspection),
+        classes=named,
+        confusion=Confusion(labels, {label: {label: 1.0} for label in labels}),
+    )
+    task = replace(comparison.tasks[0], inspection=inspection)
+    task = replace(task, arms=[replace(arm, never_predicted=labels) for arm in task.arms])
+    changed = replace(comparison, tasks=[task])
+    write_plots(changed, tmp_path / "plots")
+    shown = [render(changed), in_markdown(changed), *(path.read_text() for path in (tmp_path / "plots").rglob("*.csv"))]
+    assert not [text for text in shown if {"\u202e", "\x1b"} & {*text}]
+    assert all(any(r"evil\u202egnp\x1b[2J.exe" in text for text in shown[at:]) for at in (0, 1, 2))
+    assert shown[0].count("<bdi><code>ספורט</code></bdi>") > len(task.arms)
+    assert shown[0].count("<bdi>ספורט</bdi>") == 2, "in the confusion matrix"
+
+
 def test_many_classes_are_a_table_and_no_matrix(comparison: Comparison) -> None:
     first = known(comparison.tasks[0].inspection).classes[0]
     labels = [f"class {n}" for n in range(60)]
     matrix = Confusion(labels, {gold: {gold: 1.0} for gold in labels})
     page = inspected(comparison, classes=[replace(first, label=label) for label in labels], confusion=matrix)
-    assert "class 59</th>" in page
+    assert "class 59</code></th>" in page
     assert 'class="confusion"' not in page
 
 

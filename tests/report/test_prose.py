@@ -90,8 +90,9 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
     sources[-1] = replace(sources[-1], sharing=258)
     failed = first.arm("task").runs
     failed = [replace(failed[0], degenerate=True), *failed[1:]]
-    half = {"runs": failed, "planned": {1: "a", 2: "b"}}
-    spoilt = with_arms(replace(first, scattered=["scratch", "task"]), task=half)
+    half = {"runs": failed, "planned": {1: "a", 2: "b"}, "seldom_predicted": ["ham", "火腿 `x`"]}
+    many = {"seldom_predicted": [f"class {n}" for n in range(5)]}
+    spoilt = with_arms(replace(first, scattered=["scratch", "task"]), task=half, domain=many)
     for name, needed in {"a design would settle it": DESIGN, "more rows would": Needed(0.01, None, 4_321)}.items():
         tasks = [replace(spoilt, answers=[undecided(first, needed=needed)]), with_arms(second, scratch=WITHOUT)]
         changes = {"tasks": tasks, "sources": sources, "spent": Cost(12_300_000, 456.78), "confidence": 0.9}

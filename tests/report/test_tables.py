@@ -17,7 +17,7 @@ from adaptbert.report.markdown import in_markdown
 from adaptbert.report.page import render
 from adaptbert.report.tables import Cell, Table, headlines
 from adaptbert.report.text_table import aligned, summary
-from tests.support.judged_answers import answered
+from tests.support.judged_answers import answered, retrained
 from tests.support.known import known
 from tests.support.page_reader import seen
 from tests.support.snapshots import agrees
@@ -95,6 +95,9 @@ def test_what_tables_say(comparison: Comparison, repeated: Comparison, several: 
 
 def test_what_markdown_and_a_terminal_say(repeated: Comparison, several: Comparison) -> None:
     agrees(SAID.with_name("index.md"), in_markdown, several)
+    untrained = retrained(repeated, {"pretrain": {"random_head": True}})
+    sentence = "The masked-LM head of pretrain was never trained: its bits per character mean nothing."
+    assert (sentence in in_markdown(repeated), sentence in in_markdown(untrained)) == (False, True)
     agrees(SAID.with_name("terminal.txt"), lambda *of: "\n\n".join(map(summary, of)) + "\n", repeated, several)
 
 

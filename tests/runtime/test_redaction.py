@@ -1,18 +1,24 @@
 """A canary goes through everything that leaves a process, and appears nowhere."""
 
+import json
 import os
 import subprocess
 import sys
 from base64 import b64encode
+from copy import deepcopy
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adaptbert.config import load
 from adaptbert.runtime.mlflow import open_run
 from adaptbert.runtime.redaction import redacted
 from tests.runtime.test_stage import RECORDED
 from tests.support.imports import ROOT
-from tests.support.project import free_port
+from tests.support.project import Project, clone, free_port, write_params
 
 CANARY = "K@narien/vogel 1"
 ENCODED = "K%40narien%2Fvogel%201"
@@ -28,12 +34,17 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("http://user:sec/ret@host/api", "http://***@host/api"),
         ("https://token@host", "https://***@host"),
         ("https:/user:secret@host/a.csv: no such file", "https:/***@host/a.csv: no such file"),
-        ("GET /api?run=1&token=secret&step=2 failed", "GET /api?run=1&token=***&step=2 failed"),
+        ("GET /api?run=1&token=secret&step=2 failed", "GET /api?run=***&token=***&step=*** failed"),
+        ("{path: https://host/x?sig=a'b&c=d, n: 1}", "{path: https://host/x?sig=***&c=***, n: 1}"),
+        ("see https://host/x#access_token=a.b.c: gone", "see https://host/x#access_token=***: gone"),
+        ("https:/host/x.csv?c2VjcmV0==#key: no such file", "https:/host/x.csv?***#***: no such file"),
         ("url: /x?X-Amz-Signature=secret", "url: /x?X-Amz-Signature=***"),
         ("Invalid token hf_abcdefghijklmnopqrstuvwx.", "Invalid token ***."),
         ("key AKIAIOSFODNN7EXAMPLE is unknown", "key *** is unknown"),
-        ("http://host:5000/a?run=1 to sqlite:////srv/mlflow.db", ""),
+        ("http://host:5000/a to sqlite:////srv/mlflow.db", ""),
         ("mail to a@b.example, tokens=5 in all", ""),
+        ("is it in /srv/a? no: docs/a.md#b, /srv/b#1.csv", ""),
+        (r"replace: [['https?://\S+', '@url'], ['(?P<a>x)/(?=y)', '']]", ""),
     ],
 )
 def test_what_looks_like_a_credential(text: str, expected: str) -> None:
@@ -48,6 +59,7 @@ def test_what_looks_like_a_credential(text: str, expected: str) -> None:
         {"SOME_STORE": f"see http://user:{CANARY.replace(' ', '')}@host"},
         {"MLFLOW_TRACKING_URI": f"http://user:{CANARY}@host:5000"},
         {"MLFLOW_TRACKING_URI": f"http://host:5000?api_token={ENCODED}"},
+        {"SOME_STORE": f"https://{ENCODED}@host"},
         {"MLFLOW_TRACKING_PASSWORD": CANARY},
         *({name: CANARY} for name in ("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "PREFECT_API_AUTH_STRING")),
     ],
@@ -59,8 +71,33 @@ def test_what_this_process_has(variables: dict[str, str]) -> None:
     forms = [CANARY, ENCODED] if CANARY in value or ENCODED in value else [CANARY.replace(" ", "")]
     for form in forms:
         assert redacted(f"401 for {form}, giving up", variables) == "401 for ***, giving up"
-    if "@host" in value and ENCODED in value:
+    if f"user:{ENCODED}@" in value:
         assert redacted(f"Basic {SHOWN[2]}", variables) == "Basic ***"
+
+
+PRINTS = f"""
+import logging, sys, warnings
+from adaptbert.runtime.redaction import guard_streams
+logging.basicConfig()
+guard_streams()
+guard_streams()
+told = "{ADDRESS}/x?sig={ENCODED}"
+logging.getLogger("library").warning("asked %s", told)
+warnings.warn(told)
+print("found", told, flush=True)
+sys.stdout.buffer.write(b"a row: http://host/x?sig=1")
+raise OSError(told)
+"""
+
+
+def test_whoever_prints() -> None:
+    """Libraries, warnings, tracebacks; answers go to the stream below as they are."""
+    ran = subprocess.run([sys.executable, "-c", PRINTS], capture_output=True, text=True, check=False)
+    safe = "http://***@127.0.0.1/x?sig=***"
+    assert (ran.stdout.count(safe), ran.stderr.count(safe)) == (1, 3), ran.stdout + ran.stderr
+    assert "OSError: http://***@" in ran.stderr
+    assert ran.stdout.endswith("a row: http://host/x?sig=1"), "answers"
+    assert not [form for form in SHOWN if form in ran.stdout + ran.stderr]
 
 
 def test_a_stage_whose_server_is_dead_and_that_raises(project: Path) -> None:
@@ -103,3 +140,104 @@ def holding(folder: Path) -> list[Path]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert files
     return [path for path in files if any(form.encode() in path.read_bytes() for form in SHOWN)]
+
+
+NAMED = {
+    "HF_ENDPOINT": "http://user:{}@127.0.0.1:9",
+    "HTTP_PROXY": "http://user:{}@127.0.0.1:9",
+    "SOME_STORE": "https://127.0.0.1:9/x?sig={}",
+    **dict.fromkeys(("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "MLFLOW_TRACKING_PASSWORD"), "{}"),
+}
+"""Variable -> its value, with a password of its own."""
+IN_FILES = {
+    ".dvc/config": "['remote \"far\"']\n    url = https://user:{}@127.0.0.1:9/dvc\n",
+    ".git/config": '[remote "origin"]\n    url = https://user:{}@127.0.0.1:9/x.git\n',
+    "params.yaml": "# from https://user:{}@127.0.0.1:9/x\n",
+}
+IN_OPTIONS = {
+    "--train": "https://user:{}@127.0.0.1:9/x.csv?auth=1#token=2",
+    "--base": "https://user:{}@127.0.0.1:9/bert",
+    "--text": "https://127.0.0.1:9/x.csv?code={}",
+}
+OF_PARAMS = ("corpora.general.path", "tasks.section.train", "tokenize.words.dictionary", "bases.small")
+TRACKED = "http://user:{}@127.0.0.1:9"
+SMALL: dict[str, Any] = load.read(ROOT / "presets/smoke.yaml")
+SMALL |= {"arms": ["scratch", "general"], "tasks": {"section": SMALL["tasks"]["section"]}}
+SMALL |= {"tokenize": {"max_length": 64, "words": {}}}
+del SMALL["domain_transfer"], SMALL["task_transfer"]
+
+
+PLACES = (*NAMED, *IN_FILES, *IN_OPTIONS, *OF_PARAMS, "MLFLOW_TRACKING_URI")
+PASSWORDS = {place: f"Kanari{number:02}vogel" for number, place in enumerate(PLACES)}
+TRACKED_AT = {"MLFLOW_TRACKING_URI": TRACKED.format(PASSWORDS["MLFLOW_TRACKING_URI"])}
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Project:
+    """A small project with a password of its own in each place of this machine where one may stand."""
+    project = clone(tmp_path / "project", tmp_path / "home")
+    write_params(project.root, SMALL)
+    for command in (["rm", "-q", "--cached", "-r", "metrics"], ["add", "-A"], ["commit", "-q", "-m", "smoke"]):
+        subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
+    for name, text in IN_FILES.items():
+        with (project.root / name).open("a", encoding="utf-8") as file:
+            file.write(text.format(PASSWORDS[name]))
+    project.env |= {name: value.format(PASSWORDS[name]) for name, value in NAMED.items()}
+    project.env |= {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    del project.env["PREFECT_API_URL"]
+    return project
+
+
+def printed(project: Project, *command: str, code: int, **variables: str) -> str:
+    ran = Project(project.root, project.env | variables).run(*command, timeout=1500)
+    assert ran.returncode == code, ran.stdout
+    assert not [place for place, password in PASSWORDS.items() if password in ran.stdout], ran.stdout
+    return ran.stdout
+
+
+def leaks(project: Project) -> list[tuple[str, str]]:
+    """Place and file of each password that stands in a file, but for those that were put there."""
+    files = [path for folder in (project.root, Path(project.env["HOME"])) for path in folder.rglob("*")]
+    written = {str(path): path.read_bytes() for path in files if path.is_file() and ".git/" not in str(path)}
+    assert any(name.endswith(".db") for name in written)
+    own = {str(project.root / name) for name in IN_FILES}
+    every = [(place, name) for place in PLACES for name in written if PASSWORDS[place].encode() in written[name]]
+    return [(place, name) for place, name in every if name not in own]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2000)
+def test_a_recipe_that_succeeds_keeps_no_password(planted: Project) -> None:
+    """Neither in the stores of MLflow and Prefect, nor in cards, report, plan and the files of DVC."""
+    printed(planted, "flows.recipe", code=0)
+    written = ("reports/index.html", "mlflow.db", ".prefect/prefect.db", "dvc.lock", "plan.json")
+    assert [name for name in written if not (planted.root / name).is_file()] == []
+    assert [*planted.root.glob("models/finetune/*/card.json")]
+    assert b"# from https://***@127.0.0.1:9/x" in next(planted.root.glob("mlartifacts/**/params.yaml")).read_bytes()
+    assert leaks(planted) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2000)
+def test_what_fails_shows_no_password(planted: Project) -> None:
+    """What a library says of a hub that does not answer, and what is refused, in commands and in the flow."""
+    options = [part for name, value in IN_OPTIONS.items() for part in (name, value.format(PASSWORDS[name]))]
+    said = printed(planted, "adaptbert.cli", "new", ".", "--force", *options, code=65)
+    assert "https:/***@127.0.0.1:9/x.csv?auth=***#token=***: an address, not a file\n  download it" in said
+    printed(planted, "adaptbert.cli", "doctor", code=0, **TRACKED_AT)
+    assert "not in https://***@127.0.0.1:9/x.git" in printed(planted, "flows.recipe", "--cluster", code=78)
+    for place in OF_PARAMS:
+        document = deepcopy(SMALL)
+        *above, last = place.split(".")
+        address = f"https://user:{PASSWORDS[place]}@127.0.0.1:9/x?key={PASSWORDS[place]}"
+        reduce(getitem, above, document)[last] = address
+        (planted.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+        for command in ("plan", "check"):
+            printed(planted, "adaptbert.cli", command, code=78)
+    printed(planted, "flows.recipe", code=78)
+    (planted.root / "params.yaml").unlink()
+    write_params(planted.root, SMALL | {"bases": {"small": "org/name"}, "pretrain": {}})
+    hub = "thrown while requesting HEAD http://***@127.0.0.1:9/"
+    assert hub in printed(planted, "adaptbert.cli", "download", "org/name", "--out", "data/own/x", code=75)
+    assert hub in printed(planted, "flows.recipe", "--until", "tokenizer", code=65, **TRACKED_AT)
+    assert leaks(planted) == []

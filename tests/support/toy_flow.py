@@ -43,7 +43,7 @@ except KeyboardInterrupt:
     sys.exit(75)
 mark("end", time.time())
 if code != "0":
-    print("error: the reason", file=sys.stderr)
+    print("error: the reason: no answer of https://user:planted@host/x?sig=planted", file=sys.stderr)
     sys.exit(int(code))
 if out == "metrics/comparison.json":
     Path(out).write_text("{}")
