@@ -33,8 +33,8 @@ class Vocabulary(Section):
     lowercase: bool = True
     """Capital letters become small ones. For random weights."""
     strip_accents: bool | None = None
-    """Whether accents and other marks go: `é` becomes `e`, `ば` becomes `は`. Left out: with `lowercase` they do, as in
-    BERT, where fewer than one character in 200 has one, as in English; else they stay. For random weights."""
+    """Strip accents and other marks (`ば` to `は`). Left out: as `lowercase` where fewer than one character in 200 has
+    one (English), else false. For random weights."""
     min_frequency: Annotated[int, Field(ge=1, le=1_000_000_000)] = 2
     """Fewest occurrences of a subword token; rarer ones are dropped. For random weights."""
     extend: Extension | None = None
