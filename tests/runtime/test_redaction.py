@@ -184,7 +184,8 @@ def planted(tmp_path: Path) -> Project:
             file.write(text.format(PASSWORDS[name]))
     project.env |= {name: value.format(PASSWORDS[name]) for name, value in NAMED.items()}
     project.env |= {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-    del project.env["PREFECT_API_URL"]
+    for name in ("PREFECT_API_URL", *(name for name in project.env if name.endswith("_OFFLINE"))):
+        del project.env[name]
     return project
 
 
