@@ -32,12 +32,13 @@ def doctor() -> None:
     """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     with user_errors():
         findings = [user(), *opened(), room(shutil.disk_usage(".").free), *device()]
     table = Table("", "what", "found", "remedy")
     for verdict, what, found, remedy in findings:
-        table.add_row(verdict, what, found, "" if verdict == OK else remedy)
+        table.add_row(*map(Text, (verdict, what, found, "" if verdict == OK else remedy)))  # brackets are no markup
     Console().print(table)
     verdicts = [verdict for verdict, *_ in findings]
     fails, warnings = verdicts.count(FAIL), verdicts.count(WARN)
@@ -56,7 +57,8 @@ def opened() -> Iterator[Finding]:
     for error in failures_of(check_folder):
         yield FAIL, "folder", error.problem, error.remedy
         return
-    yield OK if commit() else WARN, "git", f"commit {commit()[:7]}", "runs will name no commit: `git status` says why"
+    at = commit()[:7]
+    yield OK if at else WARN, "git", at or "no commit", "runs will name no commit: `git status` says why"
     yield ran("DVC", _DVC, "bring the folder .dvc back (git checkout .dvc), or: dvc init")
     yield ran("MLflow", _STORE, "else nothing is tracked: correct MLFLOW_TRACKING_URI, or move mlflow.db away")
     yield ran("Prefect", "from flows.server import main; main()", "mend that, or name a server: PREFECT_API_URL")

@@ -91,10 +91,13 @@ def _settle_git() -> None:
     own = STATE.parent / "config.local"
     has_none = own.is_file() and "no_scm" in own.read_text(encoding="utf-8")
     if is_there == has_none and (not is_there or Path(".git").exists()):
-        from dvc.config import Config
+        from dvc.config import Config, ConfigError
 
-        with Config(str(STATE.parent)).edit("local") as values:
-            values["core"].update({"no_scm": True}) if not is_there else values["core"].pop("no_scm", None)
+        try:
+            with Config(str(STATE.parent)).edit("local") as values:
+                values["core"].update({"no_scm": True}) if not is_there else values["core"].pop("no_scm", None)
+        except ConfigError as error:
+            raise BadParams(Code.DVC, STATE.parent, str(error), "correct its config, or git checkout .dvc") from None
 
 
 def check_path(folder: Path) -> None:

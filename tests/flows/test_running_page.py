@@ -105,7 +105,7 @@ def test_the_five_commands(terminals: Terminals) -> None:
 
 
 def test_another_project_at_the_same_address(terminals: Terminals, tmp_path: Path) -> None:
-    """Its server does not start, its deployments replace none, and its recipe reports to a server of its own."""
+    """Its server does not start, its deployments replace none, and no proxy is asked for its own."""
     terminals.run(DEPLOY)
     other = Terminals(tmp_path, Path(terminals.env["HOME"]), int(terminals.api.split(":")[2].partition("/")[0]))
     assert "is already in use" in other.run(SERVER, code=1)
@@ -113,6 +113,7 @@ def test_another_project_at_the_same_address(terminals: Terminals, tmp_path: Pat
     assert f"AB-197 recipe/local: {terminals.api} has this deployment of {terminals.root}" in refused
     assert "Traceback" not in refused
     before = terminals.runs()
+    other.env |= {"HTTP_PROXY": "http://127.0.0.1:9", "all_proxy": "http://127.0.0.1:9"}  # nobody answers there
     printed = other.run("python -m flows.recipe --until compare --jobs 2")
     assert "a temporary Prefect server starts" in printed
     assert "4 of 4" in printed

@@ -164,6 +164,7 @@ def test_doctor_opens_what_a_recipe_opens(tmp_path: Path) -> None:
     """MLflow refuses a plain folder, git has no commit, DVC's settings are damaged, no proxy of this kind is known."""
     write_project(tmp_path, FOUR_STAGES)
     init_dvc(tmp_path, "[core\n")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
     toy = Toy(tmp_path, environment(tmp_path) | {"MLFLOW_TRACKING_URI": "./mlruns", "ALL_PROXY": "socks4://me:pw@x:1"})
     done = toy.without_server().run("adaptbert.cli", "doctor", timeout=300)
     assert done.returncode == 1
@@ -176,6 +177,7 @@ def test_doctor_opens_what_a_recipe_opens(tmp_path: Path) -> None:
     ]
     assert "Traceback" not in done.stdout
     assert "pw" not in done.stdout
+    assert "pip install 'httpx[socks]'" in done.stdout
 
 
 @ON_CPU
