@@ -26,9 +26,7 @@ Every key of `params.yaml`. This file is written by `python -m tests.documents`.
 What is not written has the default of this page; "–" is none, and "required" below a key that may be left out holds
 where that key is written. MLflow logs the values in force. The sections `pretrain`, `finetune` and `compare` must stand
 there, even empty (`{}`), and so must `domain_transfer` and `task_transfer` where an arm has them. `<base>`, `<corpus>`,
-`<task>` and `<arm>` are names that you choose: a letter a-z, then a-z, 0-9 and `_`, 40 characters at most. An unknown
-key, a wrong type or a value out of range is refused before anything runs (`adaptbert check`); see
-[errors.md](errors.md).
+`<task>` and `<arm>` are names that you choose: a letter a-z, then a-z, 0-9 and `_`, 40 characters at most.
 
 What differs for one base, corpus, task or arm stands under its name; each section says which. Later ones win: section,
 base, corpus or task, arm. Mappings are merged key by key; a budget (`tokens`, `passes` or `steps`) replaces another.
@@ -38,8 +36,6 @@ finetune: {epochs: 4}
 overrides:
   mention: {finetune: {epochs: 8}}
 ```
-
-To change a value for one experiment, see [how-to/experiments.md](how-to/experiments.md).
 """
 
 STEPS = tuple(name for name, (cls, _) in SECTIONS.items() if issubclass(cls, MlmStep))

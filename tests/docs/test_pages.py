@@ -143,21 +143,24 @@ def test_the_split_is_one() -> None:
 
 
 def test_the_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = blocks(PREDICT, "python")
+    """Ours, and that of a pipeline of transformers."""
+    ours, stock = blocks(PREDICT, "python")
     project = Project(tmp_path, {"section": ("single_sentence", "class")}, (16, 8, 8))
     project.finetune("section", "general", seeds=[1], epochs=1.0)
     (tmp_path / "models/finetune/section-general").rename(tmp_path / "models/finetune/section-general-small")
     capsys.readouterr()
     monkeypatch.chdir(tmp_path)
-    exec(compile(code.text, PREDICT, "exec"), {})
+    exec(compile(ours.text, PREDICT, "exec"), {})
     assert re.fullmatch(r"a (code|prose) \{'code': .*, 'prose': .*\}\n", capsys.readouterr().out)
+    exec(compile(stock.text, PREDICT, "exec"), {})
+    assert re.fullmatch(r"\[\{'label': '(code|prose)', 'score': .*\}\]\n", capsys.readouterr().out)
 
 
 def test_options_of_the_page_are_those_of_the_command() -> None:
     command = get_command(app).commands["predict"]  # type: ignore[attr-defined]
     names = {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
     documented = set(re.findall(r"`(--?[a-z][a-z-]*)`", prose(PREDICT)))
-    assert {"--probabilities", "--precision"} <= documented <= names
+    assert {"--probabilities", "--keep", "--linear"} <= documented <= names
 
 
 def test_every_field_of_an_answer_is_documented() -> None:

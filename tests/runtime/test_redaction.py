@@ -43,7 +43,7 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("key AKIAIOSFODNN7EXAMPLE is unknown", "key *** is unknown"),
         ("http://host:5000/a to sqlite:////srv/mlflow.db", ""),
         ("mail to a@b.example, tokens=5 in all", ""),
-        ("is it in /srv/a? no: docs/a.md#b, /srv/b#1.csv", ""),
+        ("is it in /srv/a? no: docs/errors.md#b, /srv/b#1.csv", ""),
         (r"replace: [['https?://\S+', '@url'], ['(?P<a>x)/(?=y)', '']]", ""),
     ],
 )

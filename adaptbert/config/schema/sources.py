@@ -95,9 +95,9 @@ class Task(Source):
     """What parts the labels of a row (`multi-label`) where they are one text, as in CSV and TSV, e.g. `';'`; blanks
     around a label are dropped. Left out: they are a list."""
     map_labels: dict[str, str | None] | None = None
-    """A label of the files -> ours, e.g. `{Neutral: neutral}`, as rows are read; of spans the types without B- and I-.
-    `{"-": null}` leaves out the rows with a label, and counts them; `{"": null}` those without any (an empty cell or
-    list, a text without spans), which `{"": ""}` keeps. Left out: labels are as they are."""
+    """A label of the files -> ours, e.g. `{Neutral: neutral}`; of spans the types without B- and I-. `{"-": null}`
+    leaves out the rows with that label, `{"": null}` those without any (an empty cell or list, a text without spans),
+    which `{"": ""}` keeps."""
     positive: str | None = None
     """The label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | Literal["none"] | None = None

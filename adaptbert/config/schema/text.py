@@ -49,7 +49,7 @@ class Segmentation(Section):
     dictionary and a hidden Markov model."""
     dictionary: Annotated[str, Field(min_length=1)] = WORDS
     """A file of further words for the segmenter, one a line: `word`, `word frequency` or `word frequency tag`; a line
-    that begins with `# ` says nothing. DVC watches it. With none it is not read."""
+    that begins with `# ` says nothing. DVC watches it."""
 
 
 class Tokenize(Section):
