@@ -115,7 +115,8 @@ def check() -> None:
         missing = own_data.check(recipe)
         seen = preflight.check(recipe, {path for path, _ in missing})
         of_the_plan = [" ".join(str(error).split()) for error in stale]
-        for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices, *seen.counts):
+        counts = [f"{split}: {rows}" for split, rows in seen.counts.items()]
+        for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices, *counts):
             print(f"notice: {notice}")
         if seen.unopened:
             skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"

@@ -136,9 +136,7 @@ def _errors(name: str) -> Iterator[None]:
         if "scripts are no longer supported" not in str(error):
             raise
         problem = "it is read by a script of its authors, and no such code is run"
-        remedy = (
-            "the hub mostly has its rows as Parquet: --revision refs/convert/parquet; else look for a copy without one"
-        )
+        remedy = "the hub mostly has its rows as Parquet: --revision refs/convert/parquet"
         raise BadData(Code.FILE, name, problem, remedy) from None
     except _damage() as error:
         problem = f"a file of it cannot be read ({type(error.__cause__ or error).__name__})"

@@ -11,7 +11,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from re import _parser  # type: ignore[attr-defined]  # of Python itself, whose modules are in one file since 3.11
 from typing import Any
 
 from adaptbert.codes import Code
@@ -43,7 +42,7 @@ NO_HEADER = "this file seems to have no header", "put a line with the names of i
 _IDEOGRAPH = re.compile(f"[{scripts.CHINESE}]")
 _LONGEST, _MOST_TIMES = 10_000, 100
 """Characters that replacements may add to a text of any length, and for each of its own."""
-_REPEATS = (_parser.MAX_REPEAT, _parser.MIN_REPEAT, _parser.POSSESSIVE_REPEAT)
+_COUNT, _COUNT_OF_GROUP = re.compile(r"{(\d+)"), re.compile(r"(?<!\\)\)\s*{(\d+)")
 _MOST_PARTS = 100_000
 """Most parts of a pattern: `regex` writes out what has to come several times, and takes 150 bytes and more for each."""
 SECONDS = 5.0
@@ -288,7 +287,7 @@ def pattern_problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
     for pattern, replacement in pairs or []:
         try:
             re.compile(pattern).sub(replacement, "")
-            if _parts(_parser.parse(pattern)) > _MOST_PARTS:
+            if _parts(pattern) > _MOST_PARTS:
                 raise ValueError(f"its counts make more than {_MOST_PARTS:,} parts of it")
             regex.compile(pattern)
         except (re.error, regex.error, IndexError, ValueError, OverflowError, RecursionError) as error:
@@ -296,14 +295,10 @@ def pattern_problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
     return None
 
 
-def _parts(parsed: Any) -> int:
-    """The parts of a parsed pattern, each as often as it has to come."""
-    if not isinstance(parsed, list | tuple | _parser.SubPattern):
-        return 1
-    if len(parsed) == 2 and any(parsed[0] is repeat for repeat in _REPEATS):
-        least: int = parsed[1][0]
-        return max(least, 1) * _parts(parsed[1][2])
-    return sum(_parts(each) for each in parsed)
+def _parts(pattern: str) -> int:
+    """A bound of the parts of a pattern, each as often as it has to come: as if all groups lay in one another."""
+    parts = len(pattern) + sum(map(int, _COUNT.findall(pattern)))
+    return parts * math.prod(max(1, int(count)) for count in _COUNT_OF_GROUP.findall(pattern))
 
 
 READERS: Mapping[str, Callable[[Fields, object, str], Any]] = {

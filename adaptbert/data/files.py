@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -289,16 +289,13 @@ def keep_labels(pool: dict[str, list[Row]], layout: Layout, labels: Callable[[Ro
     Of the texts or groups with such a label, the first by a hash moves, with all its rows; nothing else does.
     """
     trained = {label for row in pool["train"] for label in labels(row)}
-    lacking: dict[str, set[str]] = {}
-    for row in chain.from_iterable(pool.values()):
-        if not (of_row := labels(row)) <= trained:
-            lacking.setdefault(_key(row, layout), set()).update(of_row)
-    moved, before = set[str](), len(pool["train"])
-    for key in sorted(lacking, key=lambda key: sha256(key.encode()).digest()):
-        if not lacking[key] <= trained:
+    others, before, moved = [name for name in pool if name != "train"], len(pool["train"]), set[str]()
+    lacking = [(_key(row, layout), labels(row)) for name in others for row in pool[name] if not labels(row) <= trained]
+    for key, of_row in sorted(lacking, key=lambda pair: sha256(pair[0].encode()).digest()):
+        if not of_row <= trained:
             moved.add(key)
-            trained |= lacking[key]
-    for split in [name for name in pool if moved and name != "train"]:
+            trained |= of_row
+    for split in others if moved else ():
         rows = pool[split]
         pool["train"] += [row for row in rows if _key(row, layout) in moved]
         pool[split] = [row for row in rows if _key(row, layout) not in moved]

@@ -123,7 +123,7 @@ def refusal(values: Mapping[str, Any], read: Collection[str]) -> str | None:
 
 
 def no_labels(labels: Collection[str], trained: Collection[str]) -> list[str]:
-    """Those that usually say that a row has no label: `-` where annotators do not agree (beside + it is one), `nan` of
+    """The labels that usually say that a row has none: `-` where annotators do not agree (beside + it is one), `nan` of
     pandas, and -1 beside 0, 1 and 2, or where the training rows never have it."""
     is_odd = {"0", "1", "2"} <= {*labels} or ("0" in labels and "-1" not in trained)
     odd = ("nan", "NaN", "<NA>", *(["-"] if "+" not in labels else []), *(["-1"] if is_odd else []))
@@ -148,11 +148,8 @@ def with_another_label(texts: Iterable[tuple[str, ...]], labels: Iterable[Any]) 
     rows = [(text, str(label)) for text, label in zip(texts, labels, strict=True)]
     different = Counter(text for text, _ in {*rows})
     count = sum(different[text] > 1 for text, _ in rows)
-    return (
-        count,
-        f"{count:,} of {len(rows):,} rows have a text that another row has with another label",
-        2 * count > len(rows),
-    )
+    problem = f"{count:,} of {len(rows):,} rows have a text that another row has with another label"
+    return count, problem, 2 * count > len(rows)
 
 
 def renaming(mapped: Names, renamed: Names, section: str) -> str:

@@ -64,13 +64,12 @@ def _in_place_of_rows(content: Mapping[str, Any], texts: Collection[str]) -> tup
     if any(isinstance(content.get(name), str) for name in texts):
         return None
     for key, value in content.items():
-        items, below = value if isinstance(value, list) else [], f".[{json.dumps(key, ensure_ascii=False)}][]"
-        if items and all(isinstance(item, dict) for item in items):
-            remedy = f"name its format if it is squad; else: jq -c {quote(below)} FILE > NEW.jsonl"
-            return f"its rows lie below '{key}'", remedy
-        if items and all(isinstance(item, list) and [*map(type, item)] == [str, str] for item in items):
-            rows = quote(f"{below} | {{text: .[0], label: .[1]}}")
-            return f"lists of pairs, as below '{key}'", f"make a file of each list: jq -c {rows} FILE > NEW.jsonl"
+        items = value if isinstance(value, list) else []
+        are_pairs = all(isinstance(item, list) and [*map(type, item)] == [str, str] for item in items)
+        if items and (are_pairs or all(isinstance(item, dict) for item in items)):
+            rows = f".[{json.dumps(key, ensure_ascii=False)}][]{' | {text: .[0], label: .[1]}' if are_pairs else ''}"
+            remedy = f"name its format if it is squad; else: jq -c {quote(rows)} FILE > NEW.jsonl"
+            return f"its rows lie below '{key}'{', as pairs' if are_pairs else ''}", remedy
     columns = [[*value.values()] if isinstance(value, dict) else value for value in content.values()]
     are_lists = all(isinstance(column, list) for column in columns)
     if are_lists and any(isinstance(cell, str) and word_count(cell) >= 3 for cell in chain(*columns)):

@@ -35,7 +35,6 @@ _PROOF = re.compile(r'""|[\t\n]')
 """What has to be in quotes."""
 _REPEATED = "headers that stand again below the first, as where files were joined, not read"
 _QUOTED = "TSV files with cells in quotes, which stay as they are (written by Excel or pandas? then save them as CSV)"
-_OPEN = "a cell in quotes goes on in the next line, and others are not as a program quotes them"
 _WIDTH = "give each row all columns; a cell with a line break in it needs quotes, best in CSV"
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 
@@ -61,11 +60,7 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
         if file.layout.outputs:  # offsets of predictions count the blanks
             values = [value.strip(" ") for value in values]
         if problem is None and len(values) != len(names):
-            may_go_on = values[-1].startswith('"') or values[0].endswith('"')
-            is_open = not is_quoted and may_go_on and "".join(values).count('"') % 2
-            if is_open and is_cut:  # further rows may be parts of such cells
-                raise file.error(Code.WRONG_FORMAT, _OPEN, _WIDTH, line)
-            reason = _OPEN if is_open else f"expected {len(names)} columns, found {len(values)}"
+            reason = f"expected {len(names)} columns, found {len(values)}"
             yield file.row(line, {}, Problem(Code.BAD_ROW, reason, _WIDTH))
         else:
             yield file.row(line, dict(zip(names, values, strict=False)), problem)
@@ -98,8 +93,7 @@ def _is_quoted(text: str, *, is_cut: bool) -> bool:
         if are_rows(record[0]) or (any(map(str.strip, cells)) and len(cells) != width):
             return False
     rest = text[end:]
-    is_open = is_cut and _RECORD.fullmatch(f'{rest[:-1]}"\n') is not None and not are_rows(rest)
-    return is_proven and (not rest or is_open)
+    return is_proven and (not rest or (is_cut and not are_rows(rest)))
 
 
 def _records(

@@ -42,12 +42,12 @@ _OF_ALL_ROWS = {Code.TOO_FEW_ROWS, Code.REPEATED_TEXT, Code.LABEL_NOT_IN_TRAIN, 
 
 @dataclass
 class Seen:
-    """What was found: errors, which stop the recipe; notices; counts of rows that are left out or contradict others;
-    and the keys of sets that were not opened."""
+    """What was found: errors, which stop the recipe; notices; for each split, counts where rows are left out or
+    contradict others; and the keys of sets that were not opened."""
 
     errors: list[UserError] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    counts: list[str] = field(default_factory=list)
+    counts: dict[str, str] = field(default_factory=dict)
     unopened: list[str] = field(default_factory=list)
 
 
@@ -108,16 +108,16 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
         errors = unreadable or _invalid(recipe, source, raw, head, seen)
         of_files = [error for error in unreadable if error.code in _OF_FILES]
         if head is not None:
-            errors = of_files or [_of_first(head, error) for error in errors if error.code not in silent]
+            of_rows = [error for error in errors if error.code not in silent]
+            errors = of_files or [type(e)(e.code, e.place, e.problem + _of_first(head), e.remedy) for e in of_rows]
         if of_files or not errors:
             break
     seen.errors += errors
 
 
-def _of_first(rows: int, error: UserError) -> UserError:
-    """The error, with the rows that were looked at."""
-    problem = f"{error.problem}; of the first {rows:,} rows of a file"
-    return type(error)(error.code, error.place, problem, error.remedy)
+def _of_first(head: int | None) -> str:
+    """Which rows were looked at, for the end of a message."""
+    return f"; of the first {head:,} rows of a file" if head else ""
 
 
 def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | None) -> list[UserError]:
@@ -143,10 +143,9 @@ def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: 
         corpus = validate_corpus(raw, kept, rejected, ForbiddenText(()), recipe.limits)
         return [error.at(Place(str(paths["text"]))) for error in corpus.errors]
     validated = validate_labelled_set(raw, kept, rejected, recipe.limits)
-    of_first = f"; of the first {ROWS} rows of a file" if head else ""
     for split, account in validated.accounts.items():
         if account.rejected["left_out"] or account.warnings[OTHER_LABEL]:
-            seen.counts.append(f"{source.key}.{split}: {account}{of_first}")
+            seen.counts[f"{source.key}.{split}"] = f"{account}{_of_first(head)}"
     places = {str(raw / f"{split}.parquet"): Place(str(path)) for split, path in paths.items()}
     if moved := read_json(raw / "manifest.json")["warnings"].get(KEPT_IN_TRAIN) if head is None else 0:
         seen.notices.append(f"{source.key}: {moved:,} {KEPT_IN_TRAIN}")

@@ -102,10 +102,10 @@ class Preview(NamedTuple):
             if field in LISTS and any(isinstance(row.get(column), str) for row in self.rows):
                 raise self.unclear(f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
 
-    def only(self, field: str, columns: Sequence[str], option: str, before: str = "") -> str:
+    def only(self, field: str, columns: Sequence[str], option: str) -> str:
         """The one column that may be a field; BadData where there are several, with the option that names each."""
         if len(columns) > 1:
-            ways = ", or ".join(f"{option} {quote(f'{before}{column}')}" for column in columns)
+            ways = ", or ".join(f"{option}{quote(column)}" for column in columns)
             raise self.unclear(f"{' and '.join(columns)} may each be the {field}", f"choose: {ways}")
         return columns[0]
 

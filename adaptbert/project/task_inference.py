@@ -4,7 +4,6 @@ Of a labelled set first which column is which field, by its name and its values;
 is guessed where two answers would do: the error names the option that decides.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +49,6 @@ _NO_LABELS = (*OPTIONAL, "start", "end", "begin", "offset", "start_offset", "end
 """Columns that are never the label unless the user says so."""
 _MARKS = {"start", "end", "label"}
 """Keys of a span as Prodigy writes it."""
-_CLUENER = "to_entries[] | .key as $type | .value[][] | [.[0], .[1] + 1, $type]"
-"""A mapping of types, texts and offsets -> spans of doccano, by jq."""
 
 
 def consistent(said: Said) -> Said:
@@ -111,7 +108,7 @@ def _text_alone(file: Preview, option: str) -> str:
         raise file.unclear(f"{FORMATS[file.format].title} is a format of labelled sets", f"give text to {option}")
     if not columns:
         raise file.which("column is the text", f"name it: {choose} COLUMN")
-    column = file.only("text", columns, choose)
+    column = file.only("text", columns, f"{choose} ")
     if any(all(field == "text" or file.candidates(field) for field in fields) for fields in ROWS):
         problem = f"its columns may be those of a labelled set: {column_names(file.columns)}"
         raise file.unclear(problem, f"give it to --train; {means}: {choose} {quote(column)}")
@@ -150,7 +147,8 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
         train = train._replace(rows=[row for each in every for row in each.rows])
     total, refused = len(train.rows), [label_names.refusal(row, fields.values()) for row in train.rows]
     train = train._replace(rows=[row for row, reason in zip(train.rows, refused, strict=True) if reason is None])
-    keys, labels, unlabelled = _labels(train, fields, said)
+    column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
+    keys, labels, unlabelled = _labels(train, fields, column, said)
     left_out = unlabelled + Counter(filter(None, refused))
     named = {(_FOUND.get(keys["type"], field) if field == "label" else field): name for field, name in fields.items()}
     mapped = {field: name for field, name in named.items() if field != name or field in OPTIONAL}
@@ -165,11 +163,12 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
     of_labels = [labels if "answers" in fields else f"labels of {total - left_out.total():,} rows: {labels}"]
     if left_out:
         counts = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.most_common())
-        means = "; a label that is one is mapped to itself in map_labels" if "map_labels" in keys else ""
+        are_odd = any(label and ours is None for label, ours in keys.get("map_labels", {}).items())
+        means = "; a label that is one is mapped to itself in map_labels" if are_odd else ""
         of_labels += [f"notice: {left_out.total():,} of {total:,} rows are left out: {counts}{means}"]
     inputs = [name for field, name in fields.items() if field in INPUTS]
     texts = [tuple(str(row.get(name)) for name in inputs) for row in train.rows]
-    count, problem, are_most = label_names.with_another_label(texts, (row.get(_found_in(fields)) for row in train.rows))
+    count, problem, are_most = label_names.with_another_label(texts, (row.get(column) for row in train.rows))
     if are_most:
         raise train.unclear(problem, label_names.SEVERAL)
     of_labels += [f"notice: {problem}"] if count else []
@@ -213,19 +212,14 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{or_pair}")
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
-        ways = [" ".join(_option(field, column) for field, column in each.items()) for each in inputs]
+        ways = [" ".join(f"--columns {field}={quote(column)}" for field, column in each.items()) for each in inputs]
         problem = f"its columns may be those of several tasks: {column_names(file.columns)}"
         raise file.unclear(problem, f"choose: {', or '.join(ways)}")
-    by_field = {field: file.only(field, columns, "--columns", f"{field}=") for field, columns in fits[0].items()}
+    by_field = {field: file.only(field, columns, f"--columns {field}=") for field, columns in fits[0].items()}
     file.check_lists(by_field)
     if "text" in by_field and "text" not in fixed and said.type != "text-classification":
         _check_one_text(file, by_field)
     return by_field
-
-
-def _option(field: str, column: str) -> str:
-    """The option that names a column, as a shell reads it."""
-    return f"--columns {quote(f'{field}={column}')}"
 
 
 def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
@@ -236,7 +230,8 @@ def _check_one_text(file: Preview, chosen: Mapping[str, str]) -> None:
     other = next((name for name in others if name in named or file.is_prose(name, repeated=True)), None)
     if other is not None:
         first, second = sorted((text, other), key=file.columns.index)
-        ways = f"{_option('text', text)}, or {_option('text_a', first)} {_option('text_b', second)}"
+        pair = f"--columns text_a={quote(first)} --columns text_b={quote(second)}"
+        ways = f"--columns text={quote(text)}, or {pair}"
         raise file.unclear(f"{first} and {second} are both texts: one of them, or a pair?", f"choose: {ways}")
 
 
@@ -288,9 +283,8 @@ Labels = tuple[dict[str, Any], str, Counter[str]]
 """The type with the keys that it needs; what was seen, for the user; why how many rows have no label."""
 
 
-def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
+def _labels(file: Preview, fields: Mapping[str, str], column: str, said: Said) -> Labels:
     """Labels of the rows, by the column of what is found in them; BadData where two types would do, or none."""
-    column = _found_in(fields)
     cells = [row.get(column) for row in file.rows]
     values = [cell for cell in cells if not label_names.is_missing(cell)]
     missing = Counter(["no label"] * (len(cells) - len(values)))
@@ -302,9 +296,10 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
         keys, shown, _ = _tags(file, values, column, said.tag_scheme)
         return keys, shown, missing
     classes: TaskName = "text-pair-classification" if "text_b" in fields else "text-classification"
-    every = Counter(map(_as_label, values))
+    whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+    every = Counter(map(str, whole))
     odd = label_names.no_labels(every, every)
-    name = said.type or _type(file, [value for value in values if _as_label(value) not in odd], column, classes)
+    name = said.type or _type(file, [value for value in whole if str(value) not in odd], column, classes)
     pair = {"pair": True} if "text_b" in fields and name != classes else {}
     if name == "multi-label":
         separator = {"separator": said.separator} if said.separator else {}
@@ -323,22 +318,12 @@ def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> Labels:
     return {"type": name, **pair, **mapped}, _counts(every, "classes"), missing
 
 
-def _found_in(fields: Mapping[str, str]) -> str:
-    """The column of what is found."""
-    return next(fields[field] for field in ("tags", "answers", "label") if field in fields)
-
-
-def _as_label(value: Any) -> str:
-    """The label as it is read: a missing one made a column of integers one of floats."""
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
-
-
 def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) -> TaskName:
     """The rules, in their order."""
     different = {str(value) for value in values}
     if any(isinstance(value, Mapping) for value in values):
-        remedy = f"jq -c {quote(f'.label = [.[{json.dumps(column)}] | {_CLUENER}]')} FILE > NEW.jsonl; then {BY_HAND}"
-        raise file.unclear(f"column '{column}' has mappings", f"those of CLUENER become spans of doccano: {remedy}")
+        remedy = f"write the spans of CLUENER as lists [first, end + 1, type] for doccano; then {BY_HAND}"
+        raise file.unclear(f"column '{column}' has mappings", remedy)
     lists = [value for value in values if isinstance(value, list)]
     if any(isinstance(item, list | Mapping) for value in lists for item in value):
         raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", BY_HAND)
@@ -354,9 +339,9 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
         raise file.unclear(problem, f"choose: --type {classes}, or --type regression")
     if all(map(label_names.DECIMAL_COMMA.fullmatch, different)):
         remedy = (
-            "pandas.read_csv(FILE, decimal=',').to_csv(NEW, index=False); labels are --type multi-label --separator ,"
+            "write them with a point: pandas.read_csv(FILE, decimal=','); labels are --type multi-label --separator ,"
         )
-        raise file.unclear(f"column '{column}' has numbers with a decimal comma", f"write them with a point: {remedy}")
+        raise file.unclear(f"column '{column}' has numbers with a decimal comma", remedy)
     for parted in _SEPARATORS:
         if sum(parted in text for text in different) > len(different) / 3:
             problem = f"column '{column}' has labels with '{parted}': several labels in one text, or one label?"
@@ -392,11 +377,8 @@ def _several(file: Preview, values: Sequence[Any], column: str, said: Said) -> t
     if 2 * empty <= len(lists):
         return shown, {}
     if said.type is None:
-        rows = f"jq -c {quote(f'select(.[{json.dumps(column)}] != [])')} FILE > NEW.jsonl"
-        remedy = f"where none applies, say --type multi-label; else take them out, of JSON lines by {rows}"
-        raise file.unclear(
-            f"column '{column}' has no label in {empty:,} of {len(lists):,} rows: {label_names.NONE_APPLIES}", remedy
-        )
+        problem = f"column '{column}' has no label in {empty:,} of {len(lists):,} rows: {label_names.NONE_APPLIES}"
+        raise file.unclear(problem, "where none applies, say --type multi-label; else take these rows out")
     return shown, {"map_labels": {"": ""}}
 
 

@@ -189,6 +189,9 @@ UNSURE = labelled([*["no", "yes"] * 20, *["-"] * 3, None, ""])
             f"notice: 5 of 45 rows are left out: label '-' (3), no label (2){ITSELF}",
         ]),
         (UNSURE.replace('"-"', '"nan"'), {}, {**CLASS, "map_labels": {"nan": None, "": None}}, None),
+        (labelled(["no", "yes", None] * 9), {}, {**CLASS, "map_labels": {"": None}}, [
+            "labels of 18 rows: classes (2): no (9), yes (9)", "notice: 9 of 27 rows are left out: no label (9)",
+        ]),
         (labelled([1, 0, 2, -1] * 9), CLASS, {**CLASS, "map_labels": {"-1": None}}, [
             "labels of 27 rows: classes (3): 1 (9), 0 (9), 2 (9)",
             f"notice: 9 of 36 rows are left out: label '-1' (9){ITSELF}",
@@ -232,7 +235,7 @@ def test_an_id_is_never_offered_as_the_label(tmp_path: Path) -> None:
     assert concluded.values == {**CLASS, "columns": {"label": "mood"}}
     marks = {"start": 3, "_hash": 1, "kinds": ["a"], "meta": {"a": 1}}
     several = lines(*({**row, **marks, "my kind": n % 3} for n, row in enumerate(KEYED)))
-    with pytest.raises(UserError, match=r"may .*\n  choose: --columns label=mood, or --columns 'label=my kind'$"):
+    with pytest.raises(UserError, match=r"may .*\n  choose: --columns label=mood, or --columns label='my kind'$"):
         seen(tmp_path / "x.jsonl", several)
 
 
@@ -272,7 +275,7 @@ PRODIGY = [{"text": "a", "tokens": [{"text": "a"}], "spans": [{"start": 0, "end"
 CLUENER = [{"name": {"a": [[0, 1]]}}] * 9
 UNCLEAR += [
     (labelled(["1,5", "2,25"] * 9, "score"), {}, "has numbers with a decimal comma", "write them with a point: pandas"),
-    (labelled(CLUENER), {}, "'label' has mappings", "those of CLUENER become spans of doccano: jq -c"),
+    (labelled(CLUENER), {}, "'label' has mappings", "write the spans of CLUENER as lists [first, end"),
     (
         labelled([["a"], [], []] * 9, "labels"),
         {},
@@ -329,7 +332,7 @@ for name, second in (
     ("asked", "is it good here"),
 ):
     content = lines(*({name: second, "text": f"{WORDS[n % 5]} {n}", "label": n % 2} for n in range(9)))
-    first = f"'text_a={name}'" if name in ("问题", "Cite it") else f"text_a={name}"
+    first = f"text_a='{name}'" if name in ("问题", "Cite it") else f"text_a={name}"
     ways = f"choose: --columns text=text, or --columns {first} --columns text_b=text"
     UNCLEAR.append((content, {}, f"{name} and text are both texts: one of them, or a pair?", ways))
 
