@@ -338,9 +338,7 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
         problem = f"column '{column}' has {len(different):,} different whole numbers: classes, or numbers?"
         raise file.unclear(problem, f"choose: --type {classes}, or --type regression")
     if all(map(label_names.DECIMAL_COMMA.fullmatch, different)):
-        remedy = (
-            "write them with a point: pandas.read_csv(FILE, decimal=','); labels are --type multi-label --separator ,"
-        )
+        remedy = "write them with a point: pandas.read_csv(FILE, decimal=','); labels: --type multi-label --separator ,"
         raise file.unclear(f"column '{column}' has numbers with a decimal comma", remedy)
     for parted in _SEPARATORS:
         if sum(parted in text for text in different) > len(different) / 3:
