@@ -301,3 +301,11 @@ def test_rows_that_annotators_refused_are_counted(own: Path) -> None:
     rows = ({"text": words(n), "label": "ab"[n % 2], "answer": ["reject", "accept"][n > 4]} for n in range(20))
     write(mood=mood(train=lines("train.jsonl", *rows)))
     assert "notice: tasks.mood.train: 15 of 20 rows kept, left out 5\n" in run("check").stdout
+
+
+def test_counts_are_those_of_the_last_look(own: Path) -> None:
+    """Where first rows are not enough, the set is looked at twice."""
+    rows = [{"text": words(n), "label": "ab"[n % 2], "answer": ["reject", "accept"][n > 4]} for n in range(20)]
+    write(mood=mood(train=lines("train.jsonl", *rows, *["not json"] * 99, *MANY, *MANY)))
+    notices = [line for line in run("check").stdout.splitlines() if line.startswith("notice: tasks.mood.train: ")]
+    assert [line.rpartition("; ")[2] for line in notices] == ["of the first 100,000 rows of a file"]
