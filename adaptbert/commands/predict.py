@@ -81,10 +81,8 @@ def predict(
         outputs.check(output, source)
         predictor = Predictor.load(_linear_model(model) if linear else model, precision)
         if keep and source == STDIN and output.suffix in (".csv", ".parquet"):
-            remedy = "read a file, or write .jsonl"
-            raise BadParams(
-                Code.CONTRADICTION, "--keep", "stdin is read once, and a table has all columns at once", remedy
-            )
+            problem = "stdin is read once, and a table has all columns at once"
+            raise BadParams(Code.CONTRADICTION, "--keep", problem, "read a file, or write .jsonl")
         ours = outputs.columns(predictor.target, details=probabilities).names if keep else None
         rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding, ours)
         faults = _Faults(rows.shown)
@@ -95,9 +93,7 @@ def predict(
         count, alike = 0, True
         with (
             _progress(total) as advance,
-            outputs.open_output(
-                output, predictor.target, written, [*rows.kept_fields()], details=probabilities
-            ) as write,
+            outputs.open_output(output, predictor.target, written, rows.kept_fields(), details=probabilities) as write,
         ):
             for batch in predictor.answered(pending, probabilities=probabilities):
                 for answer in batch:

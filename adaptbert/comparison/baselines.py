@@ -151,24 +151,20 @@ Fit = Callable[[Any, Sequence[Any], float, int], tuple[list[str], Any, Any]]
 
 
 def _linear(
-    task: TaskDescription, fit: Fit, gold: Sequence[Any], train: Rows, dev: Rows, seed: int
-) -> LinearModel | None:
-    """The model of the strength that dev chooses; None where all answers are equal or no text has a term.
+    name: str, task: TaskDescription, fit: Fit, gold: Sequence[Any], train: Rows, dev: Rows, seed: int
+) -> dict[str, Answers]:
+    """The model of the strength that dev chooses, by its name; none where all answers are equal or no text has a term.
 
     Args:
         gold: of the training rows, or of their words.
     """
-    if len({json.dumps(answer) for answer in gold}) < 2:
-        return None
-    if (read := Terms.fitted(Layout(task.task_type).inputs, train)) is None:
-        return None
-    (terms, features), metric = read, COMPARED_BY[task.target]
+    is_one = len({json.dumps(answer) for answer in gold}) < 2
+    if is_one or (read := Terms.fitted(Layout(task.task_type).inputs, train)) is None:
+        return {}
+    terms, features = read
     fits = (fit(features, gold, strength, seed) for strength in STRENGTHS)
-    models = [
-        LinearModel(task, terms, names, *map(np.ascontiguousarray, (weights.T, bias))) for names, weights, bias in fits
-    ]
-    of_dev = terms.features(dev)
-    return max(models, key=lambda model: _score(task, dev, model.decode(dev, of_dev)[0], metric))
+    models = [LinearModel(task, terms, names, np.ascontiguousarray(weights.T), bias) for names, weights, bias in fits]
+    return {name: max(models, key=lambda model: _score(task, dev, model(dev), COMPARED_BY[task.target]))}
 
 
 def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Baseline:
@@ -176,8 +172,7 @@ def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Basel
 
     def make(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[str, Answers]:
         gold = right_answers(train, task.target)
-        model = _linear(task, fit, gold, train, dev, seed)
-        return {"majority": _always(always(gold)), **({f"tfidf_{kind}": model} if model is not None else {})}
+        return {"majority": _always(always(gold))} | _linear(f"tfidf_{kind}", task, fit, gold, train, dev, seed)
 
     def characters(row: Row) -> int:
         return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
@@ -262,8 +257,7 @@ def _words(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[
         answers = [[lexicon.get(word, unknown) for word in row["tokens"]] for row in rows]
         return [tag_schemes.legal(answer, "bio") for answer in answers] if spans else answers
 
-    model = _linear(task, _one_label, tags, train, dev, seed)
-    return {"word_majority": look_up, **({"window_logistic": model} if model is not None else {})}
+    return {"word_majority": look_up} | _linear("window_logistic", task, _one_label, tags, train, dev, seed)
 
 
 # ---- by target

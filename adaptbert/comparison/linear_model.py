@@ -126,7 +126,7 @@ class LinearModel:
     """A score for each class of a row or of its words, for each label, or a number.
 
     Attributes:
-        names: the classes or labels; none of a number.
+        names: the classes or labels, sorted; none of a number.
         weights: (features, scores).
         bias: (scores,); infinite for a label that every training row has.
     """
@@ -142,35 +142,28 @@ class LinearModel:
         """An answer for each row."""
         return self.decode(rows)[0]
 
-    def decode(self, rows: Rows, features: Any = None) -> Decoded:
-        """The answers, with the probability of each, or of its least certain label or tag; NaN of a number.
-
-        Args:
-            features: of these rows, where they are known.
-        """
+    def decode(self, rows: Rows) -> Decoded:
+        """The answers, with the probability of each, or of its least certain label or tag; NaN of a number."""
         from scipy.special import expit, softmax
 
-        scores: NDArray[np.float64] = (self.terms.features(rows) if features is None else features) @ self.weights
-        scores += self.bias
-        target = TARGETS[self.task.target]
+        scores: NDArray[np.float64] = self.terms.features(rows) @ self.weights + self.bias
+        target, answers = TARGETS[self.task.target], list[Any]()
         if target.classes is None:
             return scores[:, 0].tolist(), np.full(len(rows), np.nan), lambda: [{} for _ in rows]
-        if target.answer_cell == "texts" and target.classes == "row":
-            yes = expit(scores)
-            labels = [sorted(name for name, one in zip(self.names, row, strict=True) if one > 0) for row in scores]
-            return (
-                labels,
-                np.maximum(yes, 1 - yes).min(1),
-                lambda: [{"probabilities": each} for each in self._named(yes)],
-            )
-        every, best = softmax(scores, 1), [self.names[number] for number in scores.argmax(1)]
+        if self.task.target == "labels":
+            every = expit(scores)
+            answers = [[name for name, score in zip(self.names, row, strict=True) if score > 0] for row in scores]
+            sure = np.maximum(every, 1 - every).min(1)
+        else:
+            every = softmax(scores, 1)
+            answers, sure = [self.names[number] for number in scores.argmax(1)], every.max(1)
         if target.classes == "row":
-            return best, every.max(1), lambda: [{"probabilities": each} for each in self._named(every)]
+            return answers, sure, lambda: [{"probabilities": each} for each in self._named(every)]
         words = [slice(*ends) for ends in pairwise(accumulate((len(row["tokens"]) for row in rows), initial=0))]
-        tags = [tag_schemes.legal(best[row], "bio") if target.marks_spans else best[row] for row in words]
-        sure = every[np.arange(len(best)), [self.names.index(tag) for row in tags for tag in row]]
-        details = lambda: [{"probabilities": self._named(every[row])} for row in words]  # noqa: E731
-        return tags, np.array([sure[row].min() for row in words]), details
+        tags = [tag_schemes.legal(answers[row], "bio") if target.marks_spans else answers[row] for row in words]
+        sure = every[np.arange(len(every)), [self.names.index(tag) for row in tags for tag in row]]
+        least = np.array([sure[row].min() for row in words])
+        return tags, least, lambda: [{"probabilities": self._named(every[row])} for row in words]
 
     def _named(self, probabilities: NDArray[np.float64]) -> list[dict[str, float]]:
         return [dict(zip(self.names, row, strict=True)) for row in probabilities.tolist()]

@@ -159,7 +159,8 @@ class Input:
         declared: its format; None: by the name of the file.
         encoding: of text; None: UTF-8.
         beside: names of what is written beside the columns of the file, which rows then keep as `kept` of their values;
-            None: they keep none. A column that has one of these names is called `input_<name>`.
+            None: they keep none. A column that has one of these names is called `input_<name>`, and one that is
+            called so `input_input_<name>`.
 
     Raises:
         BadData: no such file, or none of a known format.
@@ -178,7 +179,7 @@ class Input:
         self.path, self._encoding = path, encoding
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
-        self._beside, self._kinds = beside, dict[str, set[str]]()
+        self._beside, self._kept_names = beside, dict[str, None]()
         self._reader, self._layout = reader, Layout(task_type)
         self._format = _format(path, declared)
         if not FORMATS[self._format].holds(task_type):
@@ -210,37 +211,28 @@ class Input:
             # A wrong answer is no problem here: prediction reads no answers.
             problem = row.problem if row.problem and row.problem.code != Code.OFFSETS else None
             read = self._reader.read(row._replace(problem=problem), f"{self.shown}:{row.line}")
-            yield (
-                read if self._beside is None else read._replace(values={**read.values, "kept": self._kept(row.values)})
-            )
+            if self._beside is not None:
+                read = read._replace(values={**read.values, "kept": self._kept(row.values)})
+            yield read
 
     def _kept(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The columns of a row by the names that they get; an `id` stands in every answer already."""
-        names = [name for name in values if name != "id" or self._reader.columns.get("id") != "id"]
-        kept = {self._free(name, values): values[name] for name in names}
-        for name, value in kept.items():
-            is_long = isinstance(value, int) and abs(value) >= 2**63
-            self._kinds.setdefault(name, set()).add("str" if is_long else type(value).__name__)
+        is_id = "id" if self._reader.columns.get("id") == "id" else None
+        kept = {self._name_beside(name): value for name, value in values.items() if name != is_id}
+        self._kept_names.update(dict.fromkeys(kept))
         return kept
 
-    def _free(self, name: str, names: Collection[str]) -> str:
-        free = name
-        while free in (self._beside or ()) or (free != name and free in names):
-            free = f"input_{free}"
-        return free
+    def _name_beside(self, name: str) -> str:
+        return f"input_{name}" if name.replace("input_", "") in (self._beside or ()) else name
 
     def kept_fields(self) -> "list[pa.Field]":
-        """The columns that rows kept, with their types in Parquet; else numbers, or true and false, where all values
-        are, and text."""
+        """The columns that rows kept, with their types in Parquet; those of other files are text."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        is_typed = self._kinds and FORMATS[self._format].made_of == "columns"
-        schema = pq.read_schema(self.path) if is_typed else pa.schema([])
-        types = {self._free(field.name, schema.names): field.type for field in schema}
-        plain = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "float int": pa.float64()}
-        known = {name: " ".join(sorted(kinds - {"NoneType"})) for name, kinds in self._kinds.items()}
-        return [pa.field(name, types.get(name) or plain.get(kinds, pa.string())) for name, kinds in known.items()]
+        typed = pq.read_schema(self.path) if FORMATS[self._format].made_of == "columns" else []
+        types = {self._name_beside(field.name): field.type for field in typed}
+        return [pa.field(name, types.get(name, pa.string())) for name in self._kept_names]
 
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))

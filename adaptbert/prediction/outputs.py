@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -77,11 +78,8 @@ def open_output(
     with atomic_write(path) as part:
         schema = columns(target, kept, details=details)
         if path.suffix == ".parquet":
-            texts = {field.name for field in kept if field.type == "string"}
             with parquet.Table(part, list(schema)) as table:
-                yield lambda answer: table.add(
-                    {name: _text(cell) if name in texts else cell for name, cell in answer.items()}
-                )
+                yield partial(_add, table, {field.name for field in schema if field.type == "string"})
             return
         with part.open("w", encoding="utf-8", errors=_HALF, newline="") as file:
             yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, schema.names, warnings)
@@ -130,10 +128,13 @@ def _csv(file: IO[str], names: list[str], warnings: Counter[str]) -> Write:
     return write
 
 
-def _text(value: Any) -> str | None:
-    """A cell of a column of texts, as JSON where it is none; half a character, which Parquet cannot hold, escaped."""
-    text = value if value is None or isinstance(value, str) else _json(value)
-    return text and text.encode("utf-8", _HALF).decode()
+def _add(table: parquet.Table, texts: set[str], answer: dict[str, Any]) -> None:
+    """Add a row; other values in a column of texts are JSON there, and half a character is escaped."""
+    cells = dict(answer)
+    for name in texts & answer.keys():
+        if (cell := answer[name]) is not None:
+            cells[name] = (cell if isinstance(cell, str) else _json(cell)).encode("utf-8", _HALF).decode()
+    table.add(cells, sum(len(cell) for cell in cells.values() if isinstance(cell, str)))
 
 
 def _json(value: Any) -> str:

@@ -20,7 +20,7 @@ from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import Row
 from adaptbert.errors import BadData
-from adaptbert.model.checkpoint_files import COPY
+from adaptbert.model.checkpoint_files import CARD, COPY
 from adaptbert.prediction.fine_tuned import FineTuned
 from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.metrics.scoring import are_alike
@@ -58,7 +58,8 @@ class Predictor:
         is_linear = (folder / linear_model.FILE).is_file()
         model = LinearModel.load(folder) if is_linear else FineTuned.load(folder, precision)
         if misread := pattern_problem(model.task.replace):
-            raise BadData(Code.DAMAGED_CHECKPOINT, folder, misread, COPY)
+            file = folder / (linear_model.FILE if is_linear else CARD)
+            raise BadData(Code.DAMAGED_CHECKPOINT, file, misread, COPY)
         return cls(model)
 
     def predict(self, rows: Iterable[Request], *, probabilities: bool = False) -> list[Answer]:

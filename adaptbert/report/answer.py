@@ -10,7 +10,7 @@ from adaptbert.comparison.records import TRIVIAL, Answer, Arm, Checkpoint, Compa
 from adaptbert.comparison.training_length import steps_to_learn
 from adaptbert.config.plan import FINETUNE
 from adaptbert.config.schema.bases import GENERAL
-from adaptbert.config.schema.task_types import TARGETS, Target, spec_of
+from adaptbert.config.schema.task_types import TASK_TYPES, TaskType
 from adaptbert.errors import shortened
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, quoted, same, t, within
 from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
@@ -391,9 +391,7 @@ def _longer(task: Task, chosen: Arm, comparison: Comparison) -> Text:
         return said + t("Until then use `{model}`.", model=model_of(chosen))
     if best is None or best.score == trivial(task.baselines):
         return said
-    return said + t(
-        "Until then take {name} ({score:points}{where}).", name=best.name, score=best.score, where=best.where
-    )
+    return said + t("Until then take {baseline}.", baseline=best.shown)
 
 
 def nothing_learned(task: Task) -> bool:
@@ -415,8 +413,9 @@ class _Baseline:
     folder: str | None
 
     @property
-    def where(self) -> Text:
-        return EMPTY if self.folder is None else Text(f"; `{self.folder}`", f"；`{self.folder}`")
+    def shown(self) -> Text:
+        where = EMPTY if self.folder is None else Text(f"; `{self.folder}`", f"；`{self.folder}`")
+        return t("{name} ({score:points}{where})", name=self.name, score=self.score, where=where)
 
 
 def _best(task: Task, among: Iterable[str]) -> _Baseline | None:
@@ -450,23 +449,17 @@ def _score(arm: Arm | None) -> float:
 def _beside_rival(rival: _Baseline, chosen: Arm, taken: Arm, task: Task) -> Text | None:
     """What to do about the best baseline; it was compared with the arm that is best on dev."""
     gap = task.beside_baselines[rival.key]
-    values: Mapping[str, object] = {
-        "name": rival.name,
-        "score": rival.score,
-        "where": rival.where,
-        "arm": chosen.name,
-        "gap": gap,
-    }
+    values: Mapping[str, object] = {"baseline": rival.shown, "arm": chosen.name, "gap": gap}
     if _has_better_baseline(task):
         return t(
-            "Next: take {name} ({score:points}{where}), which scores higher than `{arm}` and costs little (a larger "
-            "public base or longer training may bring a BERT there).",
+            "Next: take {baseline}, which scores higher than `{arm}` and costs little (a larger public base or longer "
+            "training may bring a BERT there).",
             **values,
         )
     if taken is not chosen:
         return None
     said = t(
-        "Next: choose between `{arm}`{alone} and {name} ({score:points}{where}), which costs little:",
+        "Next: choose between `{arm}`{alone} and {baseline}, which costs little:",
         **values,
         alone=t(" (fine-tuning alone)") if chosen.role == "general" else Text("", " "),
     )
@@ -490,6 +483,11 @@ def model_of(arm: Arm) -> str:
     return Path("models", FINETUNE, arm.planned[best]).as_posix()
 
 
+_PREDICT = """\
+# new.jsonl: rows with the columns of your labelled files
+.venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv
+
+"""
 _BY_PIPELINE = """\
 from transformers import pipeline
 
@@ -497,12 +495,16 @@ answer = pipeline("text-classification", model="{folder}"{every})
 print(answer({rows}))  # `max_length`, windows and `replace` are known to adaptbert.Predictor alone
 """
 _BY_PREDICTOR = """\
-{why}from adaptbert import Predictor
+from adaptbert import Predictor
 
 predictor = Predictor.load("{folder}")
 for answer in predictor.answers({rows}):
     print(answer)
 """
+_NO_PIPELINE: Mapping[TaskType, str] = {
+    "extractive_answer": "# transformers has no pipeline for answers\n",
+    "sequence_labelling": "# a transformers pipeline takes the best tag of each word alone, without windows and CRF\n",
+}
 
 
 def models(task: Task, comparison: Comparison) -> list[tuple[Text, str]]:
@@ -528,26 +530,16 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, str]]:
     return [*linear, of_arm] if is_below else [of_arm, *linear]
 
 
-_NO_PIPELINE: Mapping[Target, str] = {
-    "answer": "# transformers has no pipeline for answers\n",
-    "spans": "# a pipeline of transformers takes the best tag of each word alone, without windows and CRF\n",
-}
-
-
 def _commands(task: Task, folder: str, *, trained: bool = False) -> str:
     """How a model is used: on files, and in Python; by plain transformers where that gives the same answers.
 
     Args:
         trained: whether it is a BERT.
     """
-    target, inputs = task.target, spec_of(task.task_type, task.target).rows.inputs
-    use = f"# new.jsonl: rows with the columns of your labelled files\n.venv/bin/adaptbert predict {folder} new.jsonl"
-    why = _NO_PIPELINE.get(TARGETS[target].like or target, "") if trained else ""
+    inputs, why = [*TASK_TYPES[task.task_type].inputs], _NO_PIPELINE.get(task.task_type, "") if trained else ""
+    lines = why + _BY_PREDICTOR
     if trained and not why:
-        rows = [{"text": "a text", "text_pair": "another"}] if len(inputs) > 1 else ["a text", "another"]
-        every = ", top_k=None" if target == "labels" else ""
-        in_python = _BY_PIPELINE.format(folder=folder, rows=json.dumps(rows), every=every)
-    else:
-        row = dict.fromkeys(inputs, "a text") if len(inputs) > 1 else "a text"
-        in_python = _BY_PREDICTOR.format(folder=folder, rows=json.dumps([row]), why=why)
-    return f"{use} -o answers.csv\n\n{in_python}"
+        inputs, lines = ["text", "text_pair"][: len(inputs)], _BY_PIPELINE
+    row = dict.fromkeys(inputs, "a text") if len(inputs) > 1 else "a text"
+    every = ", top_k=None" if task.target == "labels" else ""
+    return (_PREDICT + lines).format(folder=folder, rows=json.dumps([row]), every=every)

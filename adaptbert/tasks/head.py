@@ -14,7 +14,7 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.model.families import Head
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, in_chunks
-from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, are_alike, right_answers
+from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 from adaptbert.text.tokenizer import Tokenizer
 
 Row = Mapping[str, Any]
@@ -110,10 +110,6 @@ class TaskHead(ABC):
     def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
         """Metrics by name."""
         return SCORING[self._task.target].score(gold, answers, self._task)
-
-    def is_degenerate(self, answers: Sequence[Any]) -> bool:
-        """Whether they tell nothing apart."""
-        return are_alike(answers, self._task.target)
 
 
 def named(classes: Sequence[str]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.head import Decoded, TaskHead, Weights
 from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
-from adaptbert.tasks.metrics.scoring import Scores
+from adaptbert.tasks.metrics.scoring import Scores, are_alike
 from adaptbert.tasks.module import FineTuning, logits
 from adaptbert.training.arguments import Fitted, TrainingArguments
 from adaptbert.training.document_stream import steps_of
@@ -253,7 +253,7 @@ def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
         test=scores,
         dev=trained.dev,
         tuned=trained.tuned,
-        degenerate=head.is_degenerate(answers),
+        degenerate=are_alike(answers, request.task.described.target),
         cut=request.train.examples.cut,
         kept_step=trained.fitted.step if early else None,
         steps=curve[-1].step if early else None,

@@ -141,7 +141,7 @@ def test_the_lines_of_the_page_run_as_they_stand(
     assert len(pd.read_csv("answers.csv")) == 3
     exec(compile(in_python, "page", "exec"), {})
     said = capsys.readouterr().out
-    request: Any = ("a text", "another") if shape == "sentence_pair" else "a text"
+    request: Any = ("a text", "a text") if shape == "sentence_pair" else "a text"
     if "from transformers" not in in_python:
         row = dict.fromkeys(TASK_TYPES[shape].inputs, "a text")  # type: ignore[index]
         (answered,) = Predictor.load(folder.format(task)).predict([row if len(row) > 1 else "a text"])

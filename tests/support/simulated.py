@@ -183,12 +183,11 @@ def clearly_decided() -> Iterator[None]:
     """Refuse rows that a linear model decides by a hair, which another processor may answer otherwise."""
     decode = LinearModel.decode
 
-    def checked(model: LinearModel, rows: Any, features: Any = None) -> Any:
-        read = model.terms.features(rows) if features is None else features
-        scores = np.sort(read @ model.weights + model.bias)
+    def checked(model: LinearModel, rows: Any) -> Any:
+        scores = np.sort(model.terms.features(rows) @ model.weights + model.bias)
         closest = min(scores[:, -1] - scores[:, -2])
         assert closest > CLEARLY, f"a row is decided by {closest:.1e} points of its score: change the simulated data"
-        return decode(model, rows, read)
+        return decode(model, rows)
 
     with patch.object(LinearModel, "decode", checked):
         yield
