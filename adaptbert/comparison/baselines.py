@@ -159,9 +159,9 @@ def _linear(
         gold: of the training rows, or of their words.
     """
     is_one = len({json.dumps(answer) for answer in gold}) < 2
-    if is_one or (read := Terms.fitted(Layout(task.task_type).inputs, train)) is None:
+    if is_one or (terms := Terms.fitted(Layout(task.task_type).inputs, train)) is None:
         return {}
-    terms, features = read
+    features = terms.features(train)
     fits = (fit(features, gold, strength, seed) for strength in STRENGTHS)
     models = [LinearModel(task, terms, names, np.ascontiguousarray(weights.T), bias) for names, weights, bias in fits]
     return {name: max(models, key=lambda model: _score(task, dev, model(dev), COMPARED_BY[task.target]))}

@@ -5,7 +5,7 @@ task, the terms and the classes. Equal models have equal bytes.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -46,35 +46,28 @@ class Terms:
     vectorizer: Any
 
     @classmethod
-    def fitted(cls, inputs: tuple[str, ...], rows: Rows) -> tuple[Self, Any] | None:
-        """The terms of these rows, and the features of the rows; None where no text has a term."""
+    def fitted(cls, inputs: tuple[str, ...], rows: Rows) -> Self | None:
+        """The terms of these rows; None where no text has one."""
         if inputs == ("tokens",):
-            terms = cls("window", inputs, _vectorizer("window"))
-            return terms, terms._of_words(rows, terms.vectorizer.fit_transform)
+            return cls("window", inputs, _vectorizer("window").fit(_words(rows)))
         texts = [row[column] for column in inputs for row in rows]
         unit = "character" if few_spaces(texts) else "word"
-        terms = cls(unit, inputs, _vectorizer(unit))
-        if not any(map(terms.vectorizer.build_analyzer(), texts)):
-            return None
-        terms.vectorizer.fit(texts)
-        return terms, terms.features(rows)
+        vectorizer = _vectorizer(unit)
+        return cls(unit, inputs, vectorizer.fit(texts)) if any(map(vectorizer.build_analyzer(), texts)) else None
 
     def features(self, rows: Rows) -> Any:
         """A sparse matrix: a line for each row, or for each of its words."""
         from scipy.sparse import csr_matrix, hstack
 
         if self.unit == "window":
-            return self._of_words(rows, self.vectorizer.transform)
+            features = self.vectorizer.transform(_words(rows))
+            features.eliminate_zeros()  # False is stored as 0.0: nearly half of all values
+            return features
         first, *others = [self.vectorizer.transform([row[column] for row in rows]) for column in self.inputs]
         if not others:
             return first
         shared = first.multiply(*others)
         return hstack([first, *others, shared, csr_matrix(shared.sum(1))]).tocsr()
-
-    def _of_words(self, rows: Rows, vectorize: Callable[[Any], Any]) -> Any:
-        features = vectorize(word for row in rows for word in _windows(row["tokens"]))
-        features.eliminate_zeros()  # False is stored as 0.0: nearly half of all values
-        return features
 
 
 def _vectorizer(unit: str, names: Sequence[str] | None = None, idf: NDArray[np.float64] | None = None) -> Any:
@@ -99,6 +92,10 @@ def few_spaces(texts: Sequence[str]) -> bool:
     """
     characters = sum(map(len, texts))
     return sum(character.isspace() for text in texts for character in text) < FEW_SPACES * characters
+
+
+def _words(rows: Rows) -> Iterator[dict[str, Any]]:
+    return (word for row in rows for word in _windows(row["tokens"]))
 
 
 def _windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:

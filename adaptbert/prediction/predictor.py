@@ -8,31 +8,89 @@ smaller batch.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+
+from pydantic import Field
 
 from adaptbert.codes import Code
 from adaptbert.comparison import linear_model
 from adaptbert.comparison.linear_model import LinearModel
 from adaptbert.config.schema.task_types import TARGETS
+from adaptbert.config.schema.training import Precision
+from adaptbert.core.record import validated
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import moved_back
 from adaptbert.data.fields import pattern_problem
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import Row
-from adaptbert.errors import BadData
-from adaptbert.model.checkpoint_files import CARD, COPY
-from adaptbert.prediction.fine_tuned import FineTuned
+from adaptbert.data.task_description import TaskDescription
+from adaptbert.errors import BadData, BadParams
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import CARD, COPY, FileConfig, TaskCard, incomplete_task
+from adaptbert.model.device import chosen, fastest_device
+from adaptbert.model.families import family_of
 from adaptbert.prediction.inputs import Reader
 from adaptbert.tasks.metrics.scoring import are_alike
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adaptbert.tasks.head import Decoded, TaskHead
+    from adaptbert.text.tokenizer import Tokenizer
+
 HELD = 4
 """Groups of rows held in memory at most: millions of bad rows may follow one that can be answered."""
 Request = Mapping[str, Any] | str | Sequence[str]
 """A row to predict on."""
 Answer = dict[str, Any]
+PRECISIONS = get_args(Precision)
+
+
+class Evaluated(FileConfig):
+    """How a cell was evaluated: of the `params` of its card."""
+
+    block_size: Annotated[int, Field(ge=3, le=10_000_000)]
+    precision: Literal["bf16-mixed", "32-true"]
+
+
+class FineTuned:
+    """A fine-tuned checkpoint as what answers rows, by the functions and the batches of evaluation."""
+
+    def __init__(
+        self, model: Any, head: "TaskHead", tokenizer: "Tokenizer", card: TaskCard, evaluated: Evaluated
+    ) -> None:
+        from adaptbert.tasks.module import PREDICT_ROWS
+
+        self._model, self._head, self._tokenizer, self._card, self._evaluated = model, head, tokenizer, card, evaluated
+        self.task, self.rows_at_once = TaskDescription.of(card.as_json()), PREDICT_ROWS
+
+    @classmethod
+    def load(cls, folder: Path, precision: str | None) -> Self:
+        import torch
+
+        from adaptbert.tasks.heads import load_fine_tuned
+
+        if precision is not None and precision not in PRECISIONS:
+            problem = f"'{precision}' is unknown"
+            raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
+        checkpoint = Checkpoint.load(folder)
+        card, evaluated, head = _evaluation(checkpoint, folder)
+        with torch.random.fork_rng(devices=[]):  # weights are drawn on the processor
+            model, head = load_fine_tuned(checkpoint, head)
+        for weight in model.parameters():
+            # The alignment of memory-mapped weights varies, and a library splits a vector sum by alignment: copy them.
+            weight.data = weight.data.clone()
+        model.to(fastest_device())
+        evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
+        return cls(model, head, checkpoint.tokenizer, card, evaluated)
+
+    def decode(self, rows: Sequence[Mapping[str, Any]]) -> "Decoded":
+        """The answers to rows."""
+        from adaptbert.tasks.module import logits
+
+        examples = self._head.examples(rows, self._tokenizer, self._card.max_length)
+        scores = logits(self._model, self._head, examples, self._evaluated.block_size, self._evaluated.precision)
+        return self._head.decode(rows, examples, scores, self._card.tuned)
 
 
 class Predictor:
@@ -185,3 +243,34 @@ def entities(tags: list[str], row: Row) -> list[dict[str, Any]]:
         start, end = row.values["places"][first][0], row.values["places"][last - 1][1]
         marked.append({"type": kind, "start": start, "end": end, "text": row.values["original"][start:end]})
     return marked
+
+
+def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated, "TaskHead"]:
+    """How a cell was evaluated, and its head.
+
+    Raises:
+        BadData: the card is incomplete, or card, config and head disagree.
+    """
+    if checkpoint.card is None or checkpoint.card.task is None:
+        problem = "not a checkpoint that was fine-tuned on a task"
+        raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune or models/linear")
+    from adaptbert.tasks.heads import from_card
+
+    card = folder / CARD
+    task, config = checkpoint.card.task, checkpoint.config()
+    try:
+        head = from_card(task)
+    except (KeyError, ValueError):
+        raise incomplete_task(card) from None
+    read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
+    room = min(read.block_size, family_of(config).longest(config))
+    if task.max_length > room:
+        problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
+        raise BadData(Code.DAMAGED_CHECKPOINT, card, problem, COPY)
+    expected = head.config()
+    if config.num_labels != expected["num_labels"]:
+        problem = f"head has {config.num_labels} labels, task has {expected['num_labels']}"
+        raise BadData(Code.OTHER_ARCHITECTURE, folder, problem, COPY)
+    if config.id2label != expected.get("id2label", config.id2label):
+        raise BadData(Code.OTHER_ARCHITECTURE, folder, "the labels of config.json are not those of card.json", COPY)
+    return task, read, head

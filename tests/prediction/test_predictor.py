@@ -160,30 +160,44 @@ def test_the_lines_of_the_page_run_as_they_stand(
             assert len(scores) == (1 if target == "class" else len(ours))
 
 
-def test_texts_and_columns_are_those_of_the_task(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["finetune", "linear"])
+def test_texts_and_columns_are_those_of_the_task(tmp_path: Path, kind: str) -> None:
     """A column of the task comes before one that has our name for it; what `columns` says before both."""
     project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
     about = tmp_path / "data/section/task.json"
-    of_task = {"replace": [["@[a-z]+", "code"]], "columns": {"text": "post", "id": "number"}}
+    of_task = {"replace": [["@[a-z]+", "estimator"]], "columns": {"text": "post", "id": "number"}}
     write_json(about, {**read_json(about), **of_task})
-    project.finetune("section", "general", seeds=[1], epochs=1.0)
-    predictor = Predictor.load(model(project, "section"))
-    expected = predictor.predict("a code word")
+    folder = model(project, "section") if kind == "finetune" else tmp_path / "linear/section"
+    if kind == "finetune":
+        project.finetune("section", "general", seeds=[1], epochs=1.0)
+    else:
+        keep_linear_models(tmp_path / "linear", [about.parent], 1)
+    predictor = Predictor.load(folder)
+    expected = predictor.predict("a estimator word")
     assert predictor.predict("a @somebody word") == expected
     out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
-    assert run(model(project, "section"), source, "-o", out).exit_code == 0
+    assert run(folder, source, "-o", out).exit_code == 0
     assert read(out) == expected
     posts = json_lines(source, [{"text": "another", "post": "a @somebody word", "number": 9}])
-    assert run(model(project, "section"), posts, "-o", out).exit_code == 0
+    assert run(folder, posts, "-o", out).exit_code == 0
     assert read(out) == [{**expected[0], "id": "9"}]
-    wrong = run(model(project, "section"), json_lines(source, [{"title": "a"}]), "-o", out)
+    wrong = run(folder, json_lines(source, [{"title": "a"}]), "-o", out)
     assert "column 'post' missing; found title" in wrong.stderr
     assert "--columns text=title" in wrong.stderr, "our name for it stands where it is typed"
     others = json_lines(source, [{"post": "another", "title": "a @somebody word"}])
-    assert run(model(project, "section"), others, "--columns", "text=title", "-o", out).exit_code == 0
+    assert run(folder, others, "--columns", "text=title", "-o", out).exit_code == 0
     assert read(out) == expected
     predictor._task = predictor._task.model_copy(update={"replace": None})
     assert predictor.predict("a @somebody word") != expected
+
+
+def test_a_pattern_of_a_linear_model_that_is_none(tmp_path: Path) -> None:
+    """The file is named, also where the pattern came with the model of somebody else."""
+    about = tiny_tasks.task(tmp_path / "data/section", "single_sentence") / "task.json"
+    write_json(about, {**read_json(about), "replace": [["(", "x"]]})
+    keep_linear_models(tmp_path / "linear", [about.parent], 1)
+    with pytest.raises(BadData, match=r"linear\.safetensors: replace: '\('"):
+        Predictor.load(tmp_path / "linear/section")
 
 
 def test_a_pass_is_of_some_rows_and_some_tokens() -> None:
