@@ -90,7 +90,7 @@ def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
         "Minutes of the table are those of one stage after another, at the speed that each has beside others, without "
         "their start; early stopping ends sooner. All are those of a machine that does nothing else."
     )
-    together = price.about(price.minutes(planned, priced, due, speeds), speeds.load)
+    together = price.about(price.minutes(planned, priced, due, speeds), speeds)
     print(f"with the texts and the start of {len(due)} stages, {speeds.jobs} side by side: {together}")
 
 

@@ -119,13 +119,13 @@ def new(
 
     as_one_of_them()
     quieten()
-    signals.raise_at_once()
     from adaptbert.project.new_project import create
     from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
+    signals.raise_at_once()
     with user_errors():
         if base and not Path(base).exists():
             check_proxies()

@@ -23,7 +23,7 @@ from adaptbert.mlm.masking import audit_metrics
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CARD, Provenance, old_use
+from adaptbert.model.checkpoint_files import CARD, Provenance, old_use, written_config
 from adaptbert.model.families import family_of
 from adaptbert.model.flops import training_flop
 from adaptbert.model.optimizer import Optimization
@@ -58,8 +58,8 @@ def opened_base(base: Base, tokenizer: Path, scratch: Path) -> Iterator[Checkpoi
         config = checkpoint.random_weights(base, vocabulary.size, vocabulary.pad)
     else:
         public = Checkpoint.of(base).extended(vocabulary, tokenizer)
-        for notice in old_use(public.written_config()):
-            print(f"notice: {notice}")
+        for notice in old_use(written_config(public.source, public.revision)):
+            print(notice)
         if public.unextended:
             sizes = f"{public.unextended.size:,} -> {public.tokenizer.size:,} tokens"
             print(f"vocabulary: {sizes}; the embeddings grow to match")

@@ -34,6 +34,7 @@ from adaptbert.model.checkpoint_files import (
     read_card,
     read_object,
     refuse_strays,
+    written_config,
 )
 from adaptbert.model.families import BERT, Head, family_of
 from adaptbert.text.tokenizer import RULES, Tokenizer
@@ -97,9 +98,7 @@ class Checkpoint:
         Raises:
             BadData: it cannot be downloaded, or fails the checks of a folder.
         """
-        config_file = downloaded(name, revision, CONFIG)
-        assert config_file is not None
-        check_architecture(read_object(config_file), name)
+        check_architecture(written_config(name, revision), name)
         checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
         checkpoint.check_vocabulary()
         rules = downloaded(name, revision, RULES, required=False)
@@ -165,15 +164,10 @@ class Checkpoint:
         config = self.config()
         return family_of(config).longest(config)
 
-    def written_config(self) -> dict[str, Any]:
-        """What config.json says."""
-        file = downloaded(self.source, self.revision, CONFIG) if self.revision else Path(self.source) / CONFIG
-        assert file is not None
-        return read_object(file)
-
     def _config(self, **overrides: Any) -> Any:
         with self.readable():
-            return hugging_face_config(self.written_config(), f"{self.source}/{CONFIG}", **overrides)
+            written = written_config(self.source, self.revision)
+            return hugging_face_config(written, f"{self.source}/{CONFIG}", **overrides)
 
     @contextmanager
     def readable(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from adaptbert.codes import Code
 from adaptbert.config.plan import SCRATCH
 from adaptbert.config.schema.task_types import SPECS, Target, TaskType, Type
 from adaptbert.core.files import file_digest
+from adaptbert.core.printable import printable
 from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, nearest, raise_all
 from adaptbert.model.families import FAMILIES, Family, family_of
@@ -178,7 +179,8 @@ def old_use(values: Mapping[str, Any]) -> Iterator[str]:
     # A key that transformers does not know counts where it is true.
     used = [key for key, value in others.items() if value not in (None, usual.get(key, value is not True and value))]
     if used:
-        yield f"of config.json the architecture is kept, not what the model was used for: {', '.join(used)}"
+        keys = printable(", ".join(used))
+        yield f"notice: of config.json the architecture is kept, not what the model was used for: {keys}"
 
 
 # ---- card.json
@@ -381,6 +383,13 @@ def downloaded(name: str, revision: str, file: str, *, required: bool = True) ->
     except (OSError, ValueError) as error:
         raise not_on_the_hub(name, error) from None
     return Path(path) if path else None
+
+
+def written_config(source: str, revision: str | None) -> dict[str, Any]:
+    """What config.json says: that of a folder, or with a revision of a model on the hub."""
+    file = downloaded(source, revision, CONFIG) if revision else Path(source, CONFIG)
+    assert file is not None
+    return read_object(file)
 
 
 def not_on_the_hub(name: str, error: Exception) -> BadData:

@@ -89,13 +89,13 @@ def _settle_git() -> None:
         remedy = f"if you trust what lies there: {trust}" if trust.startswith("git ") else "mend that, and run again"
         raise BadParams(Code.DVC, Path.cwd(), f"git refuses the folder: {problem.removeprefix('fatal: ')}", remedy)
     own = STATE.parent / "config.local"
-    has_none = own.is_file() and "no_scm" in own.read_text(encoding="utf-8")
+    has_none = own.is_file() and "no_scm = true" in own.read_text(encoding="utf-8").lower()
     if is_there == has_none and (not is_there or Path(".git").exists()):
         from dvc.config import Config, ConfigError
 
         try:
             with Config(str(STATE.parent)).edit("local") as values:
-                values["core"].update({"no_scm": True}) if not is_there else values["core"].pop("no_scm", None)
+                values["core"]["no_scm"] = not is_there
         except ConfigError as error:
             raise BadParams(Code.DVC, STATE.parent, str(error), "correct its config, or git checkout .dvc") from None
 

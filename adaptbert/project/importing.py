@@ -158,7 +158,7 @@ def _brought(folder: Path, part: Path) -> Iterator[str]:
     sizes = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
     size, kind = checkpoint.tokenizer.size, family_of(config).name.upper()
     yield f"{kind} with {sizes}; vocabulary: {size:,} tokens, embeddings: {config.vocab_size:,} rows"
-    yield from (*notes, *(f"notice: {notice}" for notice in old_use(values)))
+    yield from (*notes, *old_use(values))
     yield from _write_weights(file, part, checkpoint)
     Checkpoint.load(part)
     used = {path.name for path in (config_file, file, card, *tokenizer) if path}
@@ -225,9 +225,6 @@ def _write_weights(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator
     family = family_of(config)
     decoder = {f"{family.decoder}{part}" for part in ("weight", "bias")}
     stored, others, wrapper = _unwrapped(*_stored(file), family.prefix)
-    if relative := next((name for name in stored if name.endswith(".distance_embedding.weight")), None):
-        problem, remedy = f"relative positions are not supported: {relative}", "take a model with absolute positions"
-        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
     if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
         stored.pop(f"{family.decoder}weight", None)
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.

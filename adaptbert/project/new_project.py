@@ -33,7 +33,7 @@ from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import make_folder
 from adaptbert.core.printable import printable
 from adaptbert.errors import BadData, BadParams, UserError, raise_all
-from adaptbert.model.checkpoint_files import CONFIG, check_architecture, downloaded, old_use, read_object
+from adaptbert.model.checkpoint_files import check_architecture, old_use, written_config
 from adaptbert.project import dvc_files, editing, fitting, importing, own_data, preflight, rules, task_inference
 from adaptbert.project.add_task import check_name, name_of
 from adaptbert.project.editing import AS_NEW
@@ -154,15 +154,14 @@ def create(
     rules.check(as_usual)
     seen = preflight.check(as_usual)
     raise_all(seen.errors)
-    yield "\n".join([f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}", *(f"notice: {notice}" for notice in notices)])
+    yield "\n".join([f"base: {base or f'{_ABOUT_RANDOM}; {_PUBLIC}'}", *notices])
     for corpus, each in texts.items():
-        yield printable("\n".join([f"{corpus}: {each.shown[0]}", *each.shown[1:]]))
+        yield printable(f"{corpus}: " + "\n".join(each.shown))
     if DOMAIN in corpora and GENERAL not in corpora:
         yield f"notice: a gain of domain transfer may come from more training alone; {OPTIONS[GENERAL]} gives a control"
     yield f"language: {_CHINESE if is_chinese else _OTHER}"
-    yield printable(
-        "\n".join([f"task {name}{hint}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)])
-    )
+    of_task = [f"task {name}{hint}", *labelled.shown, *(f"notice: {notice}" for notice in seen.notices)]
+    yield printable("\n".join(of_task))
     absolute = {path: path.absolute() for path in homes}
     with nullcontext() if is_here else _clone(directory):
         taken = own_data.homes(absolute.values())
@@ -199,7 +198,7 @@ def create(
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
     shorter = "; --minutes M makes it shorter, `adaptbert plan --price` says what takes long"
     yield from own_data.left_over(before.values(), homes.values())
-    yield f"{about(takes, budgets.load)}{'' if minutes else shorter}"
+    yield f"{about(takes, budgets.speeds)}{'' if minutes else shorter}"
     if takes > 1.1 * limit:
         yield f"notice: it takes more than {minutes} minutes: shorter trainings learn nothing"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe{interpreter(directory)}"
@@ -288,9 +287,7 @@ def _base(name: str | None, *, has_general: bool) -> tuple[str, Path | None, lis
     if not is_hub_name(name):
         raise BadData(Code.NOT_A_CHECKPOINT, place, "no such folder", f"{importing.NAME_ONE}; {_WITHOUT}")
     try:
-        config = downloaded(name, "main", CONFIG)
-        assert config is not None
-        check_architecture(values := read_object(config), name)
+        check_architecture(values := written_config(name, "main"), name)
         Tokenizer.load(name)
     except UserError as error:
         remedy = f"{error.remedy}; {_WITHOUT}"

@@ -31,7 +31,7 @@ from adaptbert.config.schema.bases import DOMAIN_TRANSFER, GENERAL
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.mlm.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.model.checkpoint import random_weights
-from adaptbert.model.checkpoint_files import CONFIG, check_folder, downloaded, hugging_face_config, read_object
+from adaptbert.model.checkpoint_files import CONFIG, check_folder, hugging_face_config, written_config
 from adaptbert.model.device import BF16, chosen, fastest_device
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.families import family_of
@@ -68,18 +68,6 @@ SHARES = tuple(share / 100 for share in (90, 80, 70, 60, 50, 40, 30, 25, 20, 15,
 # ---- the speed of this machine
 
 
-class Load(NamedTuple):
-    """What other processes did while the speed of this machine was measured.
-
-    Attributes:
-        cores: so many were busy with them.
-        slower: how many times as long a step took beside them.
-    """
-
-    cores: float = 0.0
-    slower: float = 1.0
-
-
 class Speeds(NamedTuple):
     """Speeds of a recipe on this machine.
 
@@ -88,14 +76,16 @@ class Speeds(NamedTuple):
         tokens: base, and whether it is fine-tuned -> tokens a second, in one of the stages that run side by side.
         start: seconds in which a stage starts.
         jobs: stages that train side by side.
-        load: of the machine; the speeds are those without it.
+        busy: cores that other processes used meanwhile; the speeds are those without them.
+        slower: how many times as long a step took beside them.
     """
 
     configs: dict[str, Any]
     tokens: dict[tuple[str, bool], float]
     start: float
     jobs: int
-    load: Load = Load()
+    busy: float = 0.0
+    slower: float = 1.0
 
 
 def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Speeds:
@@ -114,7 +104,7 @@ def measured(recipe: Recipe, planned: Sequence[Training], seconds: float) -> Spe
             tokens[base, is_labelled] = speed
             slower.append(times)
     passed, busy, own = (after - before for before, after in zip(began, _spent(), strict=True))
-    return Speeds(configs, tokens, START, jobs, Load((busy - own) / passed, median(slower or [1.0])))
+    return Speeds(configs, tokens, START, jobs, (busy - own) / passed, median(slower or [1.0]))
 
 
 def _spent() -> tuple[float, float, float]:
@@ -143,13 +133,11 @@ def _config(recipe: Recipe, base: str) -> Any:
     weights = recipe.bases[base]
     if weights.is_random:
         return random_weights(weights, recipe.values("tokenizer", {"base": base}).vocabulary_size, 0)
-    file: Path | None = Path(str(weights.checkpoint), CONFIG)
+    source = str(weights.checkpoint)
     if weights.is_folder:
-        check_folder(Path(str(weights.checkpoint)))
-    else:
-        file = downloaded(str(weights.checkpoint), weights.revision or "main", CONFIG)
-    assert file is not None
-    return hugging_face_config(read_object(file), file)
+        check_folder(Path(source))
+    values = written_config(source, None if weights.is_folder else weights.revision or "main")
+    return hugging_face_config(values, f"{source}/{CONFIG}")
 
 
 def _length(training: Training) -> int:
@@ -271,16 +259,16 @@ def minutes(planned: Sequence[Training], priced: Sequence[Price], due: Collectio
     return total
 
 
-def about(total: float, load: Load) -> str:
+def about(total: float, speeds: Speeds) -> str:
     """Words for so many minutes of an idle machine, and for those beside the processes that are busy now."""
 
     def words(each: float) -> str:
         shown = f"about {each:,.0f} minutes" if each < 90 else f"about {each / 60:.1f} hours"
         return "less than a minute" if each < 1 else shown
 
-    if load.cores < 0.5 or load.slower < 1.2:
+    if speeds.busy < 0.5 or speeds.slower < 1.2:
         return f"{words(total)} by `make recipe`, where nothing else runs"
-    now = f"{words(total * load.slower)} by `make recipe` while other processes use {load.cores:.1f} cores, as now"
+    now = f"{words(total * speeds.slower)} by `make recipe` while other processes use {speeds.busy:.1f} cores, as now"
     return f"{now}; {words(total)} where nothing else runs"
 
 
@@ -328,13 +316,12 @@ class Budgets:
         self._bases, self._plan = first.bases, plan_file.expand(first)
         self._due = plan_file.stages_of(self._plan)
         self._planned = self._trainings(values)
-        self._speeds = measured(first, self._planned, FEWER_SECONDS)
-        self.load = self._speeds.load
+        self.speeds = measured(first, self._planned, FEWER_SECONDS)
 
     def minutes(self, values: Values) -> float:
         """Minutes of the whole recipe."""
         planned = self._trainings(values)
-        return minutes(planned, prices(planned, self._due, self._speeds), self._due, self._speeds)
+        return minutes(planned, prices(planned, self._due, self.speeds), self._due, self.speeds)
 
     def within(self, minutes: float, *, fewer_labels: bool = False) -> Values:
         """The values with which it takes so long at most; if none are, those with which it takes least.

@@ -5,7 +5,6 @@ import ctypes
 import gc
 import os
 import pwd
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import getproxies_environment
@@ -54,8 +53,6 @@ PAD = 2**26
 def prepare_process() -> None:
     """Prepares this process and those that it starts, before Prefect is imported, for what libraries fail at: a user
     without an account, as in a container, a terminal that lacks characters, a proxy that is asked for this machine."""
-    if os.environ.get("PYTHONUTF8") == "0" and sys.getfilesystemencoding() == "ascii":  # no name of a file is safe then
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {"PYTHONUTF8": "1"})
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:

@@ -354,9 +354,9 @@ class Store:
             local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
             return str(self.client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND))
         if experiment.lifecycle_stage != "active":
-            command = f"MLFLOW_TRACKING_URI={quote(tracking_uri())} mlflow experiments restore --experiment-id"
-            command = f"{command} {experiment.experiment_id}"
-            raise LookupError(f"its experiment {EXPERIMENT} was deleted; to have it back: {command}")
+            command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
+            where = f"MLFLOW_TRACKING_URI={quote(tracking_uri())}"
+            raise LookupError(f"its experiment {EXPERIMENT} was deleted; to have it back: {where} {command}")
         return str(experiment.experiment_id)
 
     def _run_of_recipe(self) -> str:
@@ -385,9 +385,10 @@ def _make_tables(file: Path, fresh: Path) -> None:
     if file.exists() and not file.is_file():  # MLflow would try again for more than a minute
         raise IsADirectoryError(f"{file.name} is no file")
     newest = _get_latest_schema_revision()
-    while (held := _held(file))[0] != newest and file.exists() and time.time() - file.stat().st_mtime < SILENT_SECONDS:
+    version, runs = _held(file)
+    while version != newest and file.exists() and time.time() - file.stat().st_mtime < SILENT_SECONDS:
         time.sleep(0.5)  # `mlflow server` may be making them
-    version, runs = held
+        version, runs = _held(file)
     if version == newest:
         return
     for leftover in fresh.parent.glob(f"{fresh.name}*"):
@@ -398,7 +399,7 @@ def _make_tables(file: Path, fresh: Path) -> None:
     try:
         SqlAlchemyStore(f"sqlite:///{fresh}", "mlartifacts")._dispose_engine()
     except Exception as error:
-        reason, name = str(error).splitlines()[0], file.name
+        reason, name = str(error).partition("\n")[0], file.name
         stay = f"; its {runs:,} runs stay there, and after `mv {name} {name}.old` a new one is made" if runs else ""
         raise ValueError(f"the tables of {name} cannot be made: {reason}{stay}") from error
     if file.exists() and not runs:  # begun by a process that was killed, or empty

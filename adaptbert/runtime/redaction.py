@@ -20,12 +20,12 @@ HIDDEN = "***"
 SHORTEST = 4
 """Characters of a credential that is looked for by itself; shorter ones are parts of words."""
 
-_BEFORE_THE_HOST = re.compile(r"(?:(?<=://)|(?<=\w\w:/)(?!/))([^\s/@:]*:(?!\d+[^\w@])\S*|[^\s/?#'\"<>]*)@")
+_BEFORE_THE_HOST = re.compile(r"(?:(?<=://)|(?<=\w\w:/)(?!/))([^\s/@:]*:(?!\d+[^\w@])\S{0,999}|[^\s/?#'\"<>]*)@")
 """What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded. Of
-an address that was taken for a path, one slash is left."""
+an address that was taken for a path, one slash is left. Bounds keep a long line from taking minutes."""
 _ADDRESS = re.compile(r"://(.*)@", re.DOTALL)
 _BEHIND_THE_PATH = re.compile(
-    r"((?:\w\w:/|(?<![\w/])/(?=[^\s?#'\"<>]*\?[\w.%-]+=))[^\s?#'\"<>]*)([?#](?:[^\s'\"<>]|['\"](?=[\w%]))+)"
+    r"((?:\w\w:/|(?<![\w/])/(?=[^\s?#'\"<>]{0,999}\?[\w.%-]+=))[^\s?#'\"<>]{0,999})([?#](?:[^\s'\"<>]|['\"](?=[\w%]))+)"
 )
 """The query and the fragment of an address, or those of a path, as libraries quote what they have asked a host for."""
 _VALUE = re.compile(r"([?#&;])([\w.\[\]%-]{1,40}=(?!=*(?:[?#&;]|$)))?[^?#&;]*[^?#&;.,:!)}\]]")

@@ -6,8 +6,6 @@ signals of a terminal to it. Their number does not change the results.
 
 import multiprocessing
 import os
-import re
-import signal
 import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -92,7 +90,6 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
         return
     waiting: deque[Future[Any]] = deque()
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (function, os.getpid()))
-    processes = pool._processes
     try:
         for item in chain(first, source):
             with signals.held():
@@ -102,11 +99,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
         while waiting:
             yield _waited(waiting.popleft())
     except BrokenProcessPool:
-        with signals.held():
-            pool.shutdown()  # then it is known how each has ended
-        ends = [-(process.exitcode or 0) for process in processes.values()]
-        by = next((f" by {signal.Signals(end).name}" for end in ends if end > 0 and end != signal.SIGTERM), "")
-        problem = f"one of {workers} worker processes was killed{by}"
+        problem = f"one of {workers} worker processes was killed"
         raise WorkerLost(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_WORKERS") from None
     finally:
         with signals.held():
@@ -117,8 +110,7 @@ def lost_worker(error: BaseException) -> WorkerLost | None:
     """The error for users, if a process for batches was killed; else None."""
     if not str(error).startswith(signals.HELPER_KILLED):
         return None
-    by = re.search(r"killed by signal: ([\w ]+)", str(error))
-    problem = f"a process that makes batches was killed{f' ({by[1]})' if by else ''}"
+    problem = "a process that makes batches was killed"
     return WorkerLost(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_BATCH_WORKERS")
 
 

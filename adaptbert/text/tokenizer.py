@@ -29,16 +29,12 @@ if TYPE_CHECKING:
 RARE = 0.005
 """Share of characters with a mark: English and Chinese corpora have at most a tenth of it, Italian and Russian text has
 twice, German three times as much."""
-_OF_EMOJI = [*map(chr, range(0xFE00, 0xFE10))]
-"""Selectors of how a symbol is drawn, which stripping takes away as well."""
 MAX_VOCABULARY = 10_000_000
 """Most ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
 """A text with a character that no vocabulary has, so that [UNK] is exercised as well."""
 RULES = "tokenizer.json"
 """The file with the whole of it: rules and vocabulary."""
-_NAMES = ("tokenizer_config.json", "config.json")
-"""The files that may name the class of the tokenizer, by precedence."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 

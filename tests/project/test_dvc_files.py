@@ -42,7 +42,7 @@ def test_git_that_is_missing_refuses_or_is_there_again(tmp_path: Path, monkeypat
         assert "no_scm = True" in own.read_text()
     subprocess.run(["git", "init", "-q"], check=True)
     dvc_files.check_folder()
-    assert "no_scm" not in own.read_text()
+    assert "no_scm = True" not in own.read_text()
     assert "type = copy" in own.read_text()
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "true")
     with pytest.raises(BadParams) as refused:
@@ -50,7 +50,7 @@ def test_git_that_is_missing_refuses_or_is_there_again(tmp_path: Path, monkeypat
     problem = f"git refuses the folder: detected dubious ownership in repository at '{tmp_path}'"
     remedy = f"if you trust what lies there: git config --global --add safe.directory {tmp_path}"
     assert str(refused.value) == f"AB-198 {tmp_path}: {problem}\n  {remedy}"
-    assert "no_scm" not in own.read_text()
+    assert "no_scm = True" not in own.read_text()
 
 
 @pytest.fixture(scope="module")

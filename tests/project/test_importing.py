@@ -289,7 +289,7 @@ REFUSED: list[tuple[Act, str]] = [
     (weights(only=without(tied(state()), QUERY)), f"{DISAGREE}{QUERY}\n"),
     (
         weights(**{QUERY.replace("query", "distance_embedding"): torch.ones(127, 16)}),
-        f"AB-132 {BIN}: relative positions are not supported: {QUERY.replace('query', 'distance_embedding')}\n",
+        f"{DISAGREE}{QUERY.replace('query', 'distance_embedding')}\n",
     ),
     # files that hold something else
     (weights(args=Namespace(lr=1)), f"AB-119 {BIN}: the pickle holds more than tensors, it names argparse.Namespace"),

@@ -16,7 +16,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.model.checkpoint import random_weights
 from adaptbert.model.flops import training_flop
 from adaptbert.project import price
-from adaptbert.project.price import Load, Price, Speeds, about, measured, minutes, prices
+from adaptbert.project.price import Price, Speeds, about, measured, minutes, prices
 from adaptbert.project.workload import Amounts, Training, trainings
 from adaptbert.runtime import side_by_side
 from tests.support import demonstration
@@ -144,25 +144,26 @@ def test_the_recipe_takes_starts_and_stages_side_by_side() -> None:
     speeds = of_speed(recipe, 1, 1, start=60)
     assert minutes(every, [], ["tokenize@small"], speeds) == pytest.approx(1 + million)
     assert minutes(every, [], ["compare"], speeds) == 1
-    assert [about(each, Load()) for each in (0.4, 14.6, 300)] == [
+    assert [about(each, speeds) for each in (0.4, 14.6, 300)] == [
         f"{time} by `make recipe`, where nothing else runs"
         for time in ("less than a minute", "about 15 minutes", "about 5.0 hours")
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("load", "beside"),
+    ("busy", "slower", "beside"),
     [
-        (Load(1.64, 3.4), "about 51 minutes by `make recipe` while other processes use 1.6 cores, as now; "),
-        (Load(1.64, 8.0), "about 2.0 hours by `make recipe` while other processes use 1.6 cores, as now; "),
-        (Load(30.0, 1.1), None),
-        (Load(0.2, 2.0), None),
+        (1.64, 3.4, "about 51 minutes by `make recipe` while other processes use 1.6 cores, as now; "),
+        (1.64, 8.0, "about 2.0 hours by `make recipe` while other processes use 1.6 cores, as now; "),
+        (30.0, 1.1, None),
+        (0.2, 2.0, None),
     ],
 )
-def test_the_price_names_the_load_where_it_is_felt(load: Load, beside: str | None) -> None:
+def test_the_price_names_the_load_where_it_is_felt(busy: float, slower: float, beside: str | None) -> None:
     """Other cores may be busy, and a step may wait for itself."""
     alone = "about 15 minutes by `make recipe`, where nothing else runs"
-    assert about(15, load) == (f"{beside}about 15 minutes where nothing else runs" if beside else alone)
+    shown = about(15, Speeds({}, {}, 0, 1, busy, slower))
+    assert shown == (f"{beside}about 15 minutes where nothing else runs" if beside else alone)
 
 
 def test_the_load_is_what_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +173,7 @@ def test_the_load_is_what_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(price, "_spent", lambda: next(spent))
     monkeypatch.setattr(price, "_neighbours", lambda _: nullcontext())
     monkeypatch.setattr(price, "_tokens_per_second", lambda *_: (1000.0, 2.5))
-    assert measured(recipe, planned(recipe), 0.2).load == Load(pytest.approx(0.7), 2.5)
+    assert measured(recipe, planned(recipe), 0.2)[-2:] == (pytest.approx(0.7), 2.5)
 
 
 @pytest.mark.parametrize(("arms", "kinds"), [(["general"], {True}), (ARMS, {True, False})])

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from base64 import b64encode
 from copy import deepcopy
 from functools import reduce
@@ -73,6 +74,13 @@ def test_what_this_process_has(variables: dict[str, str]) -> None:
         assert redacted(f"401 for {form}, giving up", variables) == "401 for ***, giving up"
     if f"user:{ENCODED}@" in value:
         assert redacted(f"Basic {SHOWN[2]}", variables) == "Basic ***"
+
+
+@pytest.mark.parametrize("part", ["://", "a:/", "ab:/b?c&", "/a?b", "https://"])
+def test_a_long_line_takes_little_time(part: str) -> None:
+    began = time.process_time()
+    redacted(part * 8000)
+    assert time.process_time() - began < 3
 
 
 PRINTS = f"""

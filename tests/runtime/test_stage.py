@@ -197,7 +197,7 @@ ENDS: list[tuple[BaseException, int, str]] = [
     (
         RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. "),
         75,
-        r"error: AB-180 workers: a process that makes batches was killed \(Killed\)\n  run again; if memory had .*",
+        r"error: AB-180 workers: a process that makes batches was killed\n  run again; if memory had .*",
     ),
     (OSError(errno.EFBIG, "", "x"), 74, "error: AB-189 x: larger than a file may be here\n  raise `ulimit -f` and .*"),
 ]
