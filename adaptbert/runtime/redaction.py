@@ -1,9 +1,10 @@
 """Removes credentials from all that leaves a process: what it prints, logs, records in MLflow or shows in Prefect.
 
-Two kinds are replaced. What looks like a credential: of any address what is before the @, each value of its query and
-its fragment, and values of parameters such as token, key or password; the tokens of Hugging Face and AWS. And the
-credentials of this process in any encoding, because libraries quote them in several: values of environment variables
-called ..._PASSWORD, ..._TOKEN, ..._KEY, and the credentials of addresses in any variable.
+Two kinds are replaced. What looks like a credential: of any address what is before the @, of one elsewhere also each
+value of its query and its fragment, and values of parameters such as token, key or password; tokens of Hugging
+Face, AWS, GitHub and OpenAI. And the credentials of this process in any encoding, because libraries quote them in
+several: values of environment variables called ..._PASSWORD, ..._TOKEN, ..._KEY, and the credentials of addresses in
+any variable.
 """
 
 import os
@@ -17,27 +18,42 @@ from urllib.parse import quote, unquote
 from adaptbert.core.printable import TURNING, printable
 
 HIDDEN = "***"
-SHORTEST = 4
-"""Characters of a credential that is looked for by itself; shorter ones are parts of words."""
+SHORTEST, SHORTEST_PIECE = 8, 4
+"""Characters of a credential, and of a piece of one, that is looked for by itself; shorter ones are ordinary words."""
+_STOP = r"\s'\"<>\u201c\u201d\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+"""Characters that end an address in a sentence, also a Chinese one."""
 
-_BEFORE_THE_HOST = re.compile(r"(?:(?<=://)|(?<=\w\w:/)(?!/))([^\s/@:]*:(?!\d+[^\w@])\S{0,999}|[^\s/?#'\"<>]*)@")
-"""What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded. Of
-an address that was taken for a path, one slash is left. Bounds keep a long line from taking minutes."""
+_BEFORE_THE_HOST = re.compile(
+    r"(?:(?<=://)|(?<=\w\w:/)(?!/))"
+    r"((?!(?:localhost|[^\s/@:]{0,253}[.][^\s/@:]{0,253}):\d+[^\w@-])[^\s/@:]*:\S{0,999}|[^\s/?#'\"<>]*)@"
+)
+"""What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded, and
+which is not the port of a host. Of an address that was taken for a path, one slash is left. Bounds keep a long line
+from taking minutes."""
 _ADDRESS = re.compile(r"://(.*)@", re.DOTALL)
 _BEHIND_THE_PATH = re.compile(
-    r"((?:\w\w:/|(?<![\w/])/(?=[^\s?#'\"<>]{0,999}\?[\w.%-]+=))[^\s?#'\"<>]{0,999})([?#](?:[^\s'\"<>]|['\"](?=[\w%]))+)"
+    r"((?:\w\w:/(?<!file:/)(?!/?(?:\*\*\*@)?(?:127\.0\.0\.1|localhost)[:/?#])"
+    r"|(?<![\w/:#])/(?=[^\s?#'\"<>]{0,999}\?[\w.%-]+=))[^\s?#'\"<>]{0,999})"
+    rf"(\?(?:[^{_STOP}]|['\"](?=[\w%]))+|#(?=[^{_STOP}]{{0,999}}=)[^{_STOP}]+)"
 )
-"""The query and the fragment of an address, or those of a path, as libraries quote what they have asked a host for."""
+"""The query of an address that is not of this machine, and a fragment that has values; or those of a path, as libraries
+quote what they have asked a host for."""
 _VALUE = re.compile(r"([?#&;])([\w.\[\]%-]{1,40}=(?!=*(?:[?#&;]|$)))?[^?#&;]*[^?#&;.,:!)}\]]")
 """With the name before it; without one, all of it is a value. Punctuation behind it is that of a sentence."""
 _PARAMETER = re.compile(
     r"([?#&;](?:[\w.-]*(?:token|secret|passw(?:or)?d|pwd|signature|credential|key)[\w.-]*|sig|auth|code)=)"
-    r"[^&;\s'\"#)]*[^&;\s'\"#).,:]",
+    rf"[^&;#){_STOP}]*[^&;#).,:{_STOP}]"
+    r"|(authorization['\"]?[:=] ?(?:b?['\"])?(?:(?:Bearer|Basic|Token) )?)[^\s'\",]+"
+    r"|(['\"][\w-]*(?:passw(?:or)?d|secret|api_?key|access_?token)['\"]: ?['\"])[^'\"]+"
+    r"|(%3A%2F%2F)(?:(?!%2F)[^\s&'\"<>]){1,300}(?=%40)",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
+"""Of an address; a header; a Python or JSON mapping; and what is before the @ of an encoded address."""
+_TOKEN = re.compile(
+    r"\bhf_[A-Za-z0-9]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\b(?:gh[oprsu]|github_pat)_\w{20,}|\bsk-(?=[\w-]*\d)[\w-]{20,}"
+)
 _SECRET_NAME = re.compile(
-    r"(?:PASS(?:W(?:OR)?D)?|_PWD|SECRET|TOKEN|(?:API|ACCESS|ACCOUNT|SECRET)_KEY|AUTH_STRING)$", re.IGNORECASE
+    r"(?:(?:^|_|SSH)PASS|PASSW(?:OR)?D|_PWD|SECRET|TOKEN|(?:API|ACCESS|ACCOUNT|SECRET)_KEY|AUTH_STRING)$", re.IGNORECASE
 )
 
 
@@ -45,7 +61,7 @@ def redacted(text: str, environment: Mapping[str, str] = os.environ) -> str:
     """The text with `***` in the place of every credential."""
     text = _BEFORE_THE_HOST.sub(f"{HIDDEN}@", text)
     text = _BEHIND_THE_PATH.sub(lambda match: match[1] + _VALUE.sub(rf"\g<1>\g<2>{HIDDEN}", match[2]), text)
-    text = _PARAMETER.sub(rf"\g<1>{HIDDEN}", text)
+    text = _PARAMETER.sub(lambda match: f"{match[match.lastindex or 0]}{HIDDEN}", text)
     text = _TOKEN.sub(HIDDEN, text)
     for secret in _longest_first(frozenset(environment.items())):
         text = text.replace(secret, HIDDEN)
@@ -73,20 +89,26 @@ def _longest_first(variables: frozenset[tuple[str, str]]) -> list[str]:
 def _secrets(variables: Iterable[tuple[str, str]]) -> Iterator[str]:
     """The credentials of variables, in every encoding in which a library may quote them."""
     for name, value in variables:
-        if _SECRET_NAME.search(name):
+        if _SECRET_NAME.search(name) and not _is_path(value):
             yield from _forms(value)
         for login in _BEFORE_THE_HOST.findall(value):
             user, _, password = login.partition(":")
             yield b64encode(unquote(login).encode()).decode()  # as in the header `Authorization`
-            yield from _forms(password or user)
+            yield from _forms(password or user, "[/?#@]")
         if address := _ADDRESS.search(value):  # its password may have a blank, which other patterns do not match
-            yield from _forms(address[1].partition(":")[2])
+            yield from _forms(address[1].partition(":")[2], "[/?#@]")
         for parameter in _PARAMETER.finditer(value):
             yield from _forms(parameter.group().partition("=")[2])
 
 
-def _forms(secret: str) -> Iterator[str]:
+def _is_path(value: str) -> bool:
+    """Whether a value names a file, which may be missing; a key may begin with a slash as well."""
+    return value.startswith("~/") or os.access("/".join(value.split("/")[:2]), os.F_OK)
+
+
+def _forms(secret: str, cut_at: str = "$") -> Iterator[str]:
+    """A credential in every encoding; a password of an address may be cut by whoever parses it."""
     plain = unquote(secret)
-    for form in (secret, plain, quote(plain, safe=""), *re.split(r"[/?#@]", plain)):
-        if len(form) >= SHORTEST:
-            yield form
+    if len(plain) >= SHORTEST:
+        yield from (secret, plain, quote(plain, safe=""))
+        yield from (piece for piece in re.split(cut_at, plain) if len(piece) >= SHORTEST_PIECE)

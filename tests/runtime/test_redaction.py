@@ -42,6 +42,22 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("url: /x?X-Amz-Signature=secret", "url: /x?X-Amz-Signature=***"),
         ("Invalid token hf_abcdefghijklmnopqrstuvwx.", "Invalid token ***."),
         ("key AKIAIOSFODNN7EXAMPLE is unknown", "key *** is unknown"),
+        ("https://u:2024-a/Secr3tPw@h/x", "https://***@h/x"),
+        ("https://u:99/Secr3tPw@h/x", "https://***@h/x"),
+        ("at https%3A%2F%2Fu%3Apw%40h%2Fx", "at https%3A%2F%2F***%40h%2Fx"),
+        (
+            "Authorization: Bearer a.b-c, 'authorization': 'Basic dTpw'",
+            "Authorization: Bearer ***, 'authorization': 'Basic ***'",
+        ),
+        ("{'password': 'X', \"api_key\": \"Y\"}", "{'password': '***', \"api_key\": \"***\"}"),
+        (f"ghp_{'a1' * 18} or github_pat_{'B2' * 12} or sk-proj-{'c3' * 12}.", "*** or *** or ***."),
+        ("见 http://a.com/x?id=1，再运行 make recipe", "见 http://a.com/x?id=***，再运行 make recipe"),
+        ("http://localhost:5000/x?run=1&token=secret", "http://localhost:5000/x?run=1&token=***"),
+        ("https://localhost.example/x?id=1", "https://localhost.example/x?id=***"),
+        ("http://127.0.0.1:5000/#/experiments/1/runs/abc?a=b", ""),
+        ("see http://host/#/experiments/1 or file:///x/reports/index.html#t?a=b", ""),
+        ("见 http://a.com/x#第一节，再运行 make recipe", ""),
+        ("http://10.0.0.5:5000/a@b, {'token': 'Berlin', 'mask_token': '[MASK]'}, sk-learn-of-some-other-kind", ""),
         ("http://host:5000/a to sqlite:////srv/mlflow.db", ""),
         ("mail to a@b.example, tokens=5 in all", ""),
         ("is it in /srv/a? no: docs/errors.md#b, /srv/b#1.csv", ""),
@@ -76,7 +92,31 @@ def test_what_this_process_has(variables: dict[str, str]) -> None:
         assert redacted(f"Basic {SHOWN[2]}", variables) == "Basic ***"
 
 
-@pytest.mark.parametrize("part", ["://", "a:/", "ab:/b?c&", "/a?b", "https://"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GIT_ASKPASS", "/home/alice/.vscode-server/askpass.sh"),
+        ("DB_PASS", "/home/alice/secrets/none.txt"),
+        ("DB_PASSWORD", "~/secrets/none.txt"),
+        ("PROXY_BYPASS", "localhost"),
+        ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "true"),
+        ("MY_SECRET", "data"),
+        ("HTTP_PROXY", "http://user:data@proxy:1"),
+    ],
+)
+def test_ordinary_values_stay(name: str, value: str) -> None:
+    text = f"/home/alice/secrets/x.csv, {value} or data, true, localhost: no such file"
+    assert redacted(text, {name: value}) == redacted(text, {})
+
+
+@pytest.mark.parametrize("name", ["SSHPASS", "DB_PASS", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY"])
+def test_a_credential_with_a_slash_is_hidden_as_a_whole(name: str) -> None:
+    """It may begin with one, as a key of AWS; its parts may be words."""
+    secret = "/wJalr/models/bPxRfi"
+    assert redacted(f"{secret} in models/small", {name: secret}) == "*** in models/small"
+
+
+@pytest.mark.parametrize("part", ["://", "://a.", "%3A%2F%2F", "a:/", "ab:/b?c&", "/a?b", "https://"])
 def test_a_long_line_takes_little_time(part: str) -> None:
     began = time.process_time()
     redacted(part * 8000)
