@@ -130,7 +130,8 @@ class Architecture(FileConfig):
 
 _OF_THE_HEAD = {"num_labels", "id2label", "label2id", "problem_type"}
 _OF_THE_FILE = {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version", "_name_or_path"}
-"""Keys of config.json that do not describe the encoder, and no use of it."""
+_OF_THE_FILE |= {"bos_token_id", "eos_token_id", "sep_token_id", "output_past"}
+"""Keys of config.json that do not describe the encoder, and change nothing that it is used for."""
 _OTHER_KINDS = {
     "auto_map": ("its model is code, which is not run", "name a checkpoint without code, of the BERT architecture"),
     "_attn_implementation_internal": ("config key not allowed: it could run code", "remove the key"),

@@ -131,9 +131,12 @@ USES: list[dict[str, Any]] = [
     {"chunk_size_feed_forward": 8, "gradient_checkpointing": True, "torchscript": True},
     {"id2label": {"0": "a"}, "label2id": {"a": 0}, "problem_type": "regression"},
     {"finetuning_task": "x", "num_beams": 4, "pruned_heads": {}, "tokenizer_class": "BertTokenizer"},
+    {"bos_token_id": 0, "eos_token_id": 2, "output_past": True},
     {"\x1b[31m": True},
 ]
 """Keys that say what a model was used for."""
+WITHOUT_EFFECT = {"finetuning_task", "num_beams", "pruned_heads", "tokenizer_class"}
+WITHOUT_EFFECT |= {"bos_token_id", "eos_token_id", "output_past"}
 
 
 @pytest.mark.parametrize("use", USES, ids=range(len(USES)))
@@ -147,7 +150,7 @@ def test_the_architecture_of_a_base_is_kept_and_not_its_use(folder: Path, use: d
     assert [used.config(), used.model("spans", 0, num_labels=2).config] == configs
     assert used.config().hidden_dropout_prob == 0.3
     notice = "".join(old_use(read_json(folder / "config.json"))).removeprefix("notice: ")
-    known = [key for key in use if key not in ("finetuning_task", "num_beams", "pruned_heads", "tokenizer_class")]
+    known = [key for key in use if key not in WITHOUT_EFFECT]
     words, _, keys = notice.partition(": ")
     assert words == ("of config.json the architecture is kept, not what the model was used for" if known else "")
     assert sorted(filter(None, keys.split(", "))) == sorted(map(printable, known))
