@@ -255,7 +255,8 @@ def _kind(source: str | Path, revision: str) -> Any:
     """The class that loads a tokenizer. AutoTokenizer determines it, but imports torch: 130 MB, a second.
 
     A folder without a model whose configuration names BertTokenizer, as `save` writes it, is loaded without that.
-    A class that is more than rules, as that of Japanese, which looks words up, raises BadData.
+    A class that is more than rules, as that of Japanese, which looks words up, raises BadData; the general base class
+    says nothing, and tokenizer.json all.
     """
     import transformers
     from transformers.utils.hub import cached_file
@@ -267,7 +268,8 @@ def _kind(source: str | Path, revision: str) -> Any:
     about, config = read("tokenizer_config.json"), read("config.json")
     named = about.get("tokenizer_class") or config.get("tokenizer_class")
     known = getattr(transformers, named, None) if named else transformers.BertTokenizer
-    has_rules = issubclass(known, transformers.PreTrainedTokenizerFast) if known else read(RULES)
+    of_rules = known and issubclass(known, transformers.PreTrainedTokenizerFast)
+    has_rules = of_rules or (known in (None, transformers.PreTrainedTokenizer) and read(RULES))
     if not has_rules or about.get("auto_map"):
         code = "auto_map" if about.get("auto_map") else named
         problem = f"text is split by code ({code}), and only rules in vocab.txt or tokenizer.json are read"

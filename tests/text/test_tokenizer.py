@@ -158,6 +158,16 @@ OTHER_KIND = """{"version": "1.0", "model": {"type": "BPE", "vocab": {"<unk>": 0
 "truncation": null, "padding": null}"""
 
 
+def test_the_general_class_leaves_it_to_the_rules(tmp_path: Path) -> None:
+    tiny.tokenizer().save(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizer"}')
+    loaded = Tokenizer.load(tmp_path)
+    assert [each.ids for each in loaded.encode(TEXTS)] == [each.ids for each in tiny.tokenizer().encode(TEXTS)]
+    (tmp_path / "tokenizer.json").rename(tmp_path / "vocab.txt")
+    with pytest.raises(BadData, match=r"by code \(PreTrainedTokenizer\)"):
+        Tokenizer.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
