@@ -40,6 +40,8 @@ ALWAYS_THE_SAME = "plan"
 GRAPH, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 STATE, CACHE, RECORD = Path(".dvc/tmp"), Path(".dvc/cache"), ".dvc"
 _NO_GIT = "not a git repository"
+_OWN_LINE = "    no_scm = true  # adaptbert: there is no git here\n"
+"""A line of .dvc/config.local; nothing else in it is touched, and another such setting is the user's."""
 _MERGE = re.compile(rb"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
@@ -89,15 +91,17 @@ def _settle_git() -> None:
         remedy = f"if you trust what lies there: {trust}" if trust.startswith("git ") else "mend that, and run again"
         raise BadParams(Code.DVC, Path.cwd(), f"git refuses the folder: {problem.removeprefix('fatal: ')}", remedy)
     own = STATE.parent / "config.local"
-    has_none = own.is_file() and "no_scm = true" in own.read_text(encoding="utf-8").lower()
-    if is_there == has_none and (not is_there or Path(".git").exists()):
-        from dvc.config import Config, ConfigError
-
-        try:
-            with Config(str(STATE.parent)).edit("local") as values:
-                values["core"]["no_scm"] = not is_there
-        except ConfigError as error:
-            raise BadParams(Code.DVC, STATE.parent, str(error), "correct its config, or git checkout .dvc") from None
+    text = own.read_text(encoding="utf-8") if own.is_file() else ""
+    if is_there:
+        settled = text.replace(_OWN_LINE, "") if Path(".git").exists() else text
+    elif re.search(r"^\s*no_scm\s*=\s*true", text, re.IGNORECASE | re.MULTILINE):
+        settled = text
+    else:
+        settled = re.sub(r"^ *\[core\].*\n", rf"\g<0>{_OWN_LINE}", text, count=1, flags=re.MULTILINE)
+        if settled == text:
+            settled = f"{text}\n[core]\n{_OWN_LINE}"
+    if settled != text:
+        editing.write(own, settled.encode())
 
 
 def check_path(folder: Path) -> None:

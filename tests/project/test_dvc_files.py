@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from dvc.config import Config
 
 from adaptbert.errors import BadData, BadParams
 from adaptbert.project import dvc_files
@@ -36,21 +37,36 @@ def test_git_that_is_missing_refuses_or_is_there_again(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     Path(".dvc").mkdir()
     own = Path(".dvc/config.local")
-    own.write_text("[cache]\n    type = copy\n")
+    mine = "[cache]\n    type = copy  # as on the cluster\n[core]\n    autostage = true\n"
+    own.write_text(mine)
     for _ in range(2):
         dvc_files.check_folder()
-        assert "no_scm = True" in own.read_text()
+        config = Config(str(tmp_path / ".dvc"))
+        assert (config["core"]["no_scm"], config["cache"]["type"]) == (True, ["copy"])
     subprocess.run(["git", "init", "-q"], check=True)
     dvc_files.check_folder()
-    assert "no_scm = True" not in own.read_text()
-    assert "type = copy" in own.read_text()
+    assert own.read_text() == mine
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "true")
     with pytest.raises(BadParams) as refused:
         dvc_files.check_folder()
     problem = f"git refuses the folder: detected dubious ownership in repository at '{tmp_path}'"
     remedy = f"if you trust what lies there: git config --global --add safe.directory {tmp_path}"
     assert str(refused.value) == f"AB-198 {tmp_path}: {problem}\n  {remedy}"
-    assert "no_scm = True" not in own.read_text()
+    assert own.read_text() == mine
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_a_setting_of_the_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_git: bool) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".dvc").mkdir()
+    own = Path(".dvc/config.local")
+    own.write_text(mine := "# mine\n[core]\nno_scm = True\n[other]\nkey = 1\n")
+    if has_git:
+        subprocess.run(["git", "init", "-q"], check=True)
+    dvc_files.check_folder()
+    assert own.read_text() == mine
+    with pytest.raises(BadData, match="AB-198 dvc status: config file error: extra keys not allowed .*other"):
+        dvc_files.due()
 
 
 @pytest.fixture(scope="module")
