@@ -42,6 +42,9 @@ RECIPE = (
     "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `differences`, differences "
     "of them; intervals are in the report."
 )
+OF_A_USER = {"runs": "", "experiments": f"WHERE name NOT IN ('Default', '{EXPERIMENT}')"}
+OF_A_USER |= {"registered_models": "", "logged_models": "", "trace_info": ""}
+"""Table of a store -> which of its rows are somebody's work."""
 KINDS = {"metrics": "Metric", "tags": "RunTag", "params": "Param"}
 
 
@@ -385,35 +388,44 @@ def _make_tables(file: Path, fresh: Path) -> None:
     if file.exists() and not file.is_file():  # MLflow would try again for more than a minute
         raise IsADirectoryError(f"{file.name} is no file")
     newest = _get_latest_schema_revision()
-    version, runs = _held(file)
+    version, kept = _held(file)
     while version != newest and file.exists() and time.time() - file.stat().st_mtime < SILENT_SECONDS:
         time.sleep(0.5)  # `mlflow server` may be making them
-        version, runs = _held(file)
+        version, kept = _held(file)
     if version == newest:
         return
     for leftover in fresh.parent.glob(f"{fresh.name}*"):
         leftover.unlink()
-    if runs:
+    if kept:
         with closing(sqlite3.connect(file)) as old, closing(sqlite3.connect(fresh)) as new:
             old.backup(new)
     try:
         SqlAlchemyStore(f"sqlite:///{fresh}", "mlartifacts")._dispose_engine()
     except Exception as error:
         reason, name = str(error).partition("\n")[0], file.name
-        stay = f"; its {runs:,} runs stay there, and after `mv {name} {name}.old` a new one is made" if runs else ""
+        stay = f"; its {kept} stay there, and after `mv {name} {name}.old` a new one is made" if kept else ""
         raise ValueError(f"the tables of {name} cannot be made: {reason}{stay}") from error
-    if file.exists() and not runs:  # begun by a process that was killed, or empty
-        file.replace(file.with_name(f"{file.name}.half-made"))
+    if file.exists() and not kept:  # begun by a process that was killed, or empty
+        aside = file.with_name(f"{file.name}.half-made")
+        while aside.exists():
+            aside = aside.with_name(f"{aside.name}.older")
+        file.replace(aside)
+        print(f"notice: {file.name} has half-made tables and no runs: it is now {aside.name}", file=sys.stderr)
     with atomic_write(file) as part:
         shutil.move(fresh, part)
 
 
-def _held(file: Path) -> tuple[str, int]:
-    """The version of the tables of an mlflow.db, empty without them, and how many runs it holds."""
+def _held(file: Path) -> tuple[str, str]:
+    """The version of the tables of an mlflow.db, empty without them, and what a user has in it: "4 runs"."""
     if not file.is_file():
-        return "", 0
+        return "", ""
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True)) as store:
         there = {name for (name,) in store.execute("SELECT name FROM sqlite_master")}
         version = "SELECT max(version_num) FROM alembic_version" if "alembic_version" in there else "SELECT ''"
-        runs = "SELECT count(*) FROM runs" if "runs" in there else "SELECT 0"
-        return store.execute(version).fetchone()[0] or "", store.execute(runs).fetchone()[0]
+        counts = {
+            table: store.execute(f"SELECT count(*) FROM {table} {condition}").fetchone()[0]
+            for table, condition in OF_A_USER.items()
+            if table in there
+        }
+        kept = ", ".join(f"{count:,} {table.replace('_', ' ')}" for table, count in counts.items() if count)
+        return store.execute(version).fetchone()[0] or "", kept

@@ -325,11 +325,36 @@ def older(file: Path) -> None:
 
 
 @pytest.mark.slow
-def test_half_made_tables_without_a_run_are_made_anew(inside: Path, mlflow_tables: bytes) -> None:
+def test_half_made_tables_without_a_run_are_made_anew(
+    inside: Path, mlflow_tables: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (inside / "mlflow.db.half-made").write_bytes(b"an earlier one")
     (inside / "mlflow.db").write_bytes(mlflow_tables)
     older(inside / "mlflow.db")
-    together(inside, "collect a")
-    assert (inside / "mlflow.db.half-made").is_file(), "somebody may miss it"
+    stage()
+    line = "notice: mlflow.db has half-made tables and no runs: it is now mlflow.db.half-made.older\n"
+    assert capfd.readouterr().err == line
+    assert (inside / "mlflow.db.half-made").read_bytes() == b"an earlier one"
+    assert (inside / "mlflow.db.half-made.older").is_file(), "somebody may miss it"
+    assert len(runs(inside)) == 4
+
+
+def test_what_a_user_has_in_a_store_without_runs_stays(
+    inside: Path, mlflow_tables: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (inside / "mlflow.db").write_bytes(mlflow_tables)
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{inside / 'mlflow.db'}")
+    client.create_experiment("mine")
+    client.create_registered_model("a")
+    client.create_registered_model("b")
+    older(inside / "mlflow.db")
+    before = (inside / "mlflow.db").read_bytes()
+    stage()
+    assert "its 1 experiments, 2 registered models stay there, and after" in capfd.readouterr().err
+    assert (inside / "mlflow.db").read_bytes() == before
+    assert [path.name for path in inside.glob("mlflow.db*")] == ["mlflow.db"]
 
 
 def test_half_made_tables_with_runs_stay(inside: Path, mlflow_tables: bytes, capfd: pytest.CaptureFixture[str]) -> None:
