@@ -64,7 +64,7 @@ class _Dialect:
         tabs = "\t" in line
         width, bare = (len(_cells(text, tabs=tabs)) for text in (line, line.rstrip(" \t")))
         tokens = (each.text.rstrip(" \t") for each in lines if not _is_hash(each))
-        if tabs and bare > 1 and _most(len(_cells(text, tabs=tabs)) == bare for text in tokens):
+        if tabs and bare > 1 and all(len(_cells(text, tabs=tabs)) <= bare for text in tokens):
             width = bare  # a tab stands behind the last column
         dialect = cls(tabs, width, len(first) > 1 and _most(_is_lone(run[0]) for run in first))
         numbers = [[dialect.cells(line)[0] for line in dialect.without_comments(run)] for run in first]

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from shlex import quote
 from typing import Any
@@ -51,7 +51,7 @@ def records(file: SourceFile) -> Iterator[Row]:
         if not isinstance(content, dict):
             yield file.row(number, {}, _NO_OBJECT)
             continue
-        if len(first) == 1 and (shape := _in_place_of_rows(content, {*file.columns.values()})):
+        if len(first) == 1 and (shape := _in_place_of_rows(content, file.columns)):
             raise file.error(Code.WRONG_FORMAT, *shape)
         if not checked:
             file.check(list(content))
@@ -59,9 +59,11 @@ def records(file: SourceFile) -> Iterator[Row]:
         yield file.row(number, content)
 
 
-def _in_place_of_rows(content: Mapping[str, Any], texts: Collection[str]) -> tuple[str, str] | None:
-    """What a file of one object holds in place of a row, and how to make rows of it; `texts`: columns of text."""
-    if any(isinstance(content.get(name), str) for name in texts):
+def _in_place_of_rows(content: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str] | None:
+    """What a file of one object holds in place of a row with any of the columns, and how to make rows of it."""
+    tokens = content.get(columns.get("tokens", "tokens"))
+    is_tagged = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
+    if is_tagged or any(isinstance(content.get(name), str) for name in columns.values()):
         return None
     for key, value in content.items():
         items = value if isinstance(value, list) else []
@@ -70,9 +72,9 @@ def _in_place_of_rows(content: Mapping[str, Any], texts: Collection[str]) -> tup
             rows = f".[{json.dumps(key, ensure_ascii=False)}][]{' | {text: .[0], label: .[1]}' if are_pairs else ''}"
             remedy = f"name its format if it is squad; else: jq -c {quote(rows)} FILE > NEW.jsonl"
             return f"its rows lie below '{key}'{', as pairs' if are_pairs else ''}", remedy
-    columns = [[*value.values()] if isinstance(value, dict) else value for value in content.values()]
-    are_lists = all(isinstance(column, list) for column in columns)
-    if are_lists and any(isinstance(cell, str) and word_count(cell) >= 3 for cell in chain(*columns)):
+    lists = [[*value.values()] if isinstance(value, dict) else value for value in content.values()]
+    are_lists = all(isinstance(column, list) for column in lists)
+    if are_lists and any(isinstance(cell, str) and word_count(cell) >= 3 for cell in chain(*lists)):
         return "one object of columns; expected one object per line", _CONVERT
     return None
 

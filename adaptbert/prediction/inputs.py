@@ -72,6 +72,11 @@ class Reader:
         """Name of each input that is read -> its column."""
         return self._fields.columns | ({"id": self._id} if self._id else {})
 
+    @property
+    def possible_columns(self) -> dict[str, str]:
+        """The columns that are read, and those of which `check` chooses."""
+        return {column: column for fields in self._every for column in fields.columns.values()} | self.columns
+
     def check(self, columns: Sequence[str], place: str, remedy: Callable[[str], str]) -> None:
         """Choose the inputs to read from these columns; a tagger reads `text` where there are no `tokens`.
 
@@ -198,13 +203,13 @@ class Input:
         if self.path == STDIN:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
-        spec, every = FORMATS[self._format], dict[str, str]()
+        spec, every = FORMATS[self._format], self._reader.possible_columns
         if spec.made_of == "columns":
             there = parquet_columns(self.path)
             self._check(there or list(self._reader.columns.values()))
-            every = {name: name for name in there if self._beside is not None}
+            every = {name: name for name in there if self._beside is not None} or self._reader.columns
         file = SourceFile(
-            source, self.shown, self._layout, every or self._reader.columns, self._check, self.warnings,
+            source, self.shown, self._layout, every, self._check, self.warnings,
             self._encoding, of_command=True,
         )  # fmt: skip
         for row in spec.read(file):

@@ -200,6 +200,10 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
         },
     },
     "a.jsonl": {
+        "one row, of words": (
+            json.dumps({"tokens": ["New York City", "is"], "tags": ["B-LOC", "O"]}), SPANS, {},
+            [{"tokens": ["New York City", "is"], "tags": ["B-LOC", "O"]}], [],
+        ),
         "lone surrogates": (
             '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n', CORPUS, {},
             texts("ok", "😀"), [(2, 44)],
@@ -321,6 +325,10 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
         "tabs: blanks part nothing": (
             "New York\tB-LOC\r\nis\tO\r\n\r\nbig O\r\n\r\n#\tO", SPANS, {},
             [{"tokens": ["New York", "is"], "tags": ["B-LOC", "O"]}, {"tokens": ["#"], "tags": ["O"]}], [(4, 44)],
+        ),
+        "tags that are mostly empty": (
+            "The\tDT\t\ncat\tNN\t\n\n" * 9 + "Ann\tNNP\tB-PER\n", SPANS, {},
+            [{"tokens": ["The", "cat"], "tags": ["", ""]}] * 9 + [{"tokens": ["Ann"], "tags": ["B-PER"]}], [],
         ),
         "tabs behind the tags": (
             "EU\tB-ORG\t\nis\tO\t\n\nbig\tO\nor\tO\n\nbad\t\t\n", SPANS, {},

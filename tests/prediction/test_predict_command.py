@@ -80,6 +80,19 @@ def test_a_blank_line_is_a_row(project: Project, tmp_path: Path, out: Path, task
     assert [(row["id"], row.get("error", "")[:6]) for row in answers] == [*zip("1234", ["", "AB-041"] * 2, strict=True)]
 
 
+@pytest.mark.parametrize(
+    ("row", "options"),
+    [
+        ({"tokens": ["New York City", "is"]}, ()),
+        ({"text": "Ann is", "entities": [{"start": 0}]}, ()),
+        ({"body": "Ann is", "entities": [{"start": 0}]}, ("--columns", "text=body")),
+    ],
+)
+def test_one_line_is_a_row(project: Project, out: Path, row: dict[str, Any], options: tuple[str, ...]) -> None:
+    (answer,) = answered(project, SPANS, [row], out, *options)
+    assert len(answer["tags"]) == 2
+
+
 def test_ids(project: Project, out: Path) -> None:
     """They stay or are mapped; pandas makes 3.0 of a 3 in a column where another is missing; nothing takes the place
     of an id in silence."""
