@@ -17,14 +17,14 @@ from adaptbert.errors import BadData, UserError, nearest
 
 _SHOWN = 5
 """Labels listed in a message."""
+_RARE = 0.1
+"""Share of the rows from which a label counts as a class."""
 _WHOLE = re.compile(r"^([-+]?\d+)\.0+$")
 """A number as a column of floats has it: `1.0` for `1`."""
 ANSWER, _REFUSED = "answer", ("reject", "ignore")
 """The column of Prodigy with what the annotator says of the label of a row."""
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
 NONE_APPLIES = "does none apply to them, or were they not annotated?"
-SEVERAL = "several labels are of the type multi-label, a list in one row a text; of several annotators take one"
-"""The remedy for rows of one text with different labels."""
 Names = Mapping[str, str | None]
 """Label of the files -> ours; None: its rows are left out."""
 
@@ -123,11 +123,18 @@ def refusal(values: Mapping[str, Any], read: Collection[str]) -> str | None:
 
 
 def no_labels(labels: Collection[str], trained: Collection[str]) -> list[str]:
-    """The labels that usually say that a row has none: `-` where annotators do not agree (beside + it is one), `nan` of
-    pandas, and -1 beside 0, 1 and 2, or where the training rows never have it."""
-    is_odd = {"0", "1", "2"} <= {*labels} or ("0" in labels and "-1" not in trained)
-    odd = ("nan", "NaN", "<NA>", *(["-"] if "+" not in labels else []), *(["-1"] if is_odd else []))
-    return [label for label in odd if label in labels]
+    """The labels that may say that a row has none: `nan` of pandas; -1, the only negative number, beside 0, 1 and 2, or
+    where the training rows never have it; `-` of annotators who do not agree beside two classes, which are not +."""
+    below = any(label[:1] == "-" and label not in ("-", "-1") for label in labels)
+    is_odd = not below and ({"0", "1", "2"} <= {*labels} or ("0" in labels and "-1" not in trained))
+    odd = [label for label in ("nan", "NaN", "<NA>", *(["-1"] if is_odd else [])) if label in labels]
+    are_beside = "-" in labels and "+" not in labels and len({*labels} - {*odd, "-"}) > 1
+    return [*odd, *(["-"] if are_beside else [])]
+
+
+def may_be_classes(odd: Collection[str], counts: Counter[str]) -> list[str]:
+    """Those of `no_labels` that are as frequent as a class: only the user knows."""
+    return [label for label in odd if label in ("-1", "-") and counts[label] >= _RARE * counts.total()]
 
 
 def no_label_errors(
@@ -143,13 +150,12 @@ def no_label_errors(
     return [BadData(Code.LABEL_MISSING, place, problem, f"{remedy}; a label that is one is mapped to itself")]
 
 
-def with_another_label(texts: Iterable[tuple[str, ...]], labels: Iterable[Any]) -> tuple[int, str, bool]:
-    """How many rows have a text that another row has with another label, in words as well, and whether most have."""
-    rows = [(text, str(label)) for text, label in zip(texts, labels, strict=True)]
+def with_another_label(texts: Iterable[tuple[str, ...]], labels: Iterable[Any]) -> int:
+    """How many rows have a text that another row has with another label, of those with a text and a label."""
+    every = zip(texts, labels, strict=True)
+    rows = [(text, str(label)) for text, label in every if all(map(str.strip, text)) and not is_missing(label)]
     different = Counter(text for text, _ in {*rows})
-    count = sum(different[text] > 1 for text, _ in rows)
-    problem = f"{count:,} of {len(rows):,} rows have a text that another row has with another label"
-    return count, problem, 2 * count > len(rows)
+    return sum(different[text] > 1 for text, _ in rows)
 
 
 def renaming(mapped: Names, renamed: Names, section: str) -> str:

@@ -23,7 +23,7 @@ from adaptbert.config.schema.sources import Limits, Scheme
 from adaptbert.config.schema.task_types import Target, TaskType, spec_of
 from adaptbert.core.files import read_json
 from adaptbert.data.cleaning import letters, odd_characters, seen, spelled
-from adaptbert.data.label_names import SEVERAL, Labels, label_errors, no_label_errors, renaming, with_another_label
+from adaptbert.data.label_names import Labels, label_errors, no_label_errors, renaming, with_another_label
 from adaptbert.data.layout import Layout
 from adaptbert.data.parquet import Table
 from adaptbert.data.schema import ANY_NUMBER, Reason
@@ -110,7 +110,9 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     for split, each in splits.items():
         useless = each.account.too_many_invalid(limits.max_bad_fraction, each.source)
         useless = useless or each.account.nothing_kept(each.source, "rows", "each split needs rows")
-        errors += misread[split] or useless or each.contradictory()
+        errors += misread[split] or useless
+        another = with_another_label(each.rows.texts(), each.rows.cells(rules.layout.output.column))
+        each.account.warnings += Counter({OTHER_LABEL: another})
 
     labels = {split: each.labels() for split, each in splits.items()}
     trained, cell = labels["train"].counts, rules.layout.output.cell
@@ -175,13 +177,6 @@ class _Split:
             return []
         problem = f"{len(none)} questions without an answer, the first at {none[0]}"
         return [BadData(Code.LABEL_MISSING, self.source, problem, "unanswerable questions need no_answer: true")]
-
-    def contradictory(self) -> list[UserError]:
-        """Count rows whose text another row has with another label; the error where most have such a text."""
-        column = self.rows.cells(self.layout.output.column)
-        count, problem, are_most = with_another_label(self.rows.texts(), column)
-        self.account.warnings += Counter({OTHER_LABEL: count})
-        return [BadData(Code.CONTRADICTION, self.source, problem, SEVERAL)] if are_most else []
 
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""

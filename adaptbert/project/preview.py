@@ -210,6 +210,7 @@ def _format(file: SourceFile, path: Path) -> Format | None:
     if by_name == "parquet":
         return by_name
     text = beginning(file).lstrip()
+    text = text.rstrip() if by_name in ("csv", "tsv") else text  # a blank line behind the rows parts no sentences
     looks = (name for name, spec in FORMATS.items() if spec.looks_like and spec.looks_like(text))
     has_sentences = any(line.strip() and after.strip() for line, after in pairwise(text.splitlines()))
     no_proof = ("doccano",) if has_sentences else ("doccano", "conll")

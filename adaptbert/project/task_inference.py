@@ -47,6 +47,8 @@ _MOST_LABELS = 6
 """Most labels that are shown."""
 _NO_LABELS = (*OPTIONAL, "start", "end", "begin", "offset", "start_offset", "end_offset")
 """Columns that are never the label unless the user says so."""
+_SEVERAL = "several labels are of the type multi-label, a list in one row a text; of several annotators take one"
+"""The remedy for rows of one text with different labels."""
 _MARKS = {"start", "end", "label"}
 """Keys of a span as Prodigy writes it."""
 
@@ -167,10 +169,12 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
         means = "; a label that is one is mapped to itself in map_labels" if are_odd else ""
         of_labels += [f"notice: {left_out.total():,} of {total:,} rows are left out: {counts}{means}"]
     inputs = [name for field, name in fields.items() if field in INPUTS]
-    texts = [tuple(str(row.get(name)) for name in inputs) for row in train.rows]
-    count, problem, are_most = label_names.with_another_label(texts, (row.get(column) for row in train.rows))
-    if are_most:
-        raise train.unclear(problem, label_names.SEVERAL)
+    texts = [tuple(str(row.get(name) or "") for name in inputs) for row in train.rows]
+    compared = [_compared(row.get(column), keys, said) for row in train.rows]
+    count, of_all = label_names.with_another_label(texts, compared), total - left_out.total()
+    problem = f"{count:,} of {of_all:,} rows have a text that another row has with another label"
+    if 2 * count > of_all and said.type is None and keys["type"] != "regression":
+        raise train.unclear(problem, f"{_SEVERAL}; where it is meant, say --type {keys['type']}")
     of_labels += [f"notice: {problem}"] if count else []
     return Inferred(keys, [*shown, *train.first_row(named, OPTIONAL), *of_labels], train.texts(inputs))
 
@@ -296,7 +300,7 @@ def _labels(file: Preview, fields: Mapping[str, str], column: str, said: Said) -
         keys, shown, _ = _tags(file, values, column, said.tag_scheme)
         return keys, shown, missing
     classes: TaskName = "text-pair-classification" if "text_b" in fields else "text-classification"
-    whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+    whole = [*map(_whole, values)]
     every = Counter(map(str, whole))
     odd = label_names.no_labels(every, every)
     name = said.type or _type(file, [value for value in whole if str(value) not in odd], column, classes)
@@ -313,6 +317,10 @@ def _labels(file: Preview, fields: Mapping[str, str], column: str, said: Said) -
     if any(isinstance(value, float) and not value.is_integer() for value in values):
         problem = f"column '{column}' holds numbers with a fraction, and classes are text or integers"
         raise file.unclear(problem, "choose: --type regression")
+    for label in label_names.may_be_classes(odd, every):
+        problem = f"'{label}' labels {every[label]:,} of {len(values):,} rows: a class, or no label?"
+        ways = f"map_labels: {{'{label}': null}} leaves these rows out, {{'{label}': '{label}'}} keeps it"
+        raise file.unclear(problem, f"{BY_HAND}: {ways}")
     mapped = {"map_labels": dict.fromkeys([*odd, *([""] if missing else [])])} if odd or missing else {}
     missing += Counter({f"label '{label}'": every.pop(label) for label in odd})
     return {"type": name, **pair, **mapped}, _counts(every, "classes"), missing
@@ -355,17 +363,14 @@ def _several(file: Preview, values: Sequence[Any], column: str, said: Said) -> t
     """What was seen, and the key that keeps rows without a label where most have none."""
     separator = said.separator
     cells = [value for value in values if isinstance(value, str)]
-    lists = [value if (items := listed(value)) is None else items for value in cells]
-    lists += [value for value in values if not isinstance(value, str)]
-    texts = [value for value in lists if isinstance(value, str)]
+    texts = [value for value in cells if listed(value) is None]
     if any(written(text, several=True) for text in (cells if texts and not separator else texts)):
         problem = f"column '{column}' has lists or mappings written as text: is it the label?"
         raise file.unclear(problem, f"{JSON_LIST}; or name another column: --columns label=COLUMN")
     if texts and not separator:
         problem = f"column '{column}' has text, and several labels in one text need what parts them"
         raise file.unclear(problem, "name it: --separator ';'")
-    lists = [value.split(separator) if isinstance(value, str) else value for value in lists]
-    lists = [value if isinstance(value, list) else [value] for value in lists]
+    lists = [_parted(value, separator) for value in values]
     every = [label for value in lists for label in value]
     if any(map(is_vector, lists)) or (is_vector(every) and min(map(len, lists)) > 1):
         raise file.unclear(f"column '{column}' has {VECTOR[0]}", VECTOR[1])
@@ -428,6 +433,28 @@ def _answers(file: Preview, column: str) -> Labels:
     questions = f"{len(file.rows):,} questions"
     shown = f"{empty:,} of {questions} have no answer" if empty else f"all {questions} have an answer"
     return {"type": "question-answering", "no_answer": empty > 0}, shown, Counter()
+
+
+def _compared(value: Any, keys: Mapping[str, Any], said: Said) -> Any:
+    """The label as it is compared with others; None where its row is left out."""
+    if keys["type"] == "regression":
+        return _number(value)
+    if keys["type"] == "multi-label" and not label_names.is_missing(value):
+        return sorted({str(label).strip() for label in _parted(value, said.separator)})
+    return None if keys.get("map_labels", {}).get(str(_whole(value)), value) is None else _whole(value)
+
+
+def _parted(value: Any, separator: str | None) -> list[Any]:
+    """The labels of a cell of several: a list, also as text, or a text in which a separator parts them."""
+    items = listed(value) if isinstance(value, str) else value
+    if items is None and separator:
+        items = value.split(separator)
+    return items if isinstance(items, list) else [value]
+
+
+def _whole(value: Any) -> Any:
+    """A whole number as an integer: a column with gaps has floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _number(value: Any) -> float | None:

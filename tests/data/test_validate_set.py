@@ -139,13 +139,12 @@ CASES = {
         warnings={"rows_whose_text_has_another_label": 3},
     ),
     "most texts have another label elsewhere": Case(
-        CLASS, more(GOOD, train=[("good one", "neg"), ("bad one", "pos"), ("bad two", "x")]),
-        errors=[(111, "6 of 7 rows have a text that another row has with another label\n  several labels are of the "
-                      "type multi-label, a list in one row a text")],
+        CLASS, more(GOOD, train=[("good one", "neg"), ("bad one", "pos"), ("bad two", "neg")]),
+        warnings={"rows_whose_text_has_another_label": 4},
     ),
-    "values and tags of one text that differ": Case(
+    "values of one text that differ": Case(
         NUMBER, {"train": [("a", 1.0), ("a", 2.0)], "dev": [("b", 1.0)], "test": [("c", 2.0)]},
-        errors=[(111, "2 of 2 rows")],
+        warnings={"rows_whose_text_has_another_label": 2},
     ),
     **{
         f"{label} beside {others}, {said}": Case(
@@ -156,6 +155,7 @@ CASES = {
         for label, others, said, is_asked in (
             *((label, ("x", "y"), {}, True) for label in ("-", "nan", "NaN", "<NA>")),
             ("-1", ("0", "1", "2"), {}, True), ("-1", ("0", "1"), {}, False), ("-", ("+", "0"), {}, False),
+            ("-1", ("-2", "0", "1", "2"), {}, False), ("-", ("x",), {}, False),
             ("-", ("x", "y"), {"map_labels": {"-": "-"}}, False),
             ("-1", ("0", "1", "2"), {"labels": ["-1", "0", "1", "2"]}, False),
         )

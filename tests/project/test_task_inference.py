@@ -34,6 +34,10 @@ def labelled(labels: Sequence[Any], column: str = "label") -> str:
     return lines(*({"text": f"{WORDS[number % 5]} {number}", column: label} for number, label in enumerate(labels)))
 
 
+def of_one_text(*labels: Any, text: str = "one text") -> str:
+    return lines(*({"text": text, "label": label} for label in labels))
+
+
 def tagged(*tags: Any) -> str:
     return lines({"tokens": ["a", "b", "c"], "ner_tags": tags})
 
@@ -176,6 +180,7 @@ def test_what_is_shown(tmp_path: Path) -> None:
     assert "dev: 10% of the groups of train, chosen by a hash of their name, each whole" in shown
 
 
+VALUE = {"columns": {"value": "label"}}
 ITSELF = "; a label that is one is mapped to itself in map_labels"
 REVIEWED = [{"text": f"a {n}", "label": n % 2, "answer": "reject" if n < 4 else "accept"} for n in range(9)]
 UNSURE = labelled([*["no", "yes"] * 20, *["-"] * 3, None, ""])
@@ -192,10 +197,14 @@ UNSURE = labelled([*["no", "yes"] * 20, *["-"] * 3, None, ""])
         (labelled(["no", "yes", None] * 9), {}, {**CLASS, "map_labels": {"": None}}, [
             "labels of 18 rows: classes (2): no (9), yes (9)", "notice: 9 of 27 rows are left out: no label (9)",
         ]),
-        (labelled([1, 0, 2, -1] * 9), CLASS, {**CLASS, "map_labels": {"-1": None}}, [
+        (labelled([*[1, 0, 2] * 9, -1, -1]), CLASS, {**CLASS, "map_labels": {"-1": None}}, [
             "labels of 27 rows: classes (3): 1 (9), 0 (9), 2 (9)",
-            f"notice: 9 of 36 rows are left out: label '-1' (9){ITSELF}",
+            f"notice: 2 of 29 rows are left out: label '-1' (2){ITSELF}",
         ]),
+        (labelled([*[1, 0, 2, -2] * 9, -1]), CLASS, CLASS, [
+            "labels of 37 rows: classes (5): 1 (9), 0 (9), 2 (9), -2 (9), -1 (1)",
+        ]),
+        (labelled([*["x"] * 19, "-"]), {}, CLASS, ["labels of 20 rows: classes (2): x (19), - (1)"]),
         (labelled([1, 0, -1] * 9), CLASS, CLASS, ["labels of 27 rows: classes (3): 1 (9), 0 (9), -1 (9)"]),
         (labelled([1, 0, 2, -1] * 9), NUMBER, {**NUMBER, "columns": {"value": "label"}}, [
             "labels of 36 rows: numbers from -1 to 2",
@@ -217,6 +226,29 @@ UNSURE = labelled([*["no", "yes"] * 20, *["-"] * 3, None, ""])
             ["labels of 21 rows: classes (2): y (11), x (10)",
              "notice: 2 of 21 rows have a text that another row has with another label"],
         ),
+        (of_one_text(1, 1.0), CLASS, CLASS, ["labels of 2 rows: classes (1): 1 (2)"]),
+        (of_one_text("1", "1.0"), NUMBER, {**NUMBER, **VALUE}, ["labels of 2 rows: numbers from 1 to 1"]),
+        (of_one_text(1.5, 2.5), {}, {**NUMBER, **VALUE}, [
+            "labels of 2 rows: numbers from 1.5 to 2.5",
+            "notice: 2 of 2 rows have a text that another row has with another label",
+        ]),
+        *(
+            (of_one_text(*cells), said, {**MULTI, **said, "columns": {"labels": "label"}}, [
+                "labels of 2 rows: labels (2): a (2), b (2)",
+            ])
+            for cells, said in (
+                ((["a", "b"], ["b", "a"]), {}), (("['a', 'b']", '["b", "a"]'), {}),
+                (("a; b", "b;a"), {"separator": ";"}),
+            )
+        ),
+        (of_one_text("a", "b", text=" "), {}, CLASS, ["labels of 2 rows: classes (2): a (1), b (1)"]),
+        (of_one_text("a", "a", None), {}, {**CLASS, "map_labels": {"": None}}, [
+            "labels of 2 rows: classes (1): a (2)", "notice: 1 of 3 rows are left out: no label (1)",
+        ]),
+        (of_one_text("a", "b"), CLASS, CLASS, [
+            "labels of 2 rows: classes (2): a (1), b (1)",
+            "notice: 2 of 2 rows have a text that another row has with another label",
+        ]),
     ],
 )  # fmt: skip
 def test_all_rows_are_counted_and_what_is_no_label_is_named(
@@ -251,6 +283,8 @@ PAIR_LABELS, UNIQUE = {"type": "text-pair-classification"}, labelled([*map(chr, 
 EITHER = "choose: --type text-classification, or --type regression"
 COLUMNS = "name them: --columns text=COLUMN --columns label=COLUMN; of a pair of texts: --columns text_a=COLUMN"
 FIVE = lines({"one": "a b", "two": "a c", "y": 1, "z": 1})
+KEPT = "write its block by hand, as in docs/how-to/labelled-sets.md: map_labels: {'%s': null} leaves these rows out, "
+KEPT += "{'%s': '%s'} keeps it\n"
 UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (INTS, {}, "classes, or numbers?", EITHER),
     (labelled([1.0, 2.0, 3.0] * 9), {}, "classes, or numbers?", EITHER),
@@ -288,7 +322,17 @@ UNCLEAR += [
         "column 'spans' marks characters, as Prodigy does",
         "write its block by hand, as in docs/how-",
     ),
-    (lines(*({"text": "ab"[n % 2], "label": n % 4 // 2} for n in range(9))), {}, "9 of 9 rows have", "several labels"),
+    (
+        lines(*({"text": "ab"[n % 2], "label": n % 4 // 2} for n in range(9))),
+        {},
+        "9 of 9 rows have",
+        "several labels are of the type multi-label, a list in one row a text; of several annotators take one; where "
+        "it is meant, say --type text-classification",
+    ),
+    *(
+        (labelled(cells), said, f"'{odd}' labels 9 of {len(cells)} rows: a class, or no", KEPT % ((odd,) * 3))
+        for cells, said, odd in (([1, 0, 2, -1] * 9, ONE, "-1"), (["x", "y", "-"] * 9, {}, "-"))
+    ),
 ]
 for cell in ("['a' 'b']", '{"a": 1}', "array(['a', 'b'], dtype=object)", "{a,b}", "frozenset({'a'})", "[0 1 0]"):
     UNCLEAR.append((labelled([cell] * 20), {}, "has lists or mappings written as text", "write them as JSON, e.g. ["))
@@ -434,6 +478,15 @@ def test_text_without_labels(
 )
 def test_which_text_is_chinese(text: str, expected: bool) -> None:
     assert is_chinese([text]) == expected
+
+
+@pytest.mark.parametrize("name", ["x.tsv", "x.csv"])
+def test_a_blank_line_behind_a_table_parts_no_sentences(tmp_path: Path, name: str) -> None:
+    rows = "".join(f"good{n}\t{'ab'[n % 2]}\n" for n in range(20))
+    content = f"text\tlabel\n{rows}\n" if name == "x.tsv" else f"text,label\n{rows}\n".replace("\t", " it,")
+    assert seen(tmp_path / name, content).values == CLASS
+    sentences = "Ann\tB-PER\nis\tO\n\n" * 2
+    assert seen(tmp_path / name, sentences).values["format"] == "conll"
 
 
 def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
