@@ -39,7 +39,7 @@ _BEHIND_THE_PATH = re.compile(
 """The query of an address that is not of this machine, and a fragment that has values; or those of a path, as libraries
 quote what they have asked a host for."""
 _VALUE = re.compile(r"([?#&;])([\w.\[\]%-]{1,40}=(?!=*(?:[?#&;]|$)))?[^?#&;]*[^?#&;.,:!)}\]]")
-"""With the name before it; without one, all of it is a value. Punctuation behind it is that of a sentence."""
+"""A value with the name before it; without one, all of it is a value. Punctuation behind it is that of a sentence."""
 _PARAMETER = re.compile(
     r"([?#&;](?:[\w.-]*(?:token|secret|passw(?:or)?d|pwd|signature|credential|key)[\w.-]*|sig|auth|code)=)"
     rf"[^&;#){_STOP}]*[^&;#).,:{_STOP}]"
@@ -48,7 +48,7 @@ _PARAMETER = re.compile(
     r"|(%3A%2F%2F)(?:(?!%2F)[^\s&'\"<>]){1,300}(?=%40)",
     re.IGNORECASE,
 )
-"""Of an address; a header; a Python or JSON mapping; and what is before the @ of an encoded address."""
+"""A credential in an address, a header, a Python or JSON mapping, or before the @ of an encoded address."""
 _TOKEN = re.compile(
     r"\bhf_[A-Za-z0-9]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\b(?:gh[oprsu]|github_pat)_\w{20,}|\bsk-(?=[\w-]*\d)[\w-]{20,}"
 )

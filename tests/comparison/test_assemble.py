@@ -149,7 +149,8 @@ def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_ro
         chosen = known(task.arm(task.chosen))
         assert set(task.beside_baselines) == set(task.baselines)
         for name, score in task.baselines.items():
-            assert set(score.sources) == {"rows", "seeds"}, "test rows, and the labels of each seed"
+            assert "rows" in score.sources
+            assert "seeds" in score.sources or name == "majority", f"{task.name}/{name}: {dict(score.sources)}"
             assert 0 <= known(score.low) < score.mean < known(score.high) <= 1
             beside = task.beside_baselines[name]
             assert beside.mean == pytest.approx(known(chosen.interval).mean - score.mean)

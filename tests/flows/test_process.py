@@ -148,7 +148,6 @@ def test_how_the_flow_ends(
 ) -> None:
     """One message and a documented code."""
     monkeypatch.setattr(recipe, "recipe", mock.Mock(side_effect=error))
-    monkeypatch.setattr(recipe, "hide_in_tracebacks", lambda: None)
     monkeypatch.setattr(recipe, "await_server", lambda: None)
     monkeypatch.setattr(log, "shorten", lambda: None)
     monkeypatch.setattr(recipe, "check_folder", lambda: None)
