@@ -133,7 +133,7 @@ def no_labels(labels: Collection[str], trained: Collection[str]) -> list[str]:
 
 
 def may_be_classes(odd: Collection[str], counts: Counter[str]) -> list[str]:
-    """Those of `no_labels` that are as frequent as a class: only the user knows."""
+    """The labels of `no_labels` that are as frequent as a class: only the user knows whether they are one."""
     return [label for label in odd if label in ("-1", "-") and counts[label] >= _RARE * counts.total()]
 
 
