@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import httpx
 from prefect.context import refresh_global_settings_context
 from prefect.logging import get_logger
-from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL, Settings, load_current_profile
+from prefect.settings.sources import ProfileSettingsTomlLoader
 
 from adaptbert.commands.errors import user_errors
 from adaptbert.errors import TEMPORARY
@@ -40,6 +41,10 @@ def await_server() -> None:
         StageFailed: a signal came meanwhile, or the server does not start.
     """
     check_proxies()
+    profile = ProfileSettingsTomlLoader(Settings).profile_settings | load_current_profile().to_environment_variables()
+    other, url = profile.get(PREFECT_API_URL.name), PREFECT_API_URL.value()
+    if PREFECT_API_URL.name not in os.environ and other and other != url:
+        get_logger("flows").warning("prefect.toml has %s, the profile has %s: write it into prefect.toml", url, other)
     if is_named():
         return
     get_logger("flows").info("a temporary Prefect server starts")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.imports import ROOT
 from tests.support.markdown import blocks
 from tests.support.project import free_port, restore_interrupt, stopped_at_the_end, wait_until
 from tests.support.toy_flow import FOUR_STAGES, Toy, init_dvc, write_project
@@ -119,3 +120,19 @@ def test_another_project_at_the_same_address(terminals: Terminals, tmp_path: Pat
     assert "4 of 4" in printed
     assert terminals.runs() == before
     assert (other.root / "metrics/comparison.json").is_file()
+
+
+@pytest.mark.parametrize("folder", [".", "home"])
+def test_a_server_of_a_profile_is_not_passed_over_in_silence(tmp_path: Path, folder: str) -> None:
+    """Of one that was set in the project's folder, or before that in another."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "prefect.toml").write_bytes((ROOT / "prefect.toml").read_bytes())
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    env = {"PATH": path, "HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
+    command = ["prefect", "config", "set", "PREFECT_API_URL=http://10.0.0.5:4200/api"]
+    subprocess.run(command, cwd=tmp_path / folder, env=env, check=True)
+    main = [sys.executable, "-c", "from flows.server import main; main()"]
+    printed = subprocess.run(main, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert "a temporary server starts" in printed.stdout
+    files = "prefect.toml has http://127.0.0.1:4200/api, the profile has http://10.0.0.5:4200/api"
+    assert f"{files}: write it into prefect.toml" in printed.stderr
