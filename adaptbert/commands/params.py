@@ -122,7 +122,7 @@ def check() -> None:
             skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"
             print(f"incomplete: {skipped}; `dvc repro validate` reads all rows of all files, before any training")
         raise_all([*(error for _, error in missing), *seen.errors])
-    files = "the rows that were read of the files that it names are valid"
+    files = "the rows read from its data files are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"
     if seen.unopened:

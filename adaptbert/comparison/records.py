@@ -266,7 +266,7 @@ class Needed:
 
     Attributes:
         effect: that difference, without its sign.
-        design: None where no number of replicates and seeds within reason would.
+        design: None where none of those that are considered would.
         rows: test rows that it takes besides; None where those that are there suffice.
     """
 

@@ -15,6 +15,7 @@ from adaptbert.errors import shortened
 from adaptbert.report.language import EMPTY, Text, counted, joined, listed, p_value, quoted, same, t, within
 from adaptbert.report.terms import QUESTIONS, answer_name, baseline_name, metric_name, verdict
 from adaptbert.statistics.intervals import FEWEST_SEEDS, Difference
+from adaptbert.statistics.power import MOST_REPLICATES, MOST_SEEDS
 from adaptbert.statistics.verdicts import Verdict
 
 MOST_NAMED = 4
@@ -292,12 +293,16 @@ def settles(answer: Answer, task: Task, comparison: Comparison) -> Text:
         return said
     if needed.rows is not None:
         return said + t(
-            "To show {it.effect:points} points it takes {it.rows:,} test rows in all, and many replicates and seeds.",
+            "To show {it.effect:points} points it takes {it.rows:,} test rows or more, however many replicates and "
+            "seeds.",
             it=needed,
         )
     if needed.design is None:
         return said + t(
-            "No number of replicates and seeds within reason would show {it.effect:points} points.", it=needed
+            "Not even {replicates} replicates and {seeds} seeds would show {it.effect:points} points.",
+            it=needed,
+            replicates=MOST_REPLICATES,
+            seeds=MOST_SEEDS,
         )
     return said + t(
         "To show {it.effect:points} points: `replicates: {it.design.replicates}` and `seeds: {it.design.seeds}`, "
@@ -483,10 +488,10 @@ def model_of(arm: Arm) -> str:
     return Path("models", FINETUNE, arm.planned[best]).as_posix()
 
 
+IN_THE_FOLDER = t("In the folder of the project, with the environment active that has adaptbert:")
 _PREDICT = """\
 # new.jsonl: rows with the columns of your labelled files
-.venv/bin/adaptbert predict {folder} new.jsonl -o answers.csv
-
+adaptbert predict {folder} new.jsonl -o answers.csv
 """
 _BY_PIPELINE = """\
 from transformers import pipeline
@@ -507,9 +512,9 @@ _NO_PIPELINE: Mapping[TaskType, str] = {
 }
 
 
-def models(task: Task, comparison: Comparison) -> list[tuple[Text, str]]:
-    """The models to take, and how each is used: the linear one unless an arm is shown to score higher, the best arm
-    unless none learned anything."""
+def models(task: Task, comparison: Comparison) -> list[tuple[Text, Mapping[str, str]]]:
+    """The models to take, and how each is used, as of `_commands`: the linear one unless an arm is shown to score
+    higher, the best arm unless none learned anything."""
     arm, rival, linear = to_take(task, comparison.min_gain), _rival(task), []
     best = rival or _best(task, task.baselines)
     if best is not None and best.folder is not None and (best is rival or best.score > _score(task.chosen_arm)):
@@ -530,8 +535,9 @@ def models(task: Task, comparison: Comparison) -> list[tuple[Text, str]]:
     return [*linear, of_arm] if is_below else [of_arm, *linear]
 
 
-def _commands(task: Task, folder: str, *, trained: bool = False) -> str:
-    """How a model is used: on files, and in Python; by plain transformers where that gives the same answers.
+def _commands(task: Task, folder: str, *, trained: bool = False) -> Mapping[str, str]:
+    """The lines by which a model is used, by their language: a shell for files, and Python, by plain transformers where
+    that gives the same answers. They name no path of a machine: equal results have equal pages.
 
     Args:
         trained: whether it is a BERT.
@@ -542,4 +548,5 @@ def _commands(task: Task, folder: str, *, trained: bool = False) -> str:
         inputs, lines = ["text", "text_pair"][: len(inputs)], _BY_PIPELINE
     row = dict.fromkeys(inputs, "a text") if len(inputs) > 1 else "a text"
     every = ", top_k=None" if task.target == "labels" else ""
-    return (_PREDICT + lines).format(folder=folder, rows=json.dumps([row]), every=every)
+    values = {"folder": folder, "rows": json.dumps([row]), "every": every}
+    return {"sh": _PREDICT.format(**values), "python": lines.format(**values)}

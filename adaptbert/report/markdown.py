@@ -28,7 +28,8 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
         yield answer.next_step(task, comparison)
         for title, commands in answer.models(task, comparison):
             yield title
-            yield same(f"```\n{commands}```")
+            yield answer.IN_THE_FOLDER
+            yield from (same(f"```{language}\n{lines}```") for language, lines in commands.items())
     yield joined([_around("- ", fact) for fact in prose.facts(comparison)], "\n", "\n")
     if (demonstration := prose.demonstration(comparison)) is not None:
         yield _around("**", t("Demonstration corpus."), "**") + demonstration

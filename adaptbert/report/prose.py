@@ -62,8 +62,8 @@ def facts(comparison: Comparison) -> Iterator[Text]:
             level=1 - comparison.confidence,
         )
     yield t(
-        "All training of the arms on this page: {spent.tokens:tokens} tokens, {spent.tflop:amount} TFLOP; hours "
-        "are in MLflow.",
+        "All training of the arms on this page, with every fine-tuning: {spent.tokens:tokens} tokens, "
+        "{spent.tflop:amount} TFLOP; hours are in MLflow.",
         spent=comparison.spent,
     )
 

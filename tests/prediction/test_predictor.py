@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shlex
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -134,10 +135,11 @@ def test_the_lines_of_the_page_run_as_they_stand(
         assert target == "answer", "its baseline is not fitted"
         return
     of_page: Any = SimpleNamespace(task_type=shape, target=target)
-    lines = report._commands(of_page, folder.format(task), trained="finetune" in folder)
-    command, _, in_python = lines.partition("\n")[2].partition("\n\n")
+    in_shell, in_python = report._commands(of_page, folder.format(task), trained="finetune" in folder).values()
     json_lines(Path("new.jsonl"), rows_of(project, task)[:3])
-    assert run(*command.split()[2:]).exit_code == 0
+    *program, model_folder, rows, option, out = shlex.split(in_shell, comments=True)
+    assert program == ["adaptbert", "predict"]
+    assert run(model_folder, rows, option, out).exit_code == 0
     assert len(pd.read_csv("answers.csv")) == 3
     exec(compile(in_python, "page", "exec"), {})
     said = capsys.readouterr().out

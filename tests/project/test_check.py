@@ -80,7 +80,7 @@ def test_check_prints_the_notices(project: Path) -> None:
     expected = [f"notice: {each}" for each in (*notices(recipe), *workload.notices(recipe))]
     assert (done.exit_code, printed, len(printed)) == (0, expected, 7)
     assert "recipe cannot have a verdict here, because general pre-training is done once for each base" in printed[1]
-    assert last.endswith("the rows that were read of the files that it names are valid")
+    assert last.endswith("the rows read from its data files are valid")
 
 
 def test_each_base_may_have_a_dictionary_of_its_own(project: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_page_begins_with_the_answers(comparison: Comparison, page: str) -> 
     for task in comparison.tasks:
         for title, commands in answer.models(task, comparison):
             assert seen(f"<p>{title.__html__()}</p>").strip() in head
-            assert seen(commands).strip() in head
+            assert all(seen(f"<pre>{lines}</pre>").strip() in head for lines in commands.values())
         assert head.count(f"{answer.model_of(known(task.chosen_arm))} new.jsonl") == 1
     heading = answer.heading(comparison)
     assert page.count(f'<h1><span lang="en">{heading.en}</span>') == 1
