@@ -110,7 +110,7 @@ class HeldOut:
             raise BadData(Code.NOTHING_LEFT, f"heldout/{name}", problem, remedy)
         mean = loss / chosen_tokens
         if not math.isfinite(mean):
-            raise Diverged(Code.DIVERGED, f"heldout/{name}", f"the loss is {mean}", "lower learning_rate")
+            raise Diverged(f"heldout/{name}", f"the loss is {mean}")
         return {
             "bits_per_char": bits_per_char(mean, text_tokens, int(corpus.characters[:taken].sum())),
             "mlm_loss": mean,

@@ -83,8 +83,8 @@ def search_values(config: Search, task: TaskRun) -> tuple[Values, SearchMetrics]
     tried = search(config, task.params, score)
     chosen = best([mean for _, mean in tried])
     if tried[chosen][1] is None:
-        place = f"{task.name}: search"
-        raise Diverged(Code.DIVERGED, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
+        problem, remedy = f"all {len(trials)} trials diverged", "lower search.learning_rate"
+        raise Diverged(f"{task.name}: search", problem, remedy)
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
     cost = Cost.total(trials).as_json()
     return tried[chosen][0], SearchMetrics(trials=trials, chosen=chosen + 1, seeds=seeds, **cost)

@@ -22,7 +22,7 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import keep_freed_memory, same_bits
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.worker_pool import batch_workers
-from adaptbert.training.arguments import Batches, Fitted, Measure, MicroBatch, TrainingArguments
+from adaptbert.training.arguments import Batches, Fitted, Measure, TrainingArguments
 from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
 from adaptbert.training.savepoints import Savepoints
@@ -133,8 +133,9 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     )
     workers = batch_workers(default=CUDA_WORKERS if torch.cuda.is_available() else 0)
     loader = torch.utils.data.DataLoader(
-        _Batches(job.batch, numbers),
+        numbers,  # type: ignore[arg-type] # a range has all that it takes of a data set
         batch_size=None,
+        collate_fn=job.batch,
         num_workers=workers,
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=signals.follow_parent if workers else None,
@@ -157,19 +158,6 @@ def _same_bits_on_cuda() -> None:
         torch.use_deterministic_algorithms(True)
         # It costs time, and no value of ours is uninitialized.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-
-
-class _Batches(torch.utils.data.Dataset[MicroBatch]):
-    """The micro-batches of these numbers."""
-
-    def __init__(self, batch: Batches, numbers: range) -> None:
-        self._batch, self._numbers = batch, numbers
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, index: int) -> MicroBatch:
-        return self._batch(self._numbers[index])
 
 
 class _Steps(pl.Callback):

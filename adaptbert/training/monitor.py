@@ -12,7 +12,6 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from adaptbert.codes import Code
 from adaptbert.core.files import write_json
 from adaptbert.model.device import HostCopy
 from adaptbert.runtime import signals
@@ -277,7 +276,7 @@ class Monitor:
         self._save_seconds = max(self._save_seconds, SAVE_SHARE * (self._saved - began))
 
     def _diverged(self, problem: str) -> Diverged:
-        return Diverged(Code.DIVERGED, f"step {self.step}", problem, "lower learning_rate", self._past.counts)
+        return Diverged(f"step {self.step}", problem, trained=self._past.counts)
 
     def _explain(self) -> None:
         """Write the steps that diverged; seed and number reproduce their micro-batches."""

@@ -10,7 +10,6 @@ written, adaptbert.training.monitor says.
 """
 
 import json
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
-from adaptbert.core.files import file_digest, sync
+from adaptbert.core.files import atomic_write, file_digest, sync
 from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
@@ -59,28 +58,19 @@ class Savepoints:
         """Write one; when it is safe on disk, remove all but the last two.
 
         Raises:
-            OSError: the disk is full or read-only; earlier savepoints are unchanged.
+            FullDisk: the disk is full or read-only; earlier savepoints are unchanged.
+            OSError: it does not give back what was written.
         """
         from safetensors.torch import save
 
         tensors = {name: tensor.detach().contiguous() for name, tensor in state.tensors.items()}
         payload = save(tensors, {VALUES: json.dumps(dict(state.values))})
         digest = sha256(payload).hexdigest()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        target = self.folder / f"{state.step:08d}-{digest}.safetensors"
-        part = self.folder / f".{state.step:08d}.{os.getpid()}.part"  # in this folder: $TMPDIR may be another disk
-        try:
-            with part.open("xb") as file:
-                file.write(payload)
-                file.flush()
-                os.fsync(file.fileno())
+        with atomic_write(self.folder / f"{state.step:08d}-{digest}.safetensors") as part:
+            part.write_bytes(payload)
+            sync(part)
             if file_digest(part) != digest:
                 raise OSError(5, "what was read back is not what was written", str(part))
-            part.rename(target)
-            sync(self.folder)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
         for old in self._newest_first()[MAX_SAVEPOINTS:]:
             old.unlink()
 

@@ -7,7 +7,6 @@ hundred, end the run. A spike of the loss or of the gradient norm is reported.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -21,6 +20,7 @@ DECAY = 0.98
 LOSS_DEVIATIONS = 6.0
 NORM_RATIO = 10.0
 WINDOW = 128
+REMEDY = "lower learning_rate"
 
 
 class Diverged(UserError):
@@ -32,10 +32,8 @@ class Diverged(UserError):
 
     exit_code = INTERNAL
 
-    def __init__(
-        self, code: Code, place: str | Path, problem: str, remedy: str, trained: Mapping[str, int] | None = None
-    ) -> None:
-        super().__init__(code, place, problem, remedy)
+    def __init__(self, place: str, problem: str, remedy: str = REMEDY, trained: Mapping[str, int] | None = None) -> None:
+        super().__init__(Code.DIVERGED, place, problem, remedy)
         self.trained = dict(trained or {})
 
 
@@ -93,7 +91,7 @@ class Health:
         elif self.seen >= PATIENCE and self.skipped > SHARE * self.seen:
             often = f", as in {self.skipped} of {self.seen} steps"
         if often:
-            raise Diverged(Code.DIVERGED, f"step {step}", what + often, "lower learning_rate")
+            raise Diverged(f"step {step}", what + often)
         return f"step {step}: {what}; the step is skipped"
 
     def _spike(self, loss: float, norm: float) -> str:

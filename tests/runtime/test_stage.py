@@ -188,7 +188,7 @@ ENDS: list[tuple[BaseException, int, str]] = [
         65,
         "error: AB-124 model: .*\n  restore it\nAB-111 .*: a: .*\n  change it",
     ),
-    (Diverged(Code.DIVERGED, "step 3", "the loss is nan", "lower it"), 70, "error: AB-158 step 3: .*\n  lower it"),
+    (Diverged("step 3", "the loss is nan", "lower it"), 70, "error: AB-158 step 3: .*\n  lower it"),
     (Interrupted("stopped by SIGTERM"), 75, "stopped by SIGTERM; the same command goes on from here"),
     (OSError(errno.EROFS, "", "x"), 74, "error: AB-189 x: the file system is read-only\n  mount it for writing, or .*"),
     (OSError(errno.ENOSPC, "", "models/x"), 74, f"error: AB-189 models/x: no space left on the disk{ROOM}"),

@@ -139,7 +139,7 @@ def test_a_signal_ends_what_is_measured_and_its_step_is_trained_again(
     assert second.fitted == whole.fitted
 
 
-RESTORE, TAKE = loop._restore_optimizer, loop._Batches.__init__
+RESTORE, LOADER = loop._restore_optimizer, loop.torch.utils.data.DataLoader
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ RESTORE, TAKE = loop._restore_optimizer, loop._Batches.__init__
         pytest.param("_restore_optimizer", lambda trainer, _, means: RESTORE(trainer, 0, means), id="no schedule"),
         pytest.param("_restore_optimizer", lambda trainer, step, _: RESTORE(trainer, step, {}), id="no means"),
         pytest.param(
-            "_Batches.__init__",
-            lambda self, batch, numbers: TAKE(self, batch, range(numbers.start + 1, numbers.stop + 1)),
+            "torch.utils.data.DataLoader",
+            lambda numbers, **how: LOADER(range(numbers.start + 1, numbers.stop + 1), **how),
             id="one micro-batch too far",
         ),
     ],

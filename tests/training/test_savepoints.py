@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 import torch
 
+from adaptbert.core.files import FullDisk
 from adaptbert.errors import BadData
 from adaptbert.training.savepoints import Savepoints, State
 
@@ -98,7 +99,7 @@ class Crash(BaseException):
     pass
 
 
-def crash(*_: object) -> None:
+def crash(*_: object, **__: object) -> None:
     raise Crash
 
 
@@ -107,7 +108,7 @@ SAVEPOINTS = "adaptbert.training.savepoints"
 
 @pytest.mark.parametrize(
     ("step_of_writing", "remains"),
-    [("os.fsync", 5), (f"{SAVEPOINTS}.file_digest", 5), ("pathlib.Path.rename", 5), (f"{SAVEPOINTS}.sync", 8),
+    [("os.fsync", 5), (f"{SAVEPOINTS}.file_digest", 5), ("pathlib.Path.replace", 5), (f"{SAVEPOINTS}.sync", 5),
      ("pathlib.Path.unlink", 8)],
 )  # fmt: skip
 def test_a_crash_at_any_point_of_writing_leaves_the_one_before_or_the_new_one(
@@ -137,7 +138,7 @@ def test_a_full_disk_leaves_what_was_there(two: Path, monkeypatch: pytest.Monkey
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(FullDisk, match="larger than a file may be here"):
             Savepoints(two).save(state(8))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
