@@ -12,7 +12,6 @@ from adaptbert.comparison.questions import Pair, asked
 from adaptbert.comparison.records import (
     Answer,
     Arm,
-    ArmOfBases,
     Cost,
     Detectable,
     Needed,
@@ -233,7 +232,7 @@ def ranking(
         arm=chosen,
         order=order,
         dev=shared[chosen],
-        arms=[ArmOfBases(each, [standing(*place) for place in arms if place[0] == each]) for each in compared],
+        arms={each: [standing(*place) for place in arms if place[0] == each] for each in compared},
         made_here=[base for base in order if all(place in made_here for place in arms if place[1] == base)],
     )
 

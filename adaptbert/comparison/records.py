@@ -508,9 +508,6 @@ class Task:
         arm, other = (each.cost for each in self.sides(answer))
         return None if arm is None or other is None else arm.tokens - other.tokens
 
-    def answer(self, question: str) -> Answer | None:
-        return next((answer for answer in self.answers if answer.name == question), None)
-
     @property
     def first(self) -> Answer | None:
         """What is tested first, or would be if it had been repeated."""
@@ -540,14 +537,6 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class ArmOfBases:
-    """One arm from every base that has it, in the order of the ranking."""
-
-    arm: str
-    standings: list[Standing]
-
-
-@dataclass(frozen=True)
 class Ranking:
     """The bases of one task.
 
@@ -555,7 +544,7 @@ class Ranking:
         arm: whose dev scores order the bases: the arm with the best of them, as a mean over bases.
         order: the bases, the best first; those without that arm last.
         dev: base -> mean dev score in that arm.
-        arms: `arm` first.
+        arms: each from every base that has it, in the order of the ranking; `arm` first.
         made_here: bases of which all weights were made here, and once: differences from them have no verdict.
     """
 
@@ -564,7 +553,7 @@ class Ranking:
     arm: str
     order: list[str]
     dev: dict[str, float]
-    arms: list[ArmOfBases]
+    arms: dict[str, list[Standing]]
     made_here: list[str]
 
 

@@ -54,25 +54,21 @@ class MaskedBatch(Movable):
     head_only: bool = False
 
 
+@dataclass(frozen=True)
 class MaskedBatches:
     """Micro-batch k of a step: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
 
-    Args:
+    Attributes:
         pairs: reads the documents as pairs for a sentence objective; `stream` must then have its lengths.
         head_count: so many micro-batches at the beginning train the head only.
     """
 
-    def __init__(
-        self,
-        corpus: Documents,
-        stream: DocumentStream,
-        masker: Masker,
-        block_size: int,
-        pairs: SentencePairs | None = None,
-        head_count: int = 0,
-    ) -> None:
-        self._corpus, self._stream, self._masker = corpus, stream, masker
-        self._block_size, self._pairs, self._head_count = block_size, pairs, head_count
+    corpus: Documents
+    stream: DocumentStream
+    masker: Masker
+    block_size: int
+    pairs: SentencePairs | None = None
+    head_count: int = 0
 
     @classmethod
     def of(cls, params: MlmStep, corpus: Documents, tokenizer: Tokenizer, longest: int, seed: int) -> "MaskedBatches":
@@ -91,24 +87,24 @@ class MaskedBatches:
         return cls(corpus, stream, Masker(params.masking, seed, tokenizer), params.block_size, pairs, head_count)
 
     def __call__(self, k: int) -> MaskedBatch:
-        documents, passes = self._stream.batch(k)
+        documents, passes = self.stream.batch(k)
         pairs, of_pairs = None, {}
-        if self._pairs is None:
-            flat = self._corpus.read(documents)
+        if self.pairs is None:
+            flat = self.corpus.read(documents)
         else:
-            flat, pairs = self._pairs.read(documents, passes)
+            flat, pairs = self.pairs.read(documents, passes)
             of_pairs = {"pairs": len(pairs.labels), "unpaired": len(documents) - len(pairs.labels)}
-        ids, chosen, begins = self._masker.mask(flat, documents, passes)
+        ids, chosen, begins = self.masker.mask(flat, documents, passes)
         # Padded to few sizes, as `pack` has few row sizes: the loss ignores the outputs at the padding.
         spare = -len(chosen) % CHOSEN_STEP
         return MaskedBatch(
-            pack(flat.lengths, self._block_size),
+            pack(flat.lengths, self.block_size),
             torch.from_numpy(ids),
             torch.from_numpy(np.pad(chosen, (0, spare))),
             torch.from_numpy(np.pad(flat.ids[chosen], (0, spare), constant_values=NO_ANSWER)),
-            {"tokens": len(ids), **self._masker.counts(flat, chosen, begins), **of_pairs},
+            {"tokens": len(ids), **self.masker.counts(flat, chosen, begins), **of_pairs},
             pairs,
-            head_only=k < self._head_count,
+            head_only=k < self.head_count,
         )
 
 

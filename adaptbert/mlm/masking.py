@@ -12,6 +12,7 @@ The audit of a run is made of counts that are integers and summed over batches, 
 and processes can add them. A mean rate alone would hide documents that are masked completely or not at all.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,15 +30,10 @@ Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 CLASSES = ("continuation", "chinese", "latin", "digit", "punctuation", "other")
-IDEOGRAPHS = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
+IDEOGRAPH = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
-"""Ranges of Chinese characters that BERT's tokenizer separates one by one."""
+"""A Chinese character, of those that BERT's tokenizer separates one by one."""
 BINS = 40
 """Bins of the rates of documents: bin b holds those in ((b - 1) / BINS, b / BINS], bin 0 those without a mask."""
 QUANTILES = (5, 50, 95)
@@ -233,7 +229,7 @@ def _class(token: str) -> str:
     if token.startswith("##") and len(token) > 2:
         return "continuation"
     first = token[:1]
-    if any(low <= ord(first) <= high for low, high in IDEOGRAPHS if first):
+    if IDEOGRAPH.match(first):
         return "chinese"
     category = unicodedata.category(first) if first else ""
     if category.startswith("L") and unicodedata.name(first, "").startswith("LATIN"):

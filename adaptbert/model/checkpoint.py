@@ -22,7 +22,6 @@ from adaptbert.model.checkpoint_files import (
     WEIGHTS,
     Card,
     Provenance,
-    above_encoder,
     check_architecture,
     check_digests,
     check_folder,
@@ -245,8 +244,7 @@ class Checkpoint:
             )
         kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
         unfit = [key for kind in kinds for key in map(_key_name, info.get(kind, ()))]
-        others = above_encoder(family_of(config))
-        refuse_strays([key for key in unfit if not key.startswith(others)], self.source)
+        refuse_strays([key for key in unfit if not key.startswith(family_of(config).heads)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise damaged(self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")

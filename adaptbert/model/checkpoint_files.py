@@ -20,13 +20,11 @@ from adaptbert.core.files import file_digest
 from adaptbert.core.printable import printable
 from adaptbert.core.record import Number, Record, shown, validated
 from adaptbert.errors import BadData, nearest, raise_all
-from adaptbert.model.families import FAMILIES, Family, family_of
+from adaptbert.model.families import FAMILIES, family_of
 
 CARD, CONFIG, WEIGHTS = "card.json", "config.json", "model.safetensors"
 FILES = (CARD, CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 COPY = "copy the whole checkpoint again"
-OURS = "crf."
-"""Prefix of the weights that this project puts beside those of Hugging Face's classes."""
 
 _MAX_JSON = 16 * 1024 * 1024
 """Bytes of config.json or card.json; they come to some thousands."""
@@ -338,22 +336,17 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
     except SafetensorError as error:
         raise damaged(file, f"bad safetensors file: {error}") from None
     prefix = family.prefix if any(name.startswith(family.prefix) for name in shapes) else ""
-    buffers, others = tuple(prefix + name for name in family.buffers), above_encoder(family)
+    buffers = tuple(prefix + name for name in family.buffers)
     known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}
     of_encoder = {
         re.sub(r"LayerNorm\.(gamma|beta)$", lambda old: f"LayerNorm.{_SINCE_2019[old[1]]}", name): shape
         for name, shape in shapes.items()
-        if not name.startswith((*others, *buffers))
+        if not name.startswith((*family.heads, *buffers))
     }
     refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
     for name, kind in types.items():
         if kind not in _FLOATS and not name.startswith(buffers):
             raise BadData(Code.OTHER_ARCHITECTURE, file, f"{name} is {kind}, expected floating-point numbers", COPY)
-
-
-def above_encoder(family: Family) -> tuple[str, ...]:
-    """Prefixes of the weights above the encoder."""
-    return (*family.heads, OURS)
 
 
 def refuse_strays(names: Collection[str], place: str | Path) -> None:

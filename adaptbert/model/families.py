@@ -18,6 +18,10 @@ Head = Literal["none", "masked_lm", "pretraining", "sequence", "tokens", "spans"
 scores of a text, of its tokens, or of the tokens where an answer starts and ends."""
 
 
+OURS = "crf."
+"""Prefix of the weights that this project puts beside those of Hugging Face's classes."""
+
+
 @dataclass(frozen=True)
 class Family:
     """One family.
@@ -94,7 +98,7 @@ BERT = Family(  # Devlin et al. 2019
         "next-sentence head": "cls.seq_relationship.",
     },
     decoder="cls.predictions.decoder.",
-    heads=("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs."),
+    heads=("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", OURS),
     buffers=("embeddings.position_ids",),
     first_position=lambda config: 0,
     sentence_vectors=lambda model, hidden: model.dropout(model.bert.pooler(hidden[:, None])),

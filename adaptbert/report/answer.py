@@ -331,18 +331,12 @@ def next_step(task: Task, comparison: Comparison) -> Text:
         return _more_seeds(task, chosen)
     if why == "once":
         return t("Next: train a second replicate, then ask again.")
-    gains = first is not None and first.difference is not None and first.difference.mean > 0
-    if (
-        first is not None
-        and first.verdict == "undecided"
-        and first.needed is not None
-        and first.needed.design
-        and gains
-    ):
+    needed, gap = (first.needed, first.difference) if first is not None else (None, None)
+    if needed is not None and needed.design is not None and gap is not None and gap.mean > 0:
         return t(
             "Next: if {it.effect:points} points are worth it, train `replicates: {it.design.replicates}` and "
             "`seeds: {it.design.seeds}`, then ask again.",
-            it=first.needed,
+            it=needed,
         )
     model = model_of(taken)
     if first is not None and taken.name == first.other and taken.name != task.chosen:

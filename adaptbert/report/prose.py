@@ -202,7 +202,7 @@ def of_bases(ranking: Ranking) -> Text:
             first=first,
             second=second,
         )
-    verdict = next((each.verdict for each in ranking.arms[0].standings if each.base == second), None)
+    verdict = next((each.verdict for each in ranking.arms[ranking.arm] if each.base == second), None)
     return t(
         "On {of.task}, {first} is ahead of {others} on the dev split (arm {of.arm}); on the test split, {second}: "
         "{stands}.",
@@ -224,11 +224,11 @@ def ranked(ranking: Ranking) -> Iterator[Text]:
         names=listed([f"{base}{score}" for base, score in scores.items()]),
     )
     unequal = []
-    for arm in ranking.arms:
-        costs = {each.base: each.cost for each in arm.standings if each.cost is not None}
+    for arm, standings in ranking.arms.items():
+        costs = {each.base: each.cost for each in standings if each.cost is not None}
         if len({cost.tokens for cost in costs.values()}) > 1:
             spent = [t("{base} {cost.tokens:tokens}", base=base, cost=cost) for base, cost in costs.items()]
-            unequal.append(t("{arm} ({spent} tokens)", arm=arm.arm, spent=listed(spent)))
+            unequal.append(t("{arm} ({spent} tokens)", arm=arm, spent=listed(spent)))
     if unequal:
         yield t("A difference may be due to unequal budgets: {arms}.", arms=listed(unequal))
     if ranking.made_here:

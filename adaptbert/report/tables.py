@@ -154,9 +154,9 @@ def bases(ranking: Ranking) -> Table:
     columns = [_name(t("Arm")), _name(t("Base")), Column(metric_name(ranking.metric)), Column(t("Interval"))]
     columns += [minus, *_DIFFERENCE[1:], _name(t("Verdict"))]
     rows = []
-    for arm in ranking.arms:
-        for each in arm.standings:
-            cells = [Cell(_code(arm.arm), arm.arm), Cell(same(each.base), each.base), *_score(each.interval)]
+    for arm, standings in ranking.arms.items():
+        for each in standings:
+            cells = [Cell(_code(arm), arm), Cell(same(each.base), each.base), *_score(each.interval)]
             stands = STANDS[each.verdict] if each.verdict is not None else NONE
             verdict = Cell(stands, each.verdict, chip=f"verdict-{each.verdict}" if each.verdict is not None else "")
             cells += [*_difference(each.difference, each.p_adjusted), verdict]

@@ -109,6 +109,7 @@ def search(
     """
     try:
         import optuna
+        from optuna.trial import TrialState
     except ImportError:
         remedy = "pip install 'adaptbert[search]'"
         raise BadParams(Code.NOT_INSTALLED, "params.yaml: search", "optuna is not installed", remedy) from None
@@ -123,11 +124,9 @@ def search(
         rate = trial.suggest_float("learning_rate", lowest, highest, log=True)
         size = trial.suggest_categorical("global_batch_size", config.global_batch_size or [usual.global_batch_size])
         values = {"learning_rate": rate, "global_batch_size": size, "epochs": epochs}
-        trials.append((values, score(values)))
-        if trials[-1][1] is None:
-            study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        else:
-            study.tell(trial, trials[-1][1])
+        result = score(values)
+        trials.append((values, result))
+        study.tell(trial, result, TrialState.FAIL if result is None else TrialState.COMPLETE)
     return trials
 
 

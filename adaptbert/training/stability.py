@@ -20,7 +20,7 @@ DECAY = 0.98
 LOSS_DEVIATIONS = 6.0
 NORM_RATIO = 10.0
 WINDOW = 128
-REMEDY = "lower learning_rate"
+LOWER = "lower learning_rate"
 
 
 class Diverged(UserError):
@@ -32,7 +32,7 @@ class Diverged(UserError):
 
     exit_code = INTERNAL
 
-    def __init__(self, place: str, problem: str, remedy: str = REMEDY, trained: Mapping[str, int] | None = None) -> None:
+    def __init__(self, place: str, problem: str, remedy: str = LOWER, trained: Mapping[str, int] | None = None) -> None:
         super().__init__(Code.DIVERGED, place, problem, remedy)
         self.trained = dict(trained or {})
 

@@ -12,7 +12,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.report.drawing import write_figures
 from adaptbert.report.figures import all_figures
 from adaptbert.report.page import render
-from tests.support.known import known
+from tests.support.known import answer_to
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -91,7 +91,7 @@ def any_report(
     task = repeated.tasks[0]
     name = "clinical_notes_2024_and_their_abbreviations"
     arms = [task.arms[2], replace(task.arms[3], name=name, runs=task.arms[3].runs[:2], interval=None)]
-    own = replace(known(task.answer("domain_text")), name=name, question=name, arm=name)
+    own = replace(answer_to(task, "domain_text"), name=name, question=name, arm=name)
     few = replace(task, arms=arms, answers=[own], chosen="general_long", baselines={}, beside_baselines={})
     return write(replace(repeated, tasks=[few]), folder)
 

@@ -16,7 +16,7 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.errors import Several
 from adaptbert.statistics.intervals import mean_interval
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
-from tests.support.known import known
+from tests.support.known import answer_to, known
 from tests.support.simulated import BITS, LABELS, REPLICATES_APART, Simulated, compared, edited, simulate
 from tests.support.tiny_tasks import baseline_scores
 
@@ -47,7 +47,7 @@ def test_a_seed_has_the_mean_of_its_replicates_and_every_run_is_kept(
         assert (len(domain.runs), len(general.runs)) == (6, 3)
         assert set(known(domain.interval).sources) == {"replicates", "seeds", "rows"}
         assert set(known(general.interval).sources) == {"seeds", "rows"}, "it has no replicates"
-        answer = known(task.answer("domain_transfer"))
+        answer = answer_to(task, "domain_transfer")
         difference = known(answer.difference)
         assert difference.mean == pytest.approx(mean(domain.scores[seed] - general.scores[seed] for seed in SEEDS))
         assert (answer.replicates, difference.replicates) == (2, 2)
@@ -236,7 +236,7 @@ def test_what_is_missing_is_there_without_a_result(made: Simulated) -> None:
     comparison = compared(made)
     task = comparison.tasks[0]
     assert known(task.arm("domain")).missing
-    answer = known(task.answer("domain_transfer"))
+    answer = answer_to(task, "domain_transfer")
     assert (answer.verdict, answer.why, answer.difference) == ("not_tested", "missing", None)
     missing = next(each for each in comparison.checkpoints if each.name == "domain_transfer/general")
     assert (missing.missing, missing.first.total) == (True, None)
@@ -253,14 +253,14 @@ def test_a_replicate_without_metrics_is_missing_and_the_others_count(tmp_path: P
     assert (list(arm.planned), list(arm.by_replicate)) == ([1, 2], [1])
     assert arm.scores == whole.by_replicate[1]
     for name in ("domain_text", "task_transfer"):
-        answer = known(task.answer(name))
+        answer = answer_to(task, name)
         assert (answer.verdict, answer.why, answer.replicates) == ("not_tested", "missing", 1)
 
 
 def test_without_predictions_no_interval_holds_test_rows(made: Simulated) -> None:
     (made.root / "predictions/section-domain-small-1.parquet").unlink()
     (task,) = compared(made).tasks
-    assert set(known(known(known(task.answer("domain_text")).difference).variance)) == {"seeds"}
+    assert set(known(known(answer_to(task, "domain_text").difference).variance)) == {"seeds"}
     assert {arm.interval.sources for arm in task.arms if arm.interval is not None} == {("seeds",)}
     assert {score.low for score in task.baselines.values()} == {None}
 

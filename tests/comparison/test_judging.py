@@ -17,7 +17,7 @@ from adaptbert.statistics.spread import MADE_ONCE, Runs
 from adaptbert.statistics.study import ArmRuns, Study
 from adaptbert.statistics.verdicts import Verdict, adjusted_p
 from benchmarks.simulated_studies import Simulator, World
-from tests.support.known import known
+from tests.support.known import answer_to, known
 from tests.support.simulated import ARMS, LIFTED, Simulated, compared, edited, simulate
 
 
@@ -34,7 +34,7 @@ def of_noisy(noisy: Simulated) -> Comparison:
 
 
 def answer_of(comparison: Comparison, name: str) -> Answer:
-    return known(comparison.tasks[0].answer(name))
+    return answer_to(comparison.tasks[0], name)
 
 
 def p_of(answer: Answer) -> float:
@@ -89,7 +89,7 @@ def test_an_arm_that_learned_nothing_or_is_missing_leaves_its_place_to_the_other
     all give every row the same answer, whatever its score."""
     made = simulate(tmp_path, tasks=["section"], replicates=2, accuracy=LIFTED | {"general": -0.1})
     task = compared(made, order=["recipe", "domain_text"]).tasks[0]
-    recipe, text = known(task.first), known(task.answer("domain_text"))
+    recipe, text = known(task.first), answer_to(task, "domain_text")
     assert task.unlearned == ["general"]
     assert p_of(recipe) < 0.05, "which would be a gain"
     assert (recipe.name, recipe.why, recipe.verdict, recipe.place) == ("recipe", "nothing_learned", "not_tested", None)
@@ -101,15 +101,15 @@ def test_an_arm_that_learned_nothing_or_is_missing_leaves_its_place_to_the_other
             for seed in metrics["seeds"]:
                 seed["degenerate"] = True
     (task,) = compared(made).tasks
-    assert (task.unlearned, known(task.answer("task_transfer")).why) == (["general", "domain_task"], "nothing_learned")
+    assert (task.unlearned, answer_to(task, "task_transfer").why) == (["general", "domain_task"], "nothing_learned")
     for path in paths:
         path.unlink()
     (task,) = compared(made).tasks
     for name in ("recipe", "task_transfer"):
-        missing = known(task.answer(name))
+        missing = answer_to(task, name)
         assert (missing.verdict, missing.why, missing.place) == ("not_tested", "missing", None)
     assert known(task.first).name == "recipe", "what would have been tested"
-    text = known(task.answer("domain_text"))
+    text = answer_to(task, "domain_text")
     assert (text.verdict, text.place, text.p_adjusted) == ("gain", 0, p_of(text))
 
 
@@ -204,7 +204,7 @@ def test_where_rows_are_too_few_more_training_is_not_proposed(of_noisy: Comparis
     tasks, of_rows = [replace(task, answers=answers)], Simulator(3).study(World(3, 3, draw=0.1, rows=1.2)).study()
     results: Any = {(task.task, task.base): SimpleNamespace(study=of_rows, cell_tflop=lambda seeds: 0.1)}
     fine, finer = (
-        known(known(judged(tasks, results, min_gain, 0.95, Cost(1000, 1.0))[0].answer("task_transfer")).needed)
+        known(answer_to(judged(tasks, results, min_gain, 0.95, Cost(1000, 1.0))[0], "task_transfer").needed)
         for min_gain in (0.01, 0.005)
     )
     assert (fine.design, finer.design) == (None, None)
@@ -268,14 +268,14 @@ def in_one_family(tested: list[Standing]) -> list[float]:
 
 def others_of(result: Ranking) -> list[tuple[str, Standing]]:
     """Arm and standing of all but the first base."""
-    return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.base != result.order[0]]
+    return [(arm, each) for arm, bases in result.arms.items() for each in bases if each.base != result.order[0]]
 
 
 def test_dev_decides_the_order_and_the_arm_and_test_does_not() -> None:
     result = ranked(all_bases())
     assert (result.arm, result.order) == ("domain", ["base", "large", "small"])
-    assert [arm.arm for arm in result.arms] == ["domain", "general"]
-    assert [each.base for each in result.arms[1].standings] == result.order, "one order for all arms"
+    assert [*result.arms] == ["domain", "general"]
+    assert [each.base for each in result.arms["general"]] == result.order, "one order for all arms"
     best_on_test = all_bases()
     best_on_test["small"]["domain"] = scored({1: dict.fromkeys((1, 2, 3), 0.99)}, DEV["small"])
     assert ranked(best_on_test).order == result.order
@@ -284,7 +284,7 @@ def test_dev_decides_the_order_and_the_arm_and_test_does_not() -> None:
 def test_differences_are_paired_with_the_first_base_and_adjusted_over_all_arms() -> None:
     bases = all_bases()
     result = ranked(bases)
-    first, *others = result.arms[0].standings
+    first, *others = result.arms["domain"]
     assert (first.difference, first.p_adjusted, first.verdict) == (None, None, None)
     assert others[1].base == "small"
     assert others[1].difference == study_of(bases).difference("small/domain", "base/domain")
@@ -293,7 +293,7 @@ def test_differences_are_paired_with_the_first_base_and_adjusted_over_all_arms()
     assert len(tested) == 4, "two bases in two arms"
     assert known(others[1].p_adjusted) > known(known(others[1].difference).p), "adjusted"
     assert {each.base: each.verdict for each in others} == {"large": "equivalent", "small": "loss"}
-    weighed = ranked(bases, min_gain=0.001).arms[0].standings[1:]
+    weighed = ranked(bases, min_gain=0.001).arms["domain"][1:]
     assert {each.base: each.verdict for each in weighed} == {"large": "undecided", "small": "loss"}
 
 
@@ -334,7 +334,7 @@ def test_a_base_without_the_arm_comes_last_and_an_arm_of_one_base_is_left_out() 
     bases["base"] = {"own": scored(DOMAIN["base"], 0.99)}
     result = ranked(bases)
     assert result.order == ["large", "small", "base"]
-    assert [arm.arm for arm in result.arms] == ["domain", "general"]
+    assert [*result.arms] == ["domain", "general"]
     missing = all_bases()
     missing["base"]["domain"] = scored({}, 0.0)
     assert ranked(missing).arm == "general", "the arm that orders all three"

@@ -8,7 +8,7 @@ import pytest
 from adaptbert.comparison.questions import ROLES, Advice, Pair, advice, asked, pairs, role, uncompared, without_variants
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.comparison import ORDER
-from tests.support.known import known
+from tests.support.known import answer_to, known
 from tests.support.simulated import ARMS, compared, rearmed, simulate
 
 SCRATCH, GENERAL = TrainedOn(is_random=True), TrainedOn()
@@ -153,7 +153,7 @@ def test_a_pair_that_params_name_is_a_question_like_others(tmp_path: Path) -> No
     tested = ["recipe", "domain_transfer", "task_transfer"]
     assert [each.name for each in task.answers] == [*tested, "recipe/ours", "which_text"]
     assert [each.name for each in task.answers if each.why == "once"] == tested
-    answer = known(task.answer("which_text"))
+    answer = answer_to(task, "which_text")
     assert (answer.arm, answer.other, answer.variant) == ("ours", "domain_task", None)
     assert (answer.verdict, answer.why, answer.replicates, answer.place) == ("not_tested", "described", 1, None)
     assert known(answer.difference).low is not None

@@ -20,7 +20,7 @@ from adaptbert.runtime.mlflow import Run
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from stages.compare import compare
 from tests.support.judged_answers import difference
-from tests.support.known import known
+from tests.support.known import answer_to, known
 from tests.support.page_reader import CHINESE, Reader, seen
 from tests.support.simulated import ACCURACY, compared, simulate
 
@@ -127,7 +127,7 @@ def test_where_each_step_was_trained_once_nothing_says_that_it_helps(tmp_path: P
     for each in task.answers:
         assert each.why == ("once" if each.name in ORDER else "described")
         assert (each.verdict, each.p_adjusted, each.needed) == ("not_tested", None, None)
-    assert known(known(known(task.answer("domain_text")).difference).low) > 0.1, "the weights differ without doubt"
+    assert known(known(answer_to(task, "domain_text").difference).low) > 0.1, "the weights differ without doubt"
     page = render(sure)
     assert claims(page) == []
     assert chips(page) == {"not_tested"}

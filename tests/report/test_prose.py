@@ -104,9 +104,9 @@ def of_all(comparison: Comparison, several: Comparison) -> Said:
 
 def of_bases_and_checkpoints(comparison: Comparison, several: Comparison) -> Said:
     ranking = several.rankings[0]
-    first, second = ranking.arms[0].standings
-    dearer = replace(ranking.arms[0], standings=[first, replace(second, cost=Cost(3_000_000, 90.0))])
-    tied = replace(ranking, arms=[dearer], made_here=[], dev=dict.fromkeys(ranking.order, 0.5))
+    first, second = ranking.arms[ranking.arm]
+    dearer = {ranking.arm: [first, replace(second, cost=Cost(3_000_000, 90.0))]}
+    tied = replace(ranking, arms=dearer, made_here=[], dev=dict.fromkeys(ranking.order, 0.5))
     for name, each in (("as they are", ranking), ("equal, public, with unequal budgets", tied)):
         yield f"Bases: {name}", [prose.of_bases(each), *prose.ranked(each)]
     masks = known(next(each.first.masks for each in comparison.checkpoints if each.name == "pretrain"))

@@ -18,7 +18,7 @@ from adaptbert.report.page import render
 from adaptbert.report.tables import Cell, Table, headlines
 from adaptbert.report.text_table import aligned, summary
 from tests.support.judged_answers import answered, retrained
-from tests.support.known import known
+from tests.support.known import answer_to, known
 from tests.support.page_reader import seen
 from tests.support.snapshots import agrees
 
@@ -53,7 +53,7 @@ def spoilt(task: Task) -> Task:
 def named(task: Task) -> Task:
     """A question about an arm of another domain corpus, two of the user's own, which come last: without a result, of
     an arm that is cheaper than the other."""
-    of_news = replace(known(task.answer("domain_transfer")), name="domain_transfer/news", variant="news", arm="news")
+    of_news = replace(answer_to(task, "domain_transfer"), name="domain_transfer/news", variant="news", arm="news")
     own = replace(of_news, name="mine", question="mine", variant=None, difference=None)
     cheaper = replace(own, name="cheaper", question="cheaper", arm="task", other="domain")
     arms = [*task.arms, replace(task.arm("domain"), name="news", cost=None)]
@@ -139,7 +139,7 @@ def test_headlines_are_scores_and_differences_and_nothing_else(several: Comparis
     small, base = written["section"]["small"], written["section"]["base"]
     assert set(small) == {*(arm.name for arm in arms), "differences", *first.baselines} - {"scratch"}
     assert small["domain"] == pytest.approx(100 * known(first.arm("domain").interval).mean, abs=0.005)
-    difference = known(known(first.answer("domain_text")).difference)
+    difference = known(answer_to(first, "domain_text").difference)
     assert small["differences"]["domain_text"] == pytest.approx(100 * difference.mean, abs=0.005)
     assert "differences" not in base
 

@@ -11,7 +11,7 @@ from adaptbert.statistics import intervals
 from adaptbert.statistics.intervals import Difference
 from adaptbert.statistics.spread import Variance
 from adaptbert.statistics.verdicts import Verdict
-from tests.support.known import known
+from tests.support.known import answer_to
 
 DF = 8
 """Degrees of freedom of every difference here."""
@@ -37,7 +37,7 @@ def answered(
 ) -> Answer:
     """The answer of this name with another result, as if it had been tested first; it needs nothing."""
     return replace(
-        known(task.answer(name)),
+        answer_to(task, name),
         difference=difference(mean, half, replicates=replicates),
         replicates=replicates,
         place=0,

@@ -45,7 +45,7 @@ class Cost(Record):
     """10^12 floating-point operations."""
 
     @staticmethod
-    def total(runs: "Sequence[Cost | LearningPoint | TrialMetrics | SearchMetrics]") -> "Cost":
+    def total(runs: "Sequence[Cost]") -> "Cost":
         """Sum of all of them."""
         return Cost(tokens=sum(run.tokens for run in runs), tflop=round(sum(run.tflop for run in runs), 3))
 
@@ -78,16 +78,14 @@ class FewerLabelsSeed(_Scored):
     degenerate: bool
 
 
-class LearningPoint(Record):
+class LearningPoint(Cost):
     """All seeds, trained on so many labels."""
 
     labels: int
-    tokens: int
-    tflop: float
     seeds: list[FewerLabelsSeed]
 
 
-class TrialMetrics(_Scored):
+class TrialMetrics(_Scored, Cost):
     """One point of the search; a run that diverged has no score, and the point has none then."""
 
     learning_rate: float
@@ -96,19 +94,15 @@ class TrialMetrics(_Scored):
     dev: dict[str, float | None]
     """The mean over runs, of the metric that decides."""
     seeds: list[float | None]
-    tokens: int
-    tflop: float
 
 
-class SearchMetrics(Record):
+class SearchMetrics(Cost):
     """All trials."""
 
     trials: list[TrialMetrics]
     chosen: int
     """Number of the trial, the first is 1."""
     seeds: list[int]
-    tokens: int
-    tflop: float
 
 
 class CellMetrics(Record):

@@ -59,14 +59,9 @@ def label_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
 
     binarizer = MultiLabelBinarizer(classes=list(labels)).fit([])
     gold_matrix, matrix = binarizer.transform(gold), binarizer.transform(predicted)
-    # Column by column: scikit-learn would treat a matrix of one column as two classes.
-    each = [
-        f1_score(right, answer, zero_division=0)
-        for right, answer in zip(gold_matrix.T, matrix.T, strict=True)
-        if right.any()
-    ]
+    each = [f1 for _, _, f1, _ in of_multi_label(gold, predicted).values()]
     return {
-        "f1_macro": float(sum(each) / len(each)) if each else 0.0,
+        "f1_macro": sum(each) / len(each) if each else 0.0,
         "f1_micro": float(f1_score(gold_matrix.ravel(), matrix.ravel(), zero_division=0)),
         "exact_match": float(accuracy_score(gold_matrix, matrix)),
     }
@@ -198,7 +193,7 @@ def of_pairs(
 
 
 def of_multi_label(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
-    """Each label of each row is a binary decision."""
+    """Each label of each row is a binary decision; scikit-learn would treat a matrix of one column as two classes."""
     from sklearn.metrics import precision_recall_fscore_support
 
     scores = {}
