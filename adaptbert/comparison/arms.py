@@ -105,15 +105,14 @@ class TaskResults:
 
     def _learning_curve(self, replicates: Sequence[CellMetrics]) -> list[LearningPoint]:
         by_labels: dict[int, list[dict[int, float]]] = {}
-        measured: list[FewerLabels | CellMetrics] = [
-            point for each in replicates if each.learning_curve for point in (*each.learning_curve, each)
-        ]
-        for point in measured:
-            scores = {seed.seed: seed.test[self.metric] for seed in point.seeds}
-            by_labels.setdefault(point.labels, []).append(scores)
+        for each in replicates:
+            trained: list[FewerLabels | CellMetrics] = [*each.learning_curve, each] if each.learning_curve else []
+            for point in trained:
+                scores = {seed.seed: seed.test[self.metric] for seed in point.seeds}
+                by_labels.setdefault(point.labels, []).append(scores)
         points = []
-        for labels, of_replicates in sorted(by_labels.items()):
-            scores = dict(sorted(means(of_replicates).items()))
+        for labels, measured in sorted(by_labels.items()):
+            scores = dict(sorted(means(measured).items()))
             interval = mean_interval(list(scores.values()), self.study.confidence, limits(self.metric))
             points.append(LearningPoint(labels, scores, interval))
         return points

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adaptbert.comparison.arms import StageOutputs, TaskResults
-from adaptbert.comparison.baselines import baselines_of
+from adaptbert.comparison.baselines import baselines_of, most_frequent
 from adaptbert.comparison.checkpoints import published, read_checkpoints, together
 from adaptbert.comparison.inspection import inspect_runs
 from adaptbert.comparison.judging import Results, answers_of, judged, ranking, study_key
@@ -115,8 +115,7 @@ def _most_frequent(rows: ResampledRows, data: Path) -> float | None:
     """The share of test rows that have the label of most training rows."""
     if rows.task.target != "class":
         return None
-    counts = Counter(row["label"] for row in labelled_set.split(data, "train"))
-    label = min(counts, key=lambda each: (-counts[each], each))
+    label = most_frequent([row["label"] for row in labelled_set.split(data, "train")])
     return [row["label"] for row in rows.rows].count(label) / len(rows.rows)
 
 

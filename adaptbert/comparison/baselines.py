@@ -113,15 +113,16 @@ def keep_linear_models(folder: Path, data: Iterable[Path], seed: int) -> None:
 
 def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
     """The first rows, up to the limit that keeps fitting short: usually all of them, and at least one."""
-    baseline = BASELINES[task.target]
-    return rows[: max(1, sum(size <= baseline.most for size in accumulate(map(baseline.size, rows))))]
+    inputs, most = Layout(task.task_type).inputs, BASELINES[task.target].most
+    sizes = accumulate(sum(len(row[column]) for column in inputs) for row in rows)
+    return rows[: max(1, sum(size <= most for size in sizes))]
 
 
 def _always(answer: Any) -> Answers:
     return lambda rows: [answer] * len(rows)
 
 
-def _most_frequent(values: Sequence[Any]) -> Any:
+def most_frequent(values: Sequence[Any]) -> Any:
     """The most frequent value; the first in sort order of several, so that equal data give equal results."""
     counts = Counter(json.dumps(value) for value in values)
     return json.loads(min(counts, key=lambda value: (-counts[value], json.loads(value))))
@@ -134,13 +135,11 @@ class Baseline:
     Attributes:
         fit: a task, its training and dev rows and a seed -> name of a baseline -> what answers rows; the last is the
             strongest. The time grows with the rows, which are at most those of `fitted_on`.
-        size: of a row.
-        most: the summed size of rows to fit on.
+        most: the summed size of rows to fit on: characters of their texts, or words.
     """
 
     fit: Callable[[TaskDescription, Rows, Rows, int], Mapping[str, Answers]]
-    size: Callable[[Row], int]
-    most: int
+    most: float
 
 
 # ---- linear models
@@ -174,10 +173,7 @@ def _texts(always: Callable[[Sequence[Any]], Any], kind: str, fit: Fit) -> Basel
         gold = right_answers(train, task.target)
         return {"majority": _always(always(gold))} | _linear(f"tfidf_{kind}", task, fit, gold, train, dev, seed)
 
-    def characters(row: Row) -> int:
-        return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
-
-    return Baseline(make, characters, MOST_CHARACTERS)
+    return Baseline(make, MOST_CHARACTERS)
 
 
 def _logistic(train: Any, gold: Sequence[Any], strength: float, seed: int) -> Any:
@@ -249,9 +245,9 @@ def _words(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[
     for row in train:
         for word, tag in zip(row["tokens"], row["tags"], strict=True):
             by_word.setdefault(word, []).append(tag)
-    lexicon = {word: _most_frequent(tags) for word, tags in by_word.items()}
+    lexicon = {word: most_frequent(tags) for word, tags in by_word.items()}
     tags = [tag for row in train for tag in row["tags"]]
-    unknown = tag_schemes.OUTSIDE if spans else _most_frequent(tags)
+    unknown = tag_schemes.OUTSIDE if spans else most_frequent(tags)
 
     def look_up(rows: Rows) -> list[Any]:
         answers = [[lexicon.get(word, unknown) for word in row["tokens"]] for row in rows]
@@ -265,10 +261,10 @@ def _words(task: TaskDescription, train: Rows, dev: Rows, seed: int) -> Mapping[
 
 BASELINES = ByTarget(
     {
-        "class": _texts(_most_frequent, "logistic", _one_label),
-        "labels": _texts(_most_frequent, "logistic", _multi_label),
+        "class": _texts(most_frequent, "logistic", _one_label),
+        "labels": _texts(most_frequent, "logistic", _multi_label),
         "number": _texts(lambda values: math.fsum(values) / len(values), "ridge", _ridge),
-        "answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
-        "spans": Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS),
+        "answer": Baseline(_answers, math.inf),  # nothing is fitted
+        "spans": Baseline(_words, MOST_WORDS),
     }
 )

@@ -4,7 +4,7 @@ The table, the page, the plots and metrics.json are views of it; nothing in it i
 checkpoint, even one without a result, and every run. adaptbert.comparison.assemble makes it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -633,8 +633,6 @@ class Comparison:
         """How often steps above general pre-training are trained; 1 where there are none."""
         return max([1, *(task.replicates for task in self.tasks)])
 
-    def trained(self) -> Iterator[tuple[Checkpoint, Replicate]]:
+    def trained(self) -> list[tuple[Checkpoint, Replicate]]:
         """Every replicate, with its checkpoint."""
-        for checkpoint in self.checkpoints:
-            for replicate in checkpoint.replicates:
-                yield checkpoint, replicate
+        return [(checkpoint, replicate) for checkpoint in self.checkpoints for replicate in checkpoint.replicates]

@@ -20,7 +20,7 @@ from adaptbert.data import labelled_set, tag_schemes
 from adaptbert.data.layout import Layout
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.statistics.study import Floats, resampled_weights
-from adaptbert.tasks.metrics import answer_overlap
+from adaptbert.tasks.metrics.answer_overlap import agreement_with
 from adaptbert.tasks.metrics.scoring import COMPARED_BY, SCORING, right_answers
 
 Weights = NDArray[np.uint8]
@@ -192,10 +192,10 @@ def _decisions(task: TaskDescription, gold: Sequence[Any], weights: Weights) -> 
 
 def _answers(task: TaskDescription, gold: Sequence[Sequence[str]], weights: Weights) -> Scorer:
     """Mean over questions of the best agreement."""
-    characters = answer_overlap.by_characters([text for answers in gold for text in answers])
+    agree = agreement_with(gold)
 
     def scores(answers: Sequence[str]) -> Floats:
-        rows = [answer_overlap.agreement(own, text, characters)[0] for own, text in zip(gold, answers, strict=True)]
+        rows = [agree(own, text)[0] for own, text in zip(gold, answers, strict=True)]
         return _sums(weights, np.array(rows)[:, None])[:, 0] / len(rows)
 
     return scores

@@ -182,16 +182,3 @@ def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
         characters: of the text.
     """
     return mlm_loss * tokens / characters / math.log(2)
-
-
-def named(measured: Measures) -> dict[str, float]:
-    """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
-    return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}
-
-
-def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> Measures:
-    """The inverse of `named` for these texts; other values are left out."""
-    return {
-        text: {name.removeprefix(f"{text}/"): value for name, value in values.items() if name.startswith(f"{text}/")}
-        for text in texts
-    }

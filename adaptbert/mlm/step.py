@@ -17,7 +17,7 @@ from adaptbert.core.files import atomic_write, write_json
 from adaptbert.core.record import CurvePoint
 from adaptbert.errors import BadData
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.mlm.heldout_evaluation import HeldOut, Measures, as_records, named, unnamed
+from adaptbert.mlm.heldout_evaluation import HeldOut, Measures, as_records
 from adaptbert.mlm.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM
 from adaptbert.mlm.masking import audit_metrics
 from adaptbert.mlm.records import MaskingMetrics, SentenceCounts, StepMetrics, VocabularyGrowth
@@ -30,7 +30,7 @@ from adaptbert.model.optimizer import Optimization
 from adaptbert.text.token_store import TokenizedCorpus
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.training import ranks
-from adaptbert.training.arguments import Fitted, TrainingArguments
+from adaptbert.training.arguments import Fitted, TrainingArguments, flat, grouped
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 
@@ -163,7 +163,7 @@ def take_step(
         began_untrained = bool(init.card.random_head)
     else:
         began_untrained = init.has_weights and is_random(model, drawn, before, init.tokenizer.size)
-    run.log_metrics(named(before), step=0)
+    run.log_metrics(flat(before), step=0)
     if began_untrained:
         warmed = f"{params.head_warmup_steps:,} steps train it alone first"
         if not params.head_warmup_steps:  # a step that trains nothing leaves it to the next one
@@ -179,7 +179,7 @@ def take_step(
     )
 
     def measure(_step: int) -> dict[str, float]:
-        return {**named(heldout.measure(model, precision)), **heldout.measure_pairs(model, precision)}
+        return {**flat(heldout.measure(model, precision)), **heldout.measure_pairs(model, precision)}
 
     fitted = Fitted([], {}, 0)
     if batches:
@@ -188,7 +188,7 @@ def take_step(
         module = MaskedLM(model, Optimization(params, body_steps, params.head_warmup_steps))
         measure_at = dict.fromkeys(measured_steps(steps, params.measurements), measure)
         fitted = fit(module, batches, arguments, run, measure_at, work.savepoints())
-    after, counts = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before, fitted.counts
+    after, counts = grouped(fitted.curve[-1], heldout.sets) if fitted.curve else before, fitted.counts
 
     chosen, paired = counts.get("chosen", 0), counts.get("pairs", 0)
     sentence = None

@@ -45,12 +45,11 @@ def _blocks(comparison: Comparison) -> Iterator[Text]:
 
 def _left_open(comparison: Comparison) -> Iterator[Text]:
     """What would settle the comparisons that are undecided, or why they are not tested."""
-    every = [(task, each) for task in comparison.tasks for each in task.answers]
-    facts = [(task, each, prose.left_open(each, task, comparison)) for task, each in every]
     lines = [
         t("- {task}, `{it.arm} − {it.other}`: {fact}", task=task.name, it=each, fact=fact)
-        for task, each, fact in facts
-        if fact.en
+        for task in comparison.tasks
+        for each in task.answers
+        if (fact := prose.left_open(each, task, comparison)).en
     ]
     if lines:
         yield joined(lines, "\n", "\n")

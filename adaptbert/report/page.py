@@ -1,8 +1,5 @@
 """Comparison -> the HTML of reports/index.html in one string, with its style, script and figures."""
 
-from collections.abc import Mapping, Sequence
-from importlib.resources import files
-
 from markupsafe import Markup
 
 from adaptbert.comparison.records import Comparison, Confusion, Task
@@ -19,26 +16,15 @@ def render(comparison: Comparison) -> str:
     A section is a part of page.html.j2 or a template that it includes.
     """
     says: dict[str, object] = {"answer": answer, "figures": figures, "language": language, "prose": prose}
-    says |= {"tables": tables, "terms": terms, "t": language.t, "confusion": confusion, "shares": shares}
+    says |= {"tables": tables, "terms": terms, "t": language.t, "confusion": confusion}
     page = drawing.TEMPLATES.get_template("page.html.j2", globals=says).render(
         comparison=comparison,
-        css=Markup(drawing.chart_style() + _file("page.css")),
-        js=Markup(_file("page.js")),
+        chart_style=Markup(drawing.chart_style()),
     )
     return printable(page) + "\n"
-
-
-def _file(name: str) -> str:
-    return files("adaptbert.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def confusion(task: Task) -> Confusion | None:
     """The confusion matrix; None where a row has no single label, or the labels are too many."""
     matrix = task.inspection.confusion if task.inspection is not None else None
     return matrix if matrix is not None and len(matrix.labels) <= MOST_LABELS else None
-
-
-def shares(row: Mapping[str, float], labels: Sequence[str]) -> list[tuple[float, float]]:
-    """A row of a confusion matrix as (count, share of the row)."""
-    total = sum(row.values()) or 1.0
-    return [(row.get(label, 0.0), row.get(label, 0.0) / total) for label in labels]

@@ -103,9 +103,8 @@ def arms(task: Task) -> Table:
     for name, score in task.baselines.items():
         named = Cell(baseline_name(name, task.target), name, [t("baseline")], key="line")
         rows.append([named, *_score(score), Cell(fitted), *_cost(None)])
-    notes = (
-        [t("An interval needs three seeds.")] if any(0 < len(each.scores) < FEWEST_SEEDS for each in task.arms) else []
-    )
+    few = any(0 < len(each.scores) < FEWEST_SEEDS for each in task.arms)
+    notes = [t("An interval needs three seeds.")] if few else []
     own = [arm.name for arm in task.arms if arm.has_own_values]
     notes += [t("Fine-tuned with values of its own: {names}.", names=listed(own))] if own else []
     title = t("Arms of {task}", task=task.name)

@@ -160,9 +160,7 @@ class Variance:
         return float(satterthwaite(self.total, self.terms))
 
     def __add__(self, other: "Variance") -> "Variance":
-        parts = dict(self.parts)
-        for source, share in other.parts.items():
-            parts[source] = parts.get(source, 0.0) + share
+        parts = {each: self.parts.get(each, 0.0) + other.parts.get(each, 0.0) for each in {**self.parts, **other.parts}}
         return Variance(parts, [*self.terms, *other.terms])
 
 

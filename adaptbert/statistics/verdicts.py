@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from adaptbert.statistics.intervals import Difference
@@ -48,23 +49,17 @@ def judge(chains: Sequence[Sequence[Difference | None]], min_gain: float, confid
     p_above = [
         [each.p_above(min_gain) if each is not None and each.testable else 1.0 for each in chain] for chain in chains
     ]
-    differs, exceeds = adjusted_p(p_values), adjusted_p(p_above)
-    return [
-        [
-            _judgement(each, p, above < level, min_gain, level)
-            for each, p, above in zip(chain, own_differs, own_exceeds, strict=True)
-        ]
-        for chain, own_differs, own_exceeds in zip(chains, differs, exceeds, strict=True)
-    ]
+    judgement = partial(_judgement, min_gain=min_gain, level=level)
+    return [[*map(judgement, *own)] for own in zip(chains, adjusted_p(p_values), adjusted_p(p_above), strict=True)]
 
 
-def _judgement(each: Difference | None, p: float, exceeds: bool, min_gain: float, level: float) -> Judgement:
+def _judgement(each: Difference | None, p: float, p_above: float, min_gain: float, level: float) -> Judgement:
     if each is not None and each.identical:
         return Judgement("equivalent", p)
     if each is None or not each.testable:
         return Judgement("not_tested", p)
     if p < level:
-        return Judgement("gain", p, exceeds) if each.mean > 0 else Judgement("loss", p)
+        return Judgement("gain", p, p_above < level) if each.mean > 0 else Judgement("loss", p)
     return Judgement("equivalent" if each.p_inside(min_gain) < level else "undecided", p)
 
 

@@ -19,7 +19,7 @@ from adaptbert.data.task_description import TaskDescription
 from adaptbert.tasks.batches import LabelledBatch
 from adaptbert.tasks.examples import Examples, gather, windows
 from adaptbert.tasks.head import Decoded, Float64, Row, TaskHead
-from adaptbert.tasks.metrics import answer_overlap as answer_text
+from adaptbert.tasks.metrics.answer_overlap import agreement_with
 from adaptbert.text.tokenizer import Tokenizer
 
 Int64 = NDArray[np.int64]
@@ -115,10 +115,9 @@ class QuestionAnswering(TaskHead):
         spans = best_spans(examples, logits, len(rows), self._options.max_answer)
         margin = np.array([best.none - best.score for best in spans])
         texts = [_answer_text(row, best) for row, best in zip(rows, spans, strict=True)]
-        gold = self.gold(rows)
-        characters = answer_text.by_characters([text for rights in gold for text in rights])
-        answered = [answer_text.agreement(*pair, characters)[0] for pair in zip(gold, texts, strict=True)]
-        silent = [answer_text.agreement(rights, "", characters)[0] for rights in gold]
+        agree = agreement_with(gold := self.gold(rows))
+        answered = [agree(*pair)[0] for pair in zip(gold, texts, strict=True)]
+        silent = [agree(rights, "")[0] for rights in gold]
         return {THRESHOLD: best_threshold(margin, np.array(answered), np.array(silent))}
 
     def decode(self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Decoded:

@@ -25,14 +25,11 @@ from adaptbert.tasks.heads import head_of
 from adaptbert.tasks.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.tasks.metrics.scoring import Scores, are_alike
 from adaptbert.tasks.module import FineTuning, logits
-from adaptbert.training.arguments import Fitted, TrainingArguments
+from adaptbert.training.arguments import Fitted, TrainingArguments, flat, grouped
 from adaptbert.training.document_stream import steps_of
 from adaptbert.training.loop import fit
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
-
-DEV, TUNED = "dev/", "tuned/"
-"""Prefixes on a curve: of scores, and of values that were chosen there."""
 
 
 class Measured(NamedTuple):
@@ -213,14 +210,14 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
         precision=params.precision,
         seed=request.seed,
         loss_name="train/loss",
-        keep_best=None if rule is None else f"{DEV}{head.metric}",
+        keep_best=None if rule is None else f"dev/{head.metric}",
         patience=0 if rule is None else rule.patience,
         label=f"seed {request.seed}",
     )
 
     def measure(step: int) -> Scores:
         _, scores, tuned = request.evaluated(model, head, dev)
-        return _below(DEV, scores) | _below(TUNED, tuned)
+        return flat({"dev": scores, "tuned": tuned})
 
     epoch = len(examples) / params.global_batch_size
     ends = [max(1, min(plan.steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
@@ -233,12 +230,8 @@ def train_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> TrainedSee
             f" that were trained and {plan.steps:,} that were planned"
         )
     kept = next(point for point in fitted.curve if point["step"] == fitted.step)
-    dev_scores, tuned = (
-        {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
-        for prefix in (DEV, TUNED)
-    )
     cost = request.cost(model.config, fitted.counts)
-    return TrainedSeed(model, head.fold_scale(model), plan.steps, fitted, dev_scores, tuned, cost)
+    return TrainedSeed(model, head.fold_scale(model), plan.steps, fitted, **grouped(kept, ("dev", "tuned")), cost=cost)
 
 
 def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
@@ -269,9 +262,5 @@ def run_seed(request: SeedRun, savepoints: Savepoints, run: Run) -> ScoredSeed:
         }
     )
     shares = {"dev/cut_share": dev.cut_share, "test/cut_share": test.cut_share}
-    run.log_metrics(_below("test/", scores) | shares, trained.steps)
+    run.log_metrics(flat({"test": scores}) | shares, trained.steps)
     return ScoredSeed(trained, metrics, predictions)
-
-
-def _below(prefix: str, values: Scores) -> Scores:
-    return {f"{prefix}{name}": value for name, value in values.items()}

@@ -55,9 +55,7 @@ class Tokenizer:
     def of(cls, base: Base) -> "Tokenizer":
         """Tokenizer of the checkpoint of a base: a folder, or a model on the hub."""
         assert base.checkpoint is not None
-        if base.is_folder:
-            return cls.load(Path(base.checkpoint))
-        return cls.load(base.checkpoint, base.revision or "main")
+        return cls.load(Path(base.checkpoint) if base.is_folder else base.checkpoint, base.revision)
 
     @classmethod
     def load(cls, source: str | Path, revision: str | None = None) -> "Tokenizer":
@@ -75,14 +73,12 @@ class Tokenizer:
             backend = loaded.backend_tokenizer
             # Of the files alone: transformers adds missing special tokens with new ids.
             vocabulary = backend.get_vocab(with_added_tokens=False)
-        missing = [token for token in SPECIALS if token not in vocabulary]
-        if missing:
-            problem = f"the vocabulary has no {', '.join(missing)}"
-            raise BadData(Code.TOKENIZER, source, problem, "take a tokenizer made for BERT")
-        if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
-            problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
-            raise BadData(Code.NOT_A_CHECKPOINT, source, problem, f"ids end below {MAX_VOCABULARY:,}")
-        with _loading(source):
+            if missing := [token for token in SPECIALS if token not in vocabulary]:
+                problem = f"the vocabulary has no {', '.join(missing)}"
+                raise BadData(Code.TOKENIZER, source, problem, "take a tokenizer made for BERT")
+            if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
+                problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
+                raise BadData(Code.NOT_A_CHECKPOINT, source, problem, f"ids end below {MAX_VOCABULARY:,}")
             backend.encode(_PROBE)
         return cls(loaded)
 

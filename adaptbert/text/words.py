@@ -123,13 +123,11 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
             continue
         if len(parts) > 3 or not all(part.isascii() and part.isdecimal() for part in parts[1:2]):
             problem = f"{len(parts)} parts, of which the second is a frequency if there is one"
-            failures.append(
-                BadData(Code.BAD_ROW, f"{path}:{number}", problem, "write a word, or a word and a whole number")
-            )
+            remedy = "write a word, or a word and a whole number"
+            failures.append(BadData(Code.BAD_ROW, f"{path}:{number}", problem, remedy))
             continue
         entries.append(Entry(parts[0], int(parts[1]) if parts[1:] else None, parts[2] if parts[2:] else None))
-    if failures:
-        raise_all(failures)
+    raise_all(failures)
     return tuple(entries)
 
 

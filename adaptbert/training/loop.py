@@ -22,7 +22,7 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import keep_freed_memory, same_bits
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.worker_pool import batch_workers
-from adaptbert.training.arguments import Batches, Fitted, Measure, TrainingArguments
+from adaptbert.training.arguments import Batches, Fitted, Measure, MicroBatch, TrainingArguments
 from adaptbert.training.monitor import MEANS, Monitor, part
 from adaptbert.training.ranks import Ranks, count, idle_devices, joined, started
 from adaptbert.training.savepoints import Savepoints
@@ -132,10 +132,11 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         plugins=[LightningEnvironment()],  # else a job of SLURM would be read as a wish for its devices
     )
     workers = batch_workers(default=CUDA_WORKERS if torch.cuda.is_available() else 0)
-    loader = torch.utils.data.DataLoader(
-        numbers,  # type: ignore[arg-type] # a range has all that it takes of a data set
+    # A range has all that is needed of a data set, and each number is made a batch in the process that reads it.
+    loader: torch.utils.data.DataLoader[MicroBatch] = torch.utils.data.DataLoader(
+        numbers,  # type: ignore[arg-type]
         batch_size=None,
-        collate_fn=job.batch,
+        collate_fn=job.batch,  # type: ignore[arg-type]
         num_workers=workers,
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=signals.follow_parent if workers else None,

@@ -10,7 +10,6 @@ written, adaptbert.training.monitor says.
 """
 
 import json
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from adaptbert.errors import BadData
 if TYPE_CHECKING:
     from torch import Tensor
 
-NAME = re.compile(r"(\d{8})-([0-9a-f]{64})\.safetensors")
 MAX_SAVEPOINTS = 2
 VALUES = "values"
 
@@ -106,4 +104,4 @@ class Savepoints:
 
     def _newest_first(self) -> list[Path]:
         """Savepoints by step, which begins the name, not by modification time."""
-        return sorted((path for path in self.folder.glob("*.safetensors") if NAME.fullmatch(path.name)), reverse=True)
+        return sorted(self.folder.glob(f"{8 * '[0-9]'}-*.safetensors"), reverse=True)

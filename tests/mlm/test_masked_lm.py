@@ -4,6 +4,7 @@ compares the loss with that of the stock model."""
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,7 @@ def warmed(steps: int, kind: Any = BertForMaskedLM) -> MaskedLM:
 
 def with_warm_up(batches: MaskedBatches) -> MaskedBatches:
     """Two micro-batches a step."""
-    batches._head_count = 2 * HEAD
-    return batches
+    return replace(batches, head_count=2 * HEAD)
 
 
 def train(module: MaskedLM, batches: Callable[[int], Any], steps: int, folder: Path | None = None) -> list[Any]:

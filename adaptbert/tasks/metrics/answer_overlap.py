@@ -4,8 +4,9 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 
 from adaptbert.data import scripts
 
@@ -19,6 +20,11 @@ def by_characters(texts: Sequence[str]) -> bool:
     """Whether most of the texts have characters of a script without spaces; a single foreign name does not decide."""
     nonempty = [text for text in texts if text.strip()]
     return 2 * sum(_UNSPACED.search(text) is not None for text in nonempty) > len(nonempty)
+
+
+def agreement_with(gold: Sequence[Sequence[str]]) -> Callable[[Sequence[str], str], tuple[float, float]]:
+    """`agreement` as the script of all right answers of a set decides: by words or by characters."""
+    return partial(agreement, characters=by_characters([text for answers in gold for text in answers]))
 
 
 def agreement(answers: Sequence[str], text: str, characters: bool) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from typing import Any
 from adaptbert.config.schema.task_types import TARGETS, ByTarget, Target
 from adaptbert.data.tag_schemes import OUTSIDE
 from adaptbert.data.task_description import TaskDescription
-from adaptbert.tasks.metrics import answer_overlap
+from adaptbert.tasks.metrics.answer_overlap import agreement_with
 
 Scores = dict[str, float]
 ClassScores = dict[str, tuple[float, float, float, float]]
@@ -142,18 +142,12 @@ def answer_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> S
         gold: the right answers of each question; none where it has no answer.
         predicted: an empty text says that there is no answer. It is right (1) for a question without one, else 0.
     """
-    agree = _agreement_with(gold)
+    agree = agreement_with(gold)
     scores = [agree(answers, text) for answers, text in zip(gold, predicted, strict=True)]
     return {
         "f1_answer": sum(f1 for f1, _ in scores) / len(scores),
         "exact_match": sum(exact for _, exact in scores) / len(scores),
     }
-
-
-def _agreement_with(gold: Sequence[Sequence[str]]) -> Callable[[Sequence[str], str], tuple[float, float]]:
-    """The script of the whole set decides between words and characters."""
-    characters = answer_overlap.by_characters([text for answers in gold for text in answers])
-    return partial(answer_overlap.agreement, characters=characters)
 
 
 def one_label(gold: str, predicted: str) -> Iterable[Pair]:
@@ -246,7 +240,7 @@ def _same_set(gold: Sequence[Any]) -> IsRight:
 
 
 def _one_of_them(gold: Sequence[Sequence[str]]) -> IsRight:
-    agree = _agreement_with(gold)
+    agree = agreement_with(gold)
     return lambda right, answer: agree(right, answer)[1] == 1
 
 
