@@ -114,9 +114,15 @@ class Tokenizer:
         strip = normalizer.strip_accents
         return cls(BertTokenizer(vocab=vocabulary, do_lower_case=config.lowercase, strip_accents=strip))
 
-    def save(self, folder: Path) -> None:
-        """Write the files that `AutoTokenizer.from_pretrained(folder)` loads."""
+    def save(self, folder: Path, longest: int | None = None) -> None:
+        """Write the files that `AutoTokenizer.from_pretrained(folder)` loads.
+
+        Args:
+            longest: tokens of the longest input of the model, to which transformers truncates where it is asked to.
+        """
         self.backend.encode_special_tokens = False
+        if longest is not None:
+            self.hugging_face.model_max_length = longest
         self.hugging_face.save_pretrained(str(folder))
         self.backend.encode_special_tokens = True
 

@@ -61,8 +61,10 @@ def test_round_trip(folder: Path, tmp_path: Path) -> None:
     assert again.tokenizer.fingerprint == base.tokenizer.fingerprint
     assert same(ours, again.model("masked_lm", seed=9))
     assert same(ours, AutoModelForMaskedLM.from_pretrained(str(saved)))
-    ids = AutoTokenizer.from_pretrained(str(saved))("the shape of bread")["input_ids"]
+    stock = AutoTokenizer.from_pretrained(str(saved))
+    ids = stock("the shape of bread")["input_ids"]
     assert ids[1:-1] == tiny.tokenizer().encode(["the shape of bread"])[0].ids
+    assert stock.model_max_length == ours.config.max_position_embeddings
     written = (saved / "config.json").read_text(encoding="utf-8")
     assert not [word for word in ("adaptbert", "attn_implementation") if word in written]
     assert len({path.stat().st_mode & 0o777 for path in saved.iterdir()}) == 1, "who may read the config"
