@@ -490,8 +490,8 @@ adaptbert predict {folder} new.jsonl -o answers.csv
 _BY_PIPELINE = """\
 from transformers import pipeline
 
-answer = pipeline("text-classification", model="{folder}"{every})
-print(answer({rows}))  # `max_length`, windows and `replace` are known to adaptbert.Predictor alone
+answer = pipeline("text-classification", model="{folder}", truncation=True{every})
+print(answer({rows}))  # `long_text` and `replace` are known to adaptbert.Predictor alone
 """
 _BY_PREDICTOR = """\
 from adaptbert import Predictor
