@@ -46,21 +46,9 @@ def collect_task(task: Task, paths: Mapping[str, Path], folder: Path, head: int 
     with RawWriter(folder, layout) as writer:
         for split, path in paths.items():
             writer.write(files.rows(split), split, path)
-        labels = {"labels": task.labels} if task.labels else {}
+        about = {"demonstration": maker(task.train) is not None, "task": task.model_dump(exclude_unset=True)}
         cut = {"split": files.cut()} if files.shares else {}
-        return writer.finish({**_about(task), **labels, **cut, "files": files.digests}, files.warnings)
-
-
-def _about(task: Task) -> dict[str, Any]:
-    """The facts about the set that validation and prediction need."""
-    values = task.model_dump(exclude_none=True) | {"shape": task.shape, "target": task.target}
-    if task.span_scheme is None:
-        values.pop("tag_scheme", None)
-    keys = ("replace", "shape", "target", "map_labels", "positive", "tag_scheme", "repair_tags", "no_answer", "range")
-    inputs = ("id", *layout_of(task).inputs)
-    columns = {name: column for name, column in (task.columns or {}).items() if name in inputs and name != column}
-    facts = {"demonstration": maker(task.train) is not None} | {key: values[key] for key in keys if key in values}
-    return facts | ({"columns": columns} if columns else {})
+        return writer.finish({**about, **cut, "files": files.digests}, files.warnings)
 
 
 class RawWriter:

@@ -15,18 +15,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
-from pydantic import ConfigDict, Field
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.section import Section
-from adaptbert.config.schema.sources import Limits, Scheme
-from adaptbert.config.schema.task_types import Target, TaskType, spec_of
+from adaptbert.config.schema.sources import Limits, Task
 from adaptbert.core.files import read_json
 from adaptbert.data.cleaning import letters, odd_characters, seen, spelled
 from adaptbert.data.label_names import Labels, label_errors, no_label_errors, renaming, with_another_label
-from adaptbert.data.layout import Layout
 from adaptbert.data.parquet import Table
 from adaptbert.data.schema import ANY_NUMBER, Reason
+from adaptbert.data.source_config import layout_of
 from adaptbert.data.tag_spellings import is_mendable, respelled, scheme_of
 from adaptbert.data.task_description import TaskDescription
 from adaptbert.data.validate_rows import Account, Examined, RejectFile, repeated_ids, unreadable
@@ -53,37 +50,6 @@ class ValidatedSet(NamedTuple):
     errors: list[UserError]
 
 
-class TaskRules(Section):
-    """What params.yaml says of the set, from the manifest of `collect_task`, which has only the keys of its target."""
-
-    model_config = ConfigDict(strict=False, extra="ignore")  # a range is a list in JSON; a manifest has other keys
-
-    shape: TaskType
-    target: Target
-    labels: list[str] | None = None
-    """The allowed labels; None: those of the training rows."""
-    tag_scheme: Scheme = "bio"
-    """Tag scheme of the file, for spans."""
-    repair_tags: bool = False
-    """Whether tags that break the scheme are repaired."""
-    no_answer: bool = False
-    """Whether a question may have no answer."""
-    range: tuple[float, float] = ANY_NUMBER
-    """Range of regression values."""
-    replace: list[list[str]] | None = None
-    """Patterns and replacements that were applied to the texts; prediction applies them too."""
-    columns: dict[str, str] | None = None
-    """Input -> its column in the files, where that has another name; prediction looks for it."""
-    positive: str | None = None
-    """The class whose own F1 is reported."""
-    map_labels: dict[str, str | None] = Field(default_factory=dict)
-    """Label in the files -> label in adaptbert."""
-
-    @property
-    def layout(self) -> Layout:
-        return Layout(self.shape, self.target)
-
-
 def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limits) -> ValidatedSet:
     """Validate the three splits of one labelled set.
 
@@ -94,8 +60,9 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         rejected: reject file to write.
         limits: the section `validate`.
     """
-    rules = TaskRules.model_validate(read_json(raw / "manifest.json"))
-    splits = {split: _Split(raw, split, rules, limits) for split in SPLITS}
+    task = Task.model_validate(read_json(raw / "manifest.json")["task"])
+    layout, renamed = layout_of(task), task.map_labels or {}
+    splits = {split: _Split(raw, split, task, limits) for split in SPLITS}
     accounts = {split: rows.account for split, rows in splits.items()}
     errors = [error for each in splits.values() for error in repeated_ids(each.source)]
     for protected, other in _PROTECTED:
@@ -111,32 +78,33 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         useless = each.account.too_many_invalid(limits.max_bad_fraction, each.source)
         useless = useless or each.account.nothing_kept(each.source, "rows", "each split needs rows")
         errors += misread[split] or useless
-        another = with_another_label(each.rows.texts(), each.rows.cells(rules.layout.output.column))
+        another = with_another_label(each.rows.texts(), each.rows.cells(layout.output.column))
         each.account.warnings += Counter({OTHER_LABEL: another})
 
     labels = {split: each.labels() for split, each in splits.items()}
-    trained, cell = labels["train"].counts, rules.layout.output.cell
+    trained, cell = labels["train"].counts, layout.output.cell
     numbers: list[float] = splits["train"].rows.cells("value") if cell == "number" else []
     if accounts["train"].kept and not any(misread.values()):  # errors of the remaining labels would repeat the cause
-        said = {*(rules.labels or ()), *rules.map_labels, *filter(None, rules.map_labels.values())}
-        odd = no_label_errors(labels, said, rules.map_labels, raw) if rules.layout.output.classes == "row" else []
-        errors += odd or label_errors(labels, rules.labels, rules.map_labels, raw)
-        errors += _target_errors(trained, numbers, rules, raw)
+        said = {*(task.labels or ()), *renamed, *filter(None, renamed.values())}
+        odd = no_label_errors(labels, said, renamed, raw) if layout.output.classes == "row" else []
+        errors += odd or label_errors(labels, task.labels, renamed, raw)
+        errors += _target_errors(trained, numbers, task, raw)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other])
 
     for split, each in splits.items():
-        with Table(output / f"{split}.parquet", rules.layout.arrow()) as kept:
-            kept.write([each.rows.cells(name) for name in ("id", *rules.layout.fields)])
+        with Table(output / f"{split}.parquet", layout.arrow()) as kept:
+            kept.write([each.rows.cells(name) for name in ("id", *layout.fields)])
+    columns = {name: column for name, column in (task.columns or {}).items() if name in ("id", *layout.inputs)}
     TaskDescription(
-        type=spec_of(rules.shape, rules.target).name,
-        labels=sorted(rules.labels or trained),
+        type=task.spec.name,
+        labels=sorted(task.labels or trained),
         rows={split: account.kept for split, account in accounts.items()},
         range=[min(numbers, default=None), max(numbers, default=None)] if cell == "number" else None,
-        no_answer=rules.no_answer if cell == "answers" else None,
-        replace=rules.replace or None,
-        columns=rules.columns,
-        positive=rules.positive,
+        no_answer=task.no_answer,
+        replace=task.replace or None,
+        columns={name: column for name, column in columns.items() if name != column} or None,
+        positive=task.positive,
     ).write(output)
     held_out = [text for split in ("dev", "test") for texts in splits[split].rows.texts() for text in texts]
     return ValidatedSet(accounts, held_out, errors)
@@ -145,11 +113,14 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
 class _Split:
     """The rows of one split, and their counts."""
 
-    def __init__(self, raw: Path, name: str, rules: TaskRules, limits: Limits) -> None:
-        self.source, self.rules, self.layout, self.account = raw / f"{name}.parquet", rules, rules.layout, Account(name)
-        self._table = pq.read_table(self.source)
-        self.rows = Examined(self._table, rules.layout, limits, rules.tag_scheme, rules.repair_tags, rules.range)
-        if rules.repair_tags and self.rows.misfits:
+    def __init__(self, raw: Path, name: str, task: Task, limits: Limits) -> None:
+        self.source, self.account = raw / f"{name}.parquet", Account(name)
+        self.task, self.layout = task, layout_of(task)
+        self._table, self._scheme = pq.read_table(self.source), task.span_scheme or "bio"
+        low, high = task.range or ANY_NUMBER
+        mends = bool(task.repair_tags)
+        self.rows = Examined(self._table, self.layout, limits, self._scheme, mends, (low, high))
+        if mends and self.rows.misfits:
             self.account.warnings["tags_mended"] = self.rows.misfits
         if self.rows.blanks:
             self.account.warnings["blank_tokens_left_out"] = self.rows.blanks
@@ -169,7 +140,7 @@ class _Split:
 
     def unanswered(self) -> list[UserError]:
         """The error when questions have no answer and `no_answer` is false."""
-        if self.layout.output.cell != "answers" or self.rules.no_answer:
+        if self.layout.output.cell != "answers" or self.task.no_answer:
             return []
         places = zip(*map(self.rows.cells, ("answers", "file", "line")), strict=True)
         none = [f"{file}:{line}" for answers, file, line in places if not answers]
@@ -180,7 +151,7 @@ class _Split:
 
     def in_another_scheme(self, limits: Limits) -> list[UserError]:
         """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
-        scheme, total, misfits = self.rules.tag_scheme, self.account.rows_in, self.rows.misfits
+        scheme, total, misfits = self._scheme, self.account.rows_in, self.rows.misfits
         rows: list[list[str]] = self._table["tags"].to_pylist() if self.layout.has_spans else []
         foreign = respelled({tag for row in rows for tag in row})
         looks = scheme_of([[foreign.get(tag, tag) for tag in row] for row in rows]) if rows else scheme
@@ -191,7 +162,7 @@ class _Split:
         if foreign:
             theirs, ours = list(foreign.items())[-1]
             first = next(row for row in self._table.to_pylist() if theirs in row["tags"])
-            remedy = renaming(foreign, self.rules.map_labels, f"tasks.{self.source.parent.name}")
+            remedy = renaming(foreign, self.task.map_labels or {}, f"tasks.{self.source.parent.name}")
             written = f"{seen(theirs)}{odd_characters(theirs, ours)}, first in {first['file']}:{first['line']}"
             problem = f"the file writes {seen(ours)} as {written}"
             return [BadData(Code.TAGS, self.source, problem, f"{remedy}, and {of_scheme}" if of_scheme else remedy)]
@@ -202,7 +173,7 @@ class _Split:
         if not misfits or 2 * of_none > len(rows):
             remedy = "map the column of the tags in `columns`; where they are no spans, write tag_scheme: none"
             return [BadData(Code.TAGS, self.source, "most rows have tags of no scheme", remedy)]
-        if self.rules.repair_tags or 2 * of_none > misfits:  # those rows are named like other invalid ones
+        if self.task.repair_tags or 2 * of_none > misfits:  # those rows are named like other invalid ones
             return []
         problem = f"{problem}, and no other scheme fits more: a mixture?"
         return [BadData(Code.TAGS, self.source, problem, "repair_tags: true")]
@@ -211,13 +182,13 @@ class _Split:
 # ---- errors of a set
 
 
-def _target_errors(labels: Counter[str], numbers: Sequence[float], rules: TaskRules, place: Path) -> list[UserError]:
+def _target_errors(labels: Counter[str], numbers: Sequence[float], task: Task, place: Path) -> list[UserError]:
     """What the training rows lack: two classes for classification, one for several labels and spans; the positive
     label; two values for the correlation of regression."""
     errors: list[UserError] = []
-    target, positive = rules.layout.output, rules.positive
+    target, positive = task.spec.output, task.positive
     if len(labels) < target.fewest_labels:
-        problem = f"{len(labels)} class in train; '{rules.target}' needs {target.fewest_labels}"
+        problem = f"{len(labels)} class in train; '{task.target}' needs {target.fewest_labels}"
         errors.append(BadData(Code.TOO_FEW_ROWS, place, problem, "check the label column"))
     if positive is not None and positive not in labels:
         problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"

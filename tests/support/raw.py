@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from adaptbert.config.schema.sources import Limits
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.validate_set import ValidatedSet, validate_labelled_set
-from tests.support.reading import CLASS
+from tests.support.reading import CLASS, config
 
 LIMITS = Limits(min_characters=2, max_characters=200, max_bad_fraction=1.0)
 STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
@@ -53,11 +53,11 @@ def corpus(folder: Path, texts: Sequence[str | tuple[str, str]]) -> Path:
 
 
 def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], layout: Layout = CLASS, **about: Any) -> Path:
-    """data/raw/tasks/<name>; `about` is what the manifest says of the set."""
+    """data/raw/tasks/<name>; `about` is what params.yaml says of the set."""
     folder.mkdir(parents=True, exist_ok=True)
     for split, rows in splits.items():
         pq.write_table(table(layout, rows, f"{split}.csv"), folder / f"{split}.parquet")
-    manifest = {"shape": layout.task_type, "target": layout.target, **about}
+    manifest = {"task": config(layout, **about).model_dump(exclude_unset=True)}
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder
 
