@@ -155,7 +155,8 @@ class Fields:
         value = integer(value, column, self._place)
         if not isinstance(value, str | int):
             problem = f"label in column '{column}' is {kind(value)}"
-            raise BadRow(Code.BAD_LABEL, problem, "write labels as text or integers")
+            remedy = "write labels as text or integers; numbers with a fraction are of the type regression"
+            raise BadRow(Code.BAD_LABEL, problem, remedy)
         if isinstance(value, str) and (found := written(value)):
             problem = f"label in column '{column}' is a {found} written as text"
             raise BadRow(Code.BAD_LABEL, problem, "write one label; several labels are of the type multi-label")
@@ -175,7 +176,7 @@ class Fields:
                 raise BadRow(Code.BAD_LABEL, reason, JSON_LIST)
             if self._separator is None:
                 reason = f"column '{column}': text where a list is expected; split on ';'?"
-                remedy = "name the separator of labels, e.g. `separator: ';'`, or give lists (jsonl)"
+                remedy = "name the separator of labels, e.g. `separator: ';'` (in `new` --separator ';'), or give lists"
                 raise BadRow(Code.BAD_LABEL, reason, remedy)
             value = [part.strip() for part in value.split(self._separator) if part.strip()]
         if not isinstance(value, list):
@@ -209,7 +210,8 @@ class Fields:
         if isinstance(value, str):
             raise BadRow(Code.BAD_LABEL, f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of text")
+            remedy = "write words as text, and tags by their names, such as B-PER"
+            raise BadRow(Code.BAD_LABEL, f"column '{column}' is not a list of text", remedy)
         return [whole(item, column) for item in value]
 
     def _tags(self, value: object, column: str) -> list[str]:

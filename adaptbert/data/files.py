@@ -17,11 +17,10 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Source, Task
 from adaptbert.core.files import file_digest
-from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import letters
 from adaptbert.data.fields import Fields, column_names
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
-from adaptbert.data.label_names import NONE_APPLIES, renaming
+from adaptbert.data.label_names import NONE_APPLIES, of_cell, renaming
 from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.read_text import check_name, check_regular
 from adaptbert.data.rows import Row, SourceFile, first_rows
@@ -229,11 +228,8 @@ class LabelledFiles:
         return pool
 
     def _labels_of(self, row: Row) -> set[str]:
-        if row.problem is not None:
-            return set()
-        cell, is_spans = row.values[self._layout.output.column], self._layout.has_spans
-        kinds = tag_schemes.kinds(cell, self._task.span_scheme or "bio") if is_spans else ()
-        return {*(kinds if is_spans else self._layout.output.labels(cell))}
+        cell = row.values.get(self._layout.output.column)
+        return {*of_cell(cell, self._layout, self._task.span_scheme)} if row.problem is None else set()
 
     def _cut_off(self, split: str) -> list[Row]:
         if not self._pool[split]:

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
+from adaptbert.config.schema.sources import Scheme
+from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import name_key, odd_characters, seen, spelled
+from adaptbert.data.layout import Layout
 from adaptbert.errors import BadData, UserError, nearest
 
 _SHOWN = 5
@@ -109,6 +112,11 @@ def _lookalikes(
     if superfluous := [spelled(label) for label in mapped if label in known]:
         remedy += f", and take {', '.join(superfluous)} out of labels"
     yield BadData(Code.UNKNOWN_LABEL, place, _some(problems), remedy)
+
+
+def of_cell(cell: Any, layout: Layout, scheme: Scheme | None) -> list[str]:
+    """The labels of a cell: classes, tags, or the type of each span; BIO where no scheme is said."""
+    return [*(tag_schemes.kinds(cell, scheme or "bio") if layout.has_spans else layout.output.labels(cell))]
 
 
 def is_missing(label: object) -> bool:

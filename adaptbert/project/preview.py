@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from adaptbert.codes import Code
 from adaptbert.config.schema.sources import Format
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.data.fields import AS_TEXT, NO_HEADER, TEXTS, column_names, is_sentence, word_count, written
+from adaptbert.data.fields import NO_HEADER, TEXTS, column_names, is_sentence, word_count, written
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
 from adaptbert.data.read_table import parquet_columns
@@ -38,7 +38,7 @@ _MOST_ROWS = 100_000
 """Most rows of a file that are looked at: files may be sorted by label."""
 FIRST_ROWS = 200
 """Rows by which language and kind of values are recognised."""
-_MOST_UNDECODED = 0.01
+MOST_UNREAD = 0.01
 """Share of the rows: fewer are damaged, and validation counts them."""
 _FEWEST_WORDS = 3
 _MOST_CHARACTERS = 60
@@ -95,12 +95,6 @@ class Preview(NamedTuple):
         if column not in self.columns:
             problem = f"{self.path} has no column '{column}'{nearest(column, self.columns)}"
             raise BadParams(Code.UNKNOWN_KEY, option, problem, f"it has {column_names(self.columns)}")
-
-    def check_lists(self, columns: Mapping[str, str]) -> None:
-        """Raise BadData where lists are text; field -> column."""
-        for field, column in columns.items():
-            if field in LISTS and any(isinstance(row.get(column), str) for row in self.rows):
-                raise self.unclear(f"column '{column}': {AS_TEXT[0]}", AS_TEXT[1])
 
     def only(self, field: str, columns: Sequence[str], option: str) -> str:
         """The one column that may be a field; BadData where there are several, with the option that names each."""
@@ -192,7 +186,7 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
     read = list(every if head is None else first_rows(every, head))
     problems = [row.problem for row in read if row.problem]
     undecoded = [problem.reason for problem in problems if problem.code == Code.ENCODING]
-    if len(undecoded) > _MOST_UNDECODED * len(read):
+    if len(undecoded) > MOST_UNREAD * len(read):
         raise BadData(Code.ENCODING, path, undecoded[0], file.name_encoding())
     rows = [row.values for row in read if row.problem is None]
     if not rows:

@@ -7,22 +7,26 @@ is guessed where two answers would do: the error names the option that decides.
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from math import isnan
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
-from adaptbert.config.schema.task_types import SPECS, TaskName
+from adaptbert.config.schema.sources import Task
+from adaptbert.config.schema.task_types import SPECS, Target, TaskName
 from adaptbert.data import label_names, scripts, tag_schemes
 from adaptbert.data.cleaning import odd_characters
-from adaptbert.data.fields import JSON_LIST, OPTIONAL, VECTOR, column_names, is_sentence, is_vector, listed, written
+from adaptbert.data.fields import OPTIONAL, VECTOR, column_names, integer, is_sentence, is_vector, written
+from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS, format_of
+from adaptbert.data.layout import as_text
 from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
+from adaptbert.data.rows import Row
+from adaptbert.data.source_config import layout_of
 from adaptbert.data.tag_spellings import respelled, scheme_of
-from adaptbert.errors import BadData, BadParams, nearest
-from adaptbert.project.preview import BY_HAND, FIRST_ROWS, Preview, Said, preview
+from adaptbert.errors import BadParams, nearest
+from adaptbert.project.preview import BY_HAND, FIRST_ROWS, MOST_UNREAD, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
     spec.written["type"]: spec.output.column for spec in SPECS.values() if spec.output.column in ("labels", "value")
@@ -49,6 +53,8 @@ _NO_LABELS = (*OPTIONAL, "start", "end", "begin", "offset", "start_offset", "end
 """Columns that are never the label unless the user says so."""
 _SEVERAL = "several labels are of the type multi-label, a list in one row a text; of several annotators take one"
 """The remedy for rows of one text with different labels."""
+_KINDS: Mapping[Target, str] = {"class": "classes", "labels": "labels", "spans": "types of spans", "tags": "tags"}
+"""What is counted."""
 _MARKS = {"start", "end", "label"}
 """Keys of a span as Prodigy writes it."""
 
@@ -147,35 +153,34 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
     if "answers" in fields:  # one question without an answer decides
         every = [preview(path, said, head=None) for path in files.values()]
         train = train._replace(rows=[row for each in every for row in each.rows])
-    total, refused = len(train.rows), [label_names.refusal(row, fields.values()) for row in train.rows]
-    train = train._replace(rows=[row for row, reason in zip(train.rows, refused, strict=True) if reason is None])
-    column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
-    keys, labels, unlabelled = _labels(train, fields, column, said)
-    left_out = unlabelled + Counter(filter(None, refused))
+    keys = _labels(train, fields, said)
     named = {(_FOUND.get(keys["type"], field) if field == "label" else field): name for field, name in fields.items()}
     mapped = {field: name for field, name in named.items() if field != name or field in OPTIONAL}
     keys |= {} if all(each.is_named for each in previews.values()) else {"format": train.format}
     keys |= {"encoding": train.encoding} if train.encoding else {}
     keys |= {"columns": mapped} if mapped else {}
+    task = Task(**keys, train="train", dev="dev", test="test")
+    total, (read, left_out) = len(train.rows), _read(train, task)
+    train = train._replace(rows=[train.rows[row.line - 1] for row in read])
+    keys |= _by_cells(train, task, read, said)
     of, by = ("groups", "name, each whole") if "group" in mapped else ("rows", "text")
     cut = {
         split: f"{share:.0%} of the {of} of train, chosen by a hash of their {by}" for split, share in SHARES.items()
     }
     shown = [f"{split}: {previews[split].shown if split in previews else cut[split]}" for split in SPLITS]
-    of_labels = [labels if "answers" in fields else f"labels of {total - left_out.total():,} rows: {labels}"]
+    of_labels = [_seen(task, read)]
     if left_out:
         counts = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.most_common())
-        are_odd = any(label and ours is None for label, ours in keys.get("map_labels", {}).items())
+        are_odd = any(label and ours is None for label, ours in (task.map_labels or {}).items())
         means = "; a label that is one is mapped to itself in map_labels" if are_odd else ""
         of_labels += [f"notice: {left_out.total():,} of {total:,} rows are left out: {counts}{means}"]
-    inputs = [name for field, name in fields.items() if field in INPUTS]
-    texts = [tuple(str(row.get(name) or "") for name in inputs) for row in train.rows]
-    compared = [_compared(row.get(column), keys, said) for row in train.rows]
-    count, of_all = label_names.with_another_label(texts, compared), total - left_out.total()
-    problem = f"{count:,} of {of_all:,} rows have a text that another row has with another label"
-    if 2 * count > of_all and said.type is None and keys["type"] != "regression":
+    texts = [tuple(as_text(row.values[name]) for name in layout_of(task).inputs) for row in read]
+    count = label_names.with_another_label(texts, [row.values[task.spec.output.column] for row in read])
+    problem = f"{count:,} of {len(read):,} rows have a text that another row has with another label"
+    if 2 * count > len(read) and said.type is None and keys["type"] != "regression":
         raise train.unclear(problem, f"{_SEVERAL}; where it is meant, say --type {keys['type']}")
     of_labels += [f"notice: {problem}"] if count else []
+    inputs = [name for field, name in fields.items() if field in INPUTS]
     return Inferred(keys, [*shown, *train.first_row(named, OPTIONAL), *of_labels], train.texts(inputs))
 
 
@@ -210,9 +215,6 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
             for fields in (named[-1], ("text_a", "text_b", "label"))
         )
         or_pair = "" if len(named) == 1 else f"; of a pair of texts: {pair}"
-        if marked := [name for name in file.columns if any(_has_marks(row.get(name)) for row in file.rows)]:
-            block = f"type: token-classification, format: doccano, columns: {{tags: {marked[0]}}}"
-            raise file.unclear(f"column '{marked[0]}' marks characters, as Prodigy does", f"{BY_HAND}: {block}")
         raise file.which(f"columns are {' and '.join(named[-1])}", f"name them: {example}{or_pair}")
     if len(fits) > 1:
         inputs = ({field: each[field][0] for field in each if field not in ("label", *OPTIONAL)} for each in fits)
@@ -220,7 +222,6 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         problem = f"its columns may be those of several tasks: {column_names(file.columns)}"
         raise file.unclear(problem, f"choose: {', or '.join(ways)}")
     by_field = {field: file.only(field, columns, f"--columns {field}=") for field, columns in fits[0].items()}
-    file.check_lists(by_field)
     if "text" in by_field and "text" not in fixed and said.type != "text-classification":
         _check_one_text(file, by_field)
     return by_field
@@ -246,24 +247,21 @@ def _by_values(file: Preview, field: str) -> list[str]:
 
 
 def _may_be_labels(file: Preview, column: str) -> bool:
-    """Whether a column may be the label: no id, no offset, no list or mapping, no answer of an annotator."""
+    """Whether a column may be the label: no id, no offset, no list or mapping save marks of characters, which are named
+    then, no answer of an annotator."""
     if column.lower() in _NO_LABELS or column[:1] == "_":
         return False
     values = [row[column] for row in file.rows if not label_names.is_missing(row.get(column))]
     if column == label_names.ANSWER and any(label_names.refusal(row, ()) for row in file.rows):
         return False
     if any(isinstance(value, list | Mapping) for value in values):
-        return False
+        return any(isinstance(item, Mapping) and item.keys() >= _MARKS for value in values for item in value)
     return any((_number(value) or 0) % 1 for value in values) or not _are_many({*map(str, values)}, len(values))
 
 
 def _are_many(different: set[str], rows: int) -> bool:
     """Whether these values of a column are too many for classes."""
     return len(different) > _MOST_CLASSES or (rows >= 50 and len(different) > rows / 2)
-
-
-def _has_marks(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(item, Mapping) and item.keys() >= _MARKS for item in value)
 
 
 def _fields(
@@ -283,47 +281,32 @@ def _fields(
 
 # --- the type, by what is to be found
 
-Labels = tuple[dict[str, Any], str, Counter[str]]
-"""The type with the keys that it needs; what was seen, for the user; why how many rows have no label."""
 
-
-def _labels(file: Preview, fields: Mapping[str, str], column: str, said: Said) -> Labels:
-    """Labels of the rows, by the column of what is found in them; BadData where two types would do, or none."""
-    cells = [row.get(column) for row in file.rows]
-    values = [cell for cell in cells if not label_names.is_missing(cell)]
-    missing = Counter(["no label"] * (len(cells) - len(values)))
-    if not values:
-        raise BadData(Code.LABEL_MISSING, file.path, f"column '{column}' is empty", "name another: --columns")
+def _labels(file: Preview, fields: Mapping[str, str], said: Said) -> dict[str, Any]:
+    """The type with the keys that it needs, by the column of what is found; BadData where two types would do."""
+    column = next(fields[field] for field in ("tags", "answers", "label") if field in fields)
+    rows = [row for row in file.rows if label_names.refusal(row, fields.values()) is None]
+    values = [row[column] for row in rows if not label_names.is_missing(row.get(column))]
     if "answers" in fields:
-        return _answers(file, column)
+        return {"type": "question-answering", "no_answer": False}
     if "tags" in fields:
-        keys, shown, _ = _tags(file, values, column, said.tag_scheme)
-        return keys, shown, missing
+        return {"type": "token-classification", **_tags(file, values, column, said.tag_scheme)}
     classes: TaskName = "text-pair-classification" if "text_b" in fields else "text-classification"
-    whole = [*map(_whole, values)]
+    whole = [integer(value, column, str(file.path)) for value in values]
     every = Counter(map(str, whole))
     odd = label_names.no_labels(every, every)
     name = said.type or _type(file, [value for value in whole if str(value) not in odd], column, classes)
-    pair = {"pair": True} if "text_b" in fields and name != classes else {}
+    keys = {"type": name, **({"pair": True} if "text_b" in fields and name != classes else {})}
     if name == "multi-label":
-        separator = {"separator": said.separator} if said.separator else {}
-        cells = [cell for cell in cells if cell == "" or not label_names.is_missing(cell)]
-        shown, kept = _several(file, cells, column, said)
-        return {"type": name, **pair, **separator, **kept}, shown, Counter(["no label"] * (len(file.rows) - len(cells)))
+        return {**keys, "separator": said.separator} if said.separator else keys
     if name == "regression":
-        numbers = [number for value in values if (number := _number(value)) is not None]
-        span = f"{min(numbers):g} to {max(numbers):g}" if numbers else "none"
-        return {"type": name, **pair}, f"numbers from {span}", missing
-    if any(isinstance(value, float) and not value.is_integer() for value in values):
-        problem = f"column '{column}' holds numbers with a fraction, and classes are text or integers"
-        raise file.unclear(problem, "choose: --type regression")
+        return keys
     for label in label_names.may_be_classes(odd, every):
         problem = f"'{label}' labels {every[label]:,} of {len(values):,} rows: a class, or no label?"
         ways = f"map_labels: {{'{label}': null}} leaves these rows out, {{'{label}': '{label}'}} keeps it"
         raise file.unclear(problem, f"{BY_HAND}: {ways}")
-    mapped = {"map_labels": dict.fromkeys([*odd, *([""] if missing else [])])} if odd or missing else {}
-    missing += Counter({f"label '{label}'": every.pop(label) for label in odd})
-    return {"type": name, **pair, **mapped}, _counts(every, "classes"), missing
+    none = [*odd, *([""] if len(values) < len(rows) else [])]
+    return {**keys, "map_labels": dict.fromkeys(none)} if none else keys
 
 
 def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) -> TaskName:
@@ -334,7 +317,8 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
         raise file.unclear(f"column '{column}' has mappings", remedy)
     lists = [value for value in values if isinstance(value, list)]
     if any(isinstance(item, list | Mapping) for value in lists for item in value):
-        raise file.unclear(f"column '{column}' marks characters, as an export of doccano does", BY_HAND)
+        block = f"type: token-classification, format: doccano, columns: {{tags: {column}}}"
+        raise file.unclear(f"column '{column}' marks characters, as doccano and Prodigy do", f"{BY_HAND}: {block}")
     texts = [value for value in values if isinstance(value, str)]
     if lists or any(map(written, texts)):
         return "multi-label"
@@ -359,38 +343,10 @@ def _type(file: Preview, values: Sequence[Any], column: str, classes: TaskName) 
     return classes
 
 
-def _several(file: Preview, values: Sequence[Any], column: str, said: Said) -> tuple[str, dict[str, Any]]:
-    """What was seen, and the key that keeps rows without a label where most have none."""
-    separator = said.separator
-    cells = [value for value in values if isinstance(value, str)]
-    texts = [value for value in cells if listed(value) is None]
-    if any(written(text, several=True) for text in (cells if texts and not separator else texts)):
-        problem = f"column '{column}' has lists or mappings written as text: is it the label?"
-        raise file.unclear(problem, f"{JSON_LIST}; or name another column: --columns label=COLUMN")
-    if texts and not separator:
-        problem = f"column '{column}' has text, and several labels in one text need what parts them"
-        raise file.unclear(problem, "name it: --separator ';'")
-    lists = [_parted(value, separator) for value in values]
-    every = [label for value in lists for label in value]
-    if any(map(is_vector, lists)) or (is_vector(every) and min(map(len, lists)) > 1):
-        raise file.unclear(f"column '{column}' has {VECTOR[0]}", VECTOR[1])
-    counts = Counter(name for label in every if (name := str(label).strip()))
-    empty = sum(not any(str(label).strip() for label in value) for value in lists)
-    shown = _counts(counts, "labels") + (f"; none in {empty:,} rows" if empty else "")
-    if 2 * empty <= len(lists):
-        return shown, {}
-    if said.type is None:
-        problem = f"column '{column}' has no label in {empty:,} of {len(lists):,} rows: {label_names.NONE_APPLIES}"
-        raise file.unclear(problem, "where none applies, say --type multi-label; else take these rows out")
-    return shown, {"map_labels": {"": ""}}
-
-
-def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -> Labels:
-    """Spans where tags have prefixes, else a tag for each word; tags without prefix beside others may be either."""
+def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -> dict[str, Any]:
+    """The scheme, and names of the tags in it: spans where tags have prefixes, else a tag for each word; tags without
+    prefix beside others may be either."""
     rows = [[*map(str, value)] for value in values if isinstance(value, list)]
-    if any(not isinstance(tag, str) for value in values for tag in value):
-        problem = f"column '{column}' holds numbers in place of tags"
-        raise file.unclear(problem, "write the names of the tags, such as B-PER, into the file")
     foreign = respelled({tag for row in rows for tag in row})
     read = [[foreign.get(tag, tag) for tag in row] for row in rows]
     counts = Counter(tag for row in read for tag in row)
@@ -411,50 +367,12 @@ def _tags(file: Preview, values: Sequence[Any], column: str, said: str | None) -
         spans = f"--tag-scheme {scheme}" if scheme_of(read) else "another column, --columns tags=COLUMN"
         raise file.unclear(problem, f"choose: {spans}, or --tag-scheme none")
     if said == "none" or (said is None and not prefixed):
-        plain = Counter(tag for row in rows for tag in row)
-        return {"type": "token-classification", "tag_scheme": "none"}, _counts(plain, "tags"), Counter()
-    scheme = cast(tag_schemes.Scheme, said or scheme)
-    fitting = [row for row in read if tag_schemes.fits(row, scheme)]
-    if said is None and 2 * len(fitting) <= len(rows):
+        return {"tag_scheme": "none"}
+    fitting = sum(tag_schemes.fits(row, scheme) for row in read)
+    if said is None and 2 * fitting <= len(rows):
         problem = f"column '{column}' has tags such as {prefixed[0]}, and most rows are of no scheme"
         raise file.unclear(problem, f"choose: --tag-scheme {scheme} if only boundaries are wrong, or --tag-scheme none")
-    kinds = Counter(kind for row in read for kind in tag_schemes.kinds(row, scheme))
-    shown = f"{_counts(kinds, 'types of spans')}; {len(fitting):,} of {len(rows):,} rows are written as {scheme}"
-    renamed = {"map_labels": foreign} if foreign else {}
-    return {"type": "token-classification", "tag_scheme": scheme, **renamed}, shown, Counter()
-
-
-def _answers(file: Preview, column: str) -> Labels:
-    empty = 0
-    for row in file.rows:
-        answers = row.get(column)
-        texts = answers.get("text") if isinstance(answers, Mapping) else answers
-        empty += row.get("is_impossible") is True or not texts
-    questions = f"{len(file.rows):,} questions"
-    shown = f"{empty:,} of {questions} have no answer" if empty else f"all {questions} have an answer"
-    return {"type": "question-answering", "no_answer": empty > 0}, shown, Counter()
-
-
-def _compared(value: Any, keys: Mapping[str, Any], said: Said) -> Any:
-    """The label as it is compared with others; None where its row is left out."""
-    if keys["type"] == "regression":
-        return _number(value)
-    if keys["type"] == "multi-label" and not label_names.is_missing(value):
-        return sorted({str(label).strip() for label in _parted(value, said.separator)})
-    return None if keys.get("map_labels", {}).get(str(_whole(value)), value) is None else _whole(value)
-
-
-def _parted(value: Any, separator: str | None) -> list[Any]:
-    """The labels of a cell of several: a list, also as text, or a text in which a separator parts them."""
-    items = listed(value) if isinstance(value, str) else value
-    if items is None and separator:
-        items = value.split(separator)
-    return items if isinstance(items, list) else [value]
-
-
-def _whole(value: Any) -> Any:
-    """A whole number as an integer: a column with gaps has floats."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return {"tag_scheme": said or scheme, **({"map_labels": foreign} if foreign else {})}
 
 
 def _number(value: Any) -> float | None:
@@ -464,7 +382,58 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _counts(counts: Counter[str], what: str) -> str:
-    shown = ", ".join(f"{name} ({count:,})" for name, count in islice(counts.most_common(), _MOST_LABELS))
+# --- what the rows hold, as `check` and the stages read them
+
+
+def _read(file: Preview, task: Task) -> tuple[list[Row], Counter[str]]:
+    """The rows that are read, and why how many are left out; BadData where labels are not those of the type."""
+    fields, name = Files(file.path, task).fields, str(file.path)
+    rows = [fields.read(Row("", name, number, values), name) for number, values in enumerate(file.rows, 1)]
+    problems = Counter(row.problem for row in rows if row.problem)
+    wrong = Counter({problem: count for problem, count in problems.items() if problem.code == Code.BAD_LABEL})
+    if wrong.total() > MOST_UNREAD * len(rows) or problems.total() == len(rows):
+        problem, count = (wrong or problems).most_common(1)[0]
+        shown = f"{problem.reason}, in {count:,} of {len(rows):,} rows"
+        raise file.unclear(shown, f"{problem.remedy}; or name another column: --columns")
+    left_out = Counter[str]()
+    for problem, count in problems.items():
+        left_out[problem.reason] += count
+    return [row for row in rows if row.problem is None], left_out
+
+
+def _by_cells(file: Preview, task: Task, rows: Sequence[Row], said: Said) -> dict[str, Any]:
+    """The keys that follow from cells that are empty; BadData where it is not clear whether they should be."""
+    cells = [row.values[task.spec.output.column] for row in rows]
+    empty = cells.count([])
+    if task.type == "question-answering":
+        return {"no_answer": empty > 0}
+    if task.type != "multi-label":
+        return {}
+    if is_vector(label for cell in cells for label in cell) and min(map(len, cells)) > 1:
+        raise file.unclear(*VECTOR)
+    if 2 * empty <= len(cells):
+        return {}
+    if said.type is None:
+        problem = f"{empty:,} of {len(cells):,} rows have no label: {label_names.NONE_APPLIES}"
+        raise file.unclear(problem, "where none applies, say --type multi-label; else take these rows out")
+    return {"map_labels": {"": ""}}
+
+
+def _seen(task: Task, rows: Sequence[Row]) -> str:
+    """What the labels of these rows are, for the user."""
+    layout, cells = layout_of(task), [row.values[task.spec.output.column] for row in rows]
+    empty, of_rows = cells.count([]), f"labels of {len(rows):,} rows: "
+    if task.target == "answer":
+        questions = f"{len(rows):,} questions"
+        return f"{empty:,} of {questions} have no answer" if empty else f"all {questions} have an answer"
+    if task.target == "number":
+        return f"{of_rows}numbers from {min(cells):g} to {max(cells):g}"
+    counts = Counter(label for cell in cells for label in label_names.of_cell(cell, layout, task.span_scheme))
+    most = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common(_MOST_LABELS))
     more = f" and {len(counts) - _MOST_LABELS} more" if len(counts) > _MOST_LABELS else ""
-    return f"{what} ({len(counts):,}): {shown}{more}"
+    fitting = sum(tag_schemes.fits(cell, task.span_scheme) for cell in cells) if task.span_scheme else 0
+    notes = {
+        "labels": f"; none in {empty:,} rows" if empty else "",
+        "spans": f"; {fitting:,} of {len(rows):,} rows are written as {task.span_scheme}",
+    }
+    return f"{of_rows}{_KINDS[task.target]} ({len(counts):,}): {most}{more}{notes.get(task.target, '')}"

@@ -28,6 +28,7 @@ from adaptbert.core.files import read_json
 from adaptbert.data import scripts
 from adaptbert.data.files import Files
 from adaptbert.data.formats import FORMATS, format_of
+from adaptbert.data.label_names import of_cell
 from adaptbert.data.layout import as_text
 from adaptbert.data.task_description import FILE, TaskDescription
 from adaptbert.errors import UserError
@@ -125,6 +126,7 @@ class Amounts:
 
 def _of_rows(files: Files) -> Amount | None:
     source, layout, is_whole = files.config, files.layout, files.head is None
+    scheme = source.span_scheme if isinstance(source, Task) else None
     rows = tokens = 0.0
     labels, every = Counter[str](), 0
     for name, of_file in groupby(files.rows(), lambda row: row.file):
@@ -135,7 +137,7 @@ def _of_rows(files: Files) -> Amount | None:
                 text = " ".join(as_text(row.values[field]) for field in layout.inputs)
                 read, length, every = read + 1, length + len(_TOKEN.findall(text)) + 2, every + 1
                 for field in layout.outputs:
-                    labels.update({*layout.output.labels(row.values[field])})
+                    labels.update({*of_cell(row.values[field], layout, scheme)})
         times = 1 if is_whole else max(1.0, _lines(files.path / name if files.path.is_dir() else files.path) / last)
         rows, tokens = rows + times * read, tokens + times * length
     if not rows:

@@ -289,15 +289,15 @@ UNCLEAR: list[tuple[str, dict[str, Any], str, str]] = [
     (INTS, {}, "classes, or numbers?", EITHER),
     (labelled([1.0, 2.0, 3.0] * 9), {}, "classes, or numbers?", EITHER),
     (PARTED, {}, "or one label?", "choose: --type multi-label --separator ';', or --type text-classification"),
-    (PARTED, {"type": "multi-label"}, "several labels in one text need what parts them", "name it: --separator ';'"),
+    (PARTED, {"type": "multi-label"}, "text where a list is expected; split on ';'?", "name the separator of"),
     (labelled(range(60)), PAIR_LABELS, "which columns are text_a and text_b and label?", "name them: --columns text_a"),
     (UNIQUE, {}, "is it the label?", "name another: --columns label=COLUMN\n"),
     (labelled([*map(chr, range(65, 125)), "A"]), {}, "is it the label?", "name another: --columns label=COLUMN; if it"),
-    (labelled([0.5, 1] * 9), ONE, "holds numbers with a fraction", "choose: --type regression"),
-    (labelled([[[0, 3, "P"]]] * 9), {}, "as an export of doccano does", "write its block by hand, as in docs/"),
+    (labelled([0.5, 1] * 9), ONE, "is number, in 9 of 18 rows", "write labels as text or integers; numbers with a fra"),
+    (labelled([[[0, 3, "P"]]] * 9), {}, "as doccano and Prodigy do", "write its block by hand, as in docs/"),
     (tagged("PER", "O", "O"), {}, "such as PER beside O: spans, or tags?", "choose: --tag-scheme io, or --tag-"),
     (tagged("B-X|B-Y", "I-X", "O"), {}, "X|B-Y, and most rows are of no scheme", "choose: --tag-scheme bio if only b"),
-    (tagged(1, 0, 0), {}, "holds numbers in place of tags", "write the names of the tags, such as B-PER, into the f"),
+    (tagged(1, 0, 0), {}, "is not a list of text, in 1 of 1 rows", "write words as text, and tags by their names"),
     (lines({"x": "a b", "y": 1}), {}, "which columns are text and label?", COLUMNS),
     (FIVE, PAIRS_NAMED, "y and z may each be the label", "choose: --columns label=y, or --columns label=z"),
     (INTS, {"tag_scheme": "bio"}, "which columns are tokens and tags?", "name them: --columns tokens=COLUMN --column"),
@@ -313,13 +313,13 @@ UNCLEAR += [
     (
         labelled([["a"], [], []] * 9, "labels"),
         {},
-        "no label in 18 of 27 rows: does none",
+        "18 of 27 rows have no label: does none",
         "where none applies, say --ty",
     ),
     (
         lines(*PRODIGY),
         {},
-        "column 'spans' marks characters, as Prodigy does",
+        "column 'spans' marks characters, as doccano and",
         "write its block by hand, as in docs/how-",
     ),
     (
@@ -335,17 +335,15 @@ UNCLEAR += [
     ),
 ]
 for cell in ("['a' 'b']", '{"a": 1}', "array(['a', 'b'], dtype=object)", "{a,b}", "frozenset({'a'})", "[0 1 0]"):
-    UNCLEAR.append((labelled([cell] * 20), {}, "has lists or mappings written as text", "write them as JSON, e.g. ["))
+    UNCLEAR.append((labelled([cell] * 20), {}, "written as text that cannot be read", "write them as JSON, e.g. ["))
 for cell in ('[{"name": "a"}]', '[["a"]]'):
-    UNCLEAR.append((labelled([cell] * 20), {}, "has lists or mappings written as text", "write them as JSON, e.g. ["))
+    UNCLEAR.append((labelled([cell] * 20), {}, "written as text that cannot be read", "write them as JSON, e.g. ["))
 for cell in ("[a]", "{a}", "['a' 'b']"):
     parted = labelled([cell, "a"] * 9)
-    UNCLEAR.append((parted, {"type": "multi-label"}, "has lists or mappings written as text", "write them as JSON, e."))
+    UNCLEAR.append((parted, {"type": "multi-label"}, "written as text that cannot be read", "write them as JSON, e."))
 for cells in ([[0, 1, 0]], [[0.0, 1.0], [1.0, 0.0]], [[True, False, True], []], ["[0, 1, 0]"], ["0; 1; 0"]):
     parting = {"separator": ";"} if cells == ["0; 1; 0"] else {}
-    UNCLEAR.append(
-        (labelled(cells * 9), parting, "has a 0 or 1 for each label", "write the names of the labels that a")
-    )
+    UNCLEAR.append((labelled(cells * 9), parting, "a 0 or 1 for each label", "write the names of the labels that a"))
 for row, column, named in (
     ({"tokens": "['Ada', 'x']", "tags": "['B-X' 'O']"}, "tokens", {}),
     ({"tokens": "['Ada', 'x']", "tags": "B-X O"}, "tokens", {"columns": {"tags": "tags"}}),
