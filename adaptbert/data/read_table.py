@@ -3,13 +3,14 @@ rows and around names of columns are left out.
 
 csv: a header, commas, quotes doubled inside quotes. tsv: a header, tabs; cells in quotes where its beginning shows that
 a program wrote them so. parquet: the columns that are read. What parts the columns follows from the format
-(adaptbert.data.formats); the key `separator` is of labels.
+(adaptbert.data.formats), or from the header, as in CSV by Excel in other countries; the key `separator` is of labels.
 """
 
 import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 
@@ -27,7 +28,8 @@ _MOST_UNPACKED, _MOST_TIMES = 100_000_000, 1000
 _LOOKED_AT = 100
 """Rows by which a missing header is noticed."""
 _BEGINNING = 1_000_000
-"""Characters by which quotes are noticed."""
+"""Characters by which quotes and another delimiter are noticed."""
+_DELIMITERS = ";\t,"
 _WRITTEN = r'(?:"[^"]*+(?:""[^"]*+)*+"|[^"\t\n]*+)'
 _CELL, _RECORD = re.compile(rf"({_WRITTEN})[\t\n]"), re.compile(rf"(?:{_WRITTEN}\t)*+{_WRITTEN}\n")
 """A cell with its end, and a row, of a TSV by a program that quotes: there a cell with a quote in it is in quotes."""
@@ -43,6 +45,9 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     """CSV, or TSV."""
     lines = read_lines(file)
     beginning, is_cut = _beginning(lines)
+    if (found := _delimiter(beginning, delimiter)) != delimiter:
+        file.warnings[f"files whose columns are parted by {found!r}"] += 1
+        delimiter = found
     is_quoted = delimiter != "\t" or _is_quoted("".join(f"{line.text}\n" for line in beginning), is_cut=is_cut)
     records = _records(file, chain(beginning, lines), delimiter, is_quoted=is_quoted)
     _, written, problem = next(records)
@@ -75,6 +80,18 @@ def _beginning(lines: Iterator[Line]) -> tuple[list[Line], bool]:
         if characters > _BEGINNING:
             return first, True
     return first, False
+
+
+def _delimiter(lines: Sequence[Line], usual: str) -> str:
+    """What parts the columns: the only such sign in the header, where all rows that are looked at then have its
+    columns."""
+    header = next((line.text for line in lines if line.text.strip()), "")
+    signs = [sign for sign in _DELIMITERS if sign in header]
+    rows = csv.reader((f"{line.text}\n" for line in lines), delimiter=signs[0] if signs else usual)
+    with suppress(csv.Error):
+        widths = {len(row) for row in islice(rows, _LOOKED_AT + 1) if any(row)}
+        return signs[0] if len(signs) == len(widths) == 1 else usual
+    return usual
 
 
 def _is_quoted(text: str, *, is_cut: bool) -> bool:
@@ -158,9 +175,10 @@ def _check_header(file: SourceFile, names: list[str], first: Sequence[list[str]]
     """
     if names[0].startswith("{"):
         raise file.error(Code.WRONG_FORMAT, "JSON lines, not a table", "name it .jsonl", 1)
-    if len(names) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in names[0]), None)):
+    if len(names) == 1 and (other := next((sign for sign in _DELIMITERS if sign in names[0]), None)):
         name = "tab" if other == "\t" else other
-        raise file.error(Code.WRONG_FORMAT, f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs", 1)
+        remedy = f"give each row the columns that '{name}' gives the header, or write commas (tsv: tabs) in place of it"
+        raise file.error(Code.WRONG_FORMAT, f"one column found; delimiter '{name}'?", remedy, 1)
     is_one_cell = not any(names[1:]) and names[0] not in file.columns.values()
     if is_one_cell and len({len(row) for row in first}) == 1 and sum(map(bool, first[0])) > 1:
         line = f"one cell, and {len(first[0])} in each line below it: a title, or the `sep=` of Excel?"

@@ -288,6 +288,6 @@ def repeated_ids(source: Path) -> list[UserError]:
     for row in pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", shown)]).to_pylist():
         places[row["id"]].append(f"{row['file']}:{row['line']}")
     return [
-        BadData(Code.BAD_ID, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
+        BadData(Code.BAD_ID, source, f"id {row_id!r} twice, at {first} and {second}", "give each row an id of its own")
         for row_id, (first, second, *_) in places.items()
     ]

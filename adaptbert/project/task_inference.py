@@ -25,7 +25,7 @@ from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.rows import Row
 from adaptbert.data.source_config import layout_of
 from adaptbert.data.tag_spellings import respelled, scheme_of
-from adaptbert.errors import BadParams, nearest
+from adaptbert.errors import BadData, BadParams, failures_of, nearest, raise_all
 from adaptbert.project.preview import BY_HAND, FIRST_ROWS, MOST_UNREAD, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
@@ -137,7 +137,13 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
         BadData: a file cannot be read, or it is not clear what it holds; the message names the option that says it.
         BadParams: an option that does not fit.
     """
-    previews = {split: preview(path, said) for split, path in files.items()}
+    try:
+        previews = {split: preview(path, said) for split, path in files.items()}
+    except BadData as error:
+        likely = "gb18030"
+        also = failures_of(of_files, files, said._replace(encoding=likely)) if f": {likely}?" in error.problem else []
+        raise_all([error, *also])
+        raise
     train = previews["train"]
     for other in previews.values():
         if other.format != train.format:

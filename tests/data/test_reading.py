@@ -175,6 +175,14 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             "text,label\n" + "".join(f'a,"{cell}"\n' for cell in [*CELLS, "(a)", "[a]"]), CLASS, {},
             [{"text": "a", "label": "(a)"}, {"text": "a", "label": "[a]"}], [(line, 65) for line in range(2, 17)],
         ),
+        **{
+            f"columns that {name} parts, as the header says, in {encoding}": (
+                '文本;label\n"好; 很好";x\n\n不, 不;y\n'.replace(";", sign).encode(encoding), CLASS,
+                {"columns": {"text": "文本"}, "encoding": encoding},
+                [{"text": f"好{sign} 很好", "label": "x"}, {"text": "不, 不", "label": "y"}], [],
+            )
+            for name, sign in (("a semicolon", ";"), ("a tab", "\t")) for encoding in ("utf-8", "gb18030")
+        },
         "a pair and a number": (
             PAIR_CSV, PAIR_NUMBER, PAIRS, [{"text_a": "A", "text_b": "B", "value": 2.5}],
             [(3, 41), (4, 65), (5, 62), (6, 65)],
@@ -616,7 +624,10 @@ CORPUS_ERRORS = [
     ("a.csv", b'text\n"a\nb\n', 37, "quote opened in line 2 never closes"),
     ("a.csv", b'text\n"a"b\n', 37, "not CSV"),
     ("a.tsv", f'{written(*QUOTED_ROWS)}{LATE}x\t"y\n'.encode(), 37, "quote opened in line 11011 never closes"),
-    ("a.csv", b"text;label\na;b\n", 37, "delimiter ';'?"),
+    *(  # a row without the columns of the header, and two signs in it
+        ("a.csv", content, 37, "delimiter ';'?\n  give each row the columns that ';' gives the header, or write commas")
+        for content in (b"text;label\na;b\nc;d;e\n", b"text;label\nc\n", b"text;la\tbel\na;b\n")
+    ),
     ("a.csv", b"text\n" + b"x" * (MAX_LINE + 1), 22, "longer than"),
     ("a.csv", b'text\n"' + (b"x" * 999 + b"\n") * (MAX_LINE // 1000 + 1), 22, "larger than"),
 ]

@@ -94,7 +94,7 @@ def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (["same text"] * 200, "AB-020 {}: 1 distinct of 200 documents\n  give text that does not repeat itself"),
         (
             [("7", "one document"), ("8", "two documents"), ("7", "three documents")],
-            "AB-086 {}: id '7' in rows corpus.txt:1 and corpus.txt:3\n  give each row an id of its own",
+            "AB-086 {}: id '7' twice, at corpus.txt:1 and corpus.txt:3\n  give each row an id of its own",
         ),
     ],
 )

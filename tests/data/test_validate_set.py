@@ -170,7 +170,7 @@ CASES = {
     "one value": Case(NUMBER, {s: [(s, 1.0), (s * 2, 1.0)] for s in SPLITS}, errors=[(19, "target is constant")]),
     "an id twice": Case(
         CLASS, GOOD | {"dev": [("7", "a", "pos"), ("8", "b", "pos"), ("7", "c", "neg")]},
-        errors=[(86, "id '7' in rows dev.csv:1 and dev.csv:3\n  give each row an id of its own")],
+        errors=[(86, "id '7' twice, at dev.csv:1 and dev.csv:3\n  give each row an id of its own")],
     ),
     "all errors together": Case(
         CLASS, more(GOOD, train=[("more", "Pos"), ("", "neg")], test=[("more yet", "odd")]),

@@ -66,6 +66,18 @@ def test_what_is_right_passes(own: Path) -> None:
     assert check_errors() == []
 
 
+def test_csv_that_excel_parts_otherwise_passes(own: Path) -> None:
+    """`check` and the stages read it alike; a row of other columns names the remedy."""
+    files = {
+        split: lines(f"{split}.csv", "text;label", *(f"{words(n + seed)};{'ab'[n % 2]}" for n in range(20)))
+        for split, seed in SEEDS.items()
+    }
+    write(None, {"labels": 0}, mood=mood(**files))
+    assert check_errors() == []
+    lines("dev.csv", "text;label", "a;b;c")
+    assert check_errors()[0].startswith("AB-037 data/own/dev.csv:1: one column found; delimiter ';'?\n  give each row")
+
+
 ROWS = [
     {"text": "fine words here", "label": "a"}, {"text": "other words there", "label": "b"},
     {"text": "", "label": "a"}, {"text": "no label"}, {"text": None, "label": "a"}, {"text": "x", "label": ["a"]},

@@ -503,6 +503,21 @@ def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
         task_inference.of_files({"train": train, "test": test}, said)
 
 
+def test_one_round_tells_all_of_a_file_in_gb18030(tmp_path: Path) -> None:
+    """Its columns may be unclear as well; Excel may part them with a semicolon."""
+    rows = "".join(f"{n}号房间很干净,{'好坏'[n % 2]}\n" for n in range(9))
+    with pytest.raises(UserError) as caught:
+        seen(tmp_path / "x.csv", f"甲,乙,丙\n{rows.replace(',', ',早餐丰富，位置方便,')}", "gb18030")
+    assert [error.code for error in caught.value.failures] == [1, 216]
+    assert caught.value.failures[1].problem == "乙 and 丙 may each be the label"
+    content = f"文本,标签\n{rows}".replace(",", ";")
+    with pytest.raises(UserError) as caught:
+        seen(tmp_path / "x.csv", content, "gb18030")
+    assert [error.code for error in caught.value.failures] == [1]
+    values = task_inference.of_files({"train": tmp_path / "x.csv"}, Said(encoding="gb18030")).values
+    assert values == {**CLASS, "encoding": "gb18030", "columns": {"text": "文本", "label": "标签"}}
+
+
 @pytest.mark.parametrize(
     ("file", "name"),
     [
