@@ -7,12 +7,10 @@ white space to no word. A row with a span that begins or ends inside a word is r
 hidden characters at the ends of a span are ignored.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
-from typing import Any, Literal
-from unicodedata import category
+from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.data import scripts
@@ -20,9 +18,6 @@ from adaptbert.data.cleaning import clean, moved_back
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Row, SourceFile
 from adaptbert.data.tag_schemes import Span, tags
-
-_JOINERS = "\u200c\u200d"
-_ALONE = re.compile(f"[{scripts.KANA}{scripts.CHINESE}]")
 
 
 def annotated(file: SourceFile, row: Row, marks: Any, span: Callable[[str, Any], Span]) -> Row:
@@ -85,34 +80,16 @@ def tagged(text: str, spans: Iterable[Span]) -> tuple[list[str], list[str]]:
 def words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """The words of the cleaned text, and the range (first, last + 1) of each in the original text."""
     cleaned = clean(text)[0]
-    ranges = _runs(cleaned)
+    ranges = [match.span() for match in _word().finditer(cleaned)]
     return [cleaned[first:end] for first, end in ranges], moved_back(text, ranges)
 
 
-def _runs(text: str) -> list[tuple[int, int]]:
-    """First and last + 1 character of each word of a clean text."""
-    runs: list[tuple[int, int]] = []
-    before: _Kind = "nothing"
-    for place, character in enumerate(text):
-        kind = _kind(character)
-        continues = kind == before == "word" or (kind == "mark" and before != "nothing")
-        if continues:
-            runs[-1] = (runs[-1][0], place + 1)
-        elif kind != "nothing":
-            runs.append((place, place + 1))
-        before = before if continues else kind
-    return runs
-
-
-_Kind = Literal["nothing", "word", "mark", "alone"]
-"""White space; a letter or digit; accents, vowel signs and the joiners of emoji; a word by itself."""
-
-
 @cache
-def _kind(character: str) -> _Kind:
-    group = category(character)[0]
-    if character.isspace():
-        return "nothing"
-    if group == "M" or character in _JOINERS:
-        return "mark"
-    return "word" if group in "LN" and not _ALONE.match(character) else "alone"
+def _word() -> Any:
+    """A word of a clean text: letters and digits, or another visible character; each with its accents, vowel signs and
+    the joiners of emoji. Compiled at first use: most stages read no spans."""
+    import regex
+
+    letter = rf"[[\p{{L}}\p{{N}}]--[{scripts.KANA}{scripts.CHINESE}]]"
+    mark = r"[\p{M}\u200c\u200d]"
+    return regex.compile(rf"(?V1){letter}(?:{letter}|{mark})*|\S{mark}*")
