@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
@@ -221,8 +220,7 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path, read = file.path(), list(file.columns.values())
-    again = "copy or write the file again"
+    path, again = file.path(), "copy or write the file again"
     try:
         opened = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError):
@@ -231,9 +229,11 @@ def parquet(file: SourceFile) -> Iterator[Row]:
         problem_of_file = "Parquet footer missing: file truncated, or of another format?"
         raise file.error(Code.DAMAGED_FILE, problem_of_file, f"{again}, or name it after its format") from None
     with opened:
-        _check_columns_differ(opened.schema_arrow.names, read, file.shown)
-        file.check(opened.schema_arrow.names)
-        read += [ANSWER] if file.layout.outputs and ANSWER in set(opened.schema_arrow.names) - {*read} else []
+        names, asked = opened.schema_arrow.names, {*file.columns.values()}
+        asked |= {ANSWER} if file.layout.outputs else set()
+        read = [name for name in names if name in asked or not file.columns]
+        _check_columns_differ(names, read, file.shown)
+        file.check(names)
         packed, groups = path.stat().st_size, map(opened.metadata.row_group, range(opened.num_row_groups))
         row, unpacked = 0, sum(group.total_byte_size for group in groups)
         most = max(_MOST_UNPACKED, _MOST_TIMES * packed)
@@ -252,14 +252,3 @@ def parquet(file: SourceFile) -> Iterator[Row]:
             raise file.error(Code.TOO_LONG, problem_of_file, "take out rows that repeat a text")
         if row == 0:
             raise file.error(Code.NOTHING_LEFT, "0 documents in the file", "fill it or take it away")
-
-
-def parquet_columns(path: Path) -> list[str]:
-    """Columns of a file; none of a damaged one, whose error is raised when its rows are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
-        return []

@@ -60,8 +60,8 @@ class SourceFile:
         shown: its name for messages.
         layout: of the rows; without a target for rows to predict. It can be of a task type that the format does not
             have: `check` refuses it.
-        columns: field -> column in the file (Parquet reads no others). `tokens` has the column of the text where the
-            format marks characters; rows to predict may have `text`.
+        columns: field -> column in the file (Parquet reads no others; empty: all). `tokens` has the column of the text
+            where the format marks characters; rows to predict may have `text`.
         check: called with the columns as soon as they are known; raises BadData when one is missing.
         warnings: counts of repairs and omissions; added to.
         encoding: of text; None: UTF-8.

@@ -22,7 +22,6 @@ from adaptbert.data.cleaning import clean
 from adaptbert.data.fields import Fields, integer, kind, missing_column, whole
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import CORPUS, Layout
-from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import OTHER_ENCODING, check_regular, encoding_problem
 from adaptbert.data.rows import BadRow, Row, SourceFile
 from adaptbert.data.schema import EMPTY, TOKENS, Reason
@@ -204,10 +203,8 @@ class Input:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
         spec, every = FORMATS[self._format], self._reader.possible_columns
-        if spec.made_of == "columns":
-            there = parquet_columns(self.path)
-            self._check(there or list(self._reader.columns.values()))
-            every = {name: name for name in there if self._beside is not None} or self._reader.columns
+        if spec.made_of == "columns" and self._beside is not None:
+            every = {}  # all are read
         file = SourceFile(
             source, self.shown, self._layout, every, self._check, self.warnings,
             self._encoding, of_command=True,

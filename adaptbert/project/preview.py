@@ -13,7 +13,6 @@ from adaptbert.config.schema.task_types import TaskName
 from adaptbert.data.fields import NO_HEADER, TEXTS, column_names, is_sentence, word_count, written
 from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import Layout
-from adaptbert.data.read_table import parquet_columns
 from adaptbert.data.read_text import beginning, is_utf_8
 from adaptbert.data.rows import SourceFile, first_rows
 from adaptbert.errors import BadData, BadParams, nearest, shortened
@@ -180,8 +179,6 @@ def preview(path: Path, said: Said, head: int | None = _MOST_ROWS) -> Preview:
         file = replace(
             file, columns={**{name: name for each in TEXTS for name in _NAMES[each].split()}, **said.columns}
         )
-    elif kind == "parquet":
-        file = replace(file, columns={name: name for name in parquet_columns(path)})
     every = FORMATS[kind].read(file)
     read = list(every if head is None else first_rows(every, head))
     problems = [row.problem for row in read if row.problem]
