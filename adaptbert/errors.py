@@ -4,7 +4,7 @@ The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
 
 import copyreg
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -129,6 +129,12 @@ def failures_of(act: Callable[..., object], *arguments: object) -> list[UserErro
 def shortened(text: str, most: int = 80) -> str:
     """A value as a message shows it: its beginning, and its length where it is cut."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
+def first_of(parts: Iterable[str], most: int, between: str = ", ") -> str:
+    """The first of several as a message lists them, and how many more there are."""
+    every = [*parts]
+    return between.join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.bases import DOMAIN, FOLDERS, GENERAL, RANDOM, TRANSFERS, TrainedOn
 from adaptbert.config.schema.section import Section
 from adaptbert.core.files import atomic_write
-from adaptbert.errors import BadParams, shortened
+from adaptbert.errors import BadParams, first_of, shortened
 
 CORPORA, TOKENIZED = "data/validated/corpora", "data/tokenized"
 """Outputs of dvc.yaml that a project may lack."""
@@ -163,7 +163,9 @@ def check(recipe: Recipe, codes_of: Iterable[str] = (), path: Path = planning.PL
         "to be removed": [entry for entry in before if entry not in after],
         "different": [entry for entry in after if entry in before and after[entry] != before[entry]],
     }
-    shown = [f"{what}: {_listed(entries)}" for what, entries in differences.items() if entries]
+    shown = [
+        f"{what}: {first_of(map(shortened, entries), _MOST_SHOWN)}" for what, entries in differences.items() if entries
+    ]
     if not shown and [*before] != [*after]:  # the report has this order, and DVC compares params without it
         moved = dict.fromkeys(one.partition("@")[0] for one, other in zip(before, after, strict=True) if one != other)
         shown = [f"in another order: {', '.join(moved)}"]
@@ -184,8 +186,3 @@ def _by_address(planned: Plan) -> dict[str, Any]:
     validate = tables.pop("validate")
     entries = {f"{table}@{key}": entry for table, each in tables.items() for key, entry in each.items()}
     return {"validate": validate} | entries
-
-
-def _listed(entries: list[str]) -> str:
-    rest = f" and {len(entries) - _MOST_SHOWN} more" if len(entries) > _MOST_SHOWN else ""
-    return ", ".join(map(shortened, entries[:_MOST_SHOWN])) + rest

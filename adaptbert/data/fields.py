@@ -20,7 +20,7 @@ from adaptbert.data.label_names import DECIMAL_COMMA, Names, is_missing, refusal
 from adaptbert.data.layout import Layout
 from adaptbert.data.rows import BadRow, Problem, Row
 from adaptbert.data.tag_schemes import OUTSIDE, renamed
-from adaptbert.errors import BadData, nearest, raise_all, shortened
+from adaptbert.errors import BadData, first_of, nearest, raise_all, shortened
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
 TEXTS = ("text", "text_a", "text_b", "context", "question")
@@ -365,9 +365,7 @@ def missing_column(column: str, present: Sequence[str], place: str, remedy: str)
 def column_names(names: Iterable[str], most: int = 50) -> str:
     """The names of columns, for messages, which never show the text of a row: it may stand where a header should. Of a
     table with a million columns the first."""
-    shown = ["(a text)" if is_sentence(name) else name for name in names]
-    more = f" and {len(shown) - most:,} more" if len(shown) > most else ""
-    return (", ".join(shown[:most]) or "none") + more
+    return first_of(("(a text)" if is_sentence(name) else name for name in names), most) or "none"
 
 
 def is_sentence(name: str) -> bool:

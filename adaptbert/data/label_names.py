@@ -16,7 +16,7 @@ from adaptbert.config.schema.sources import Scheme
 from adaptbert.data import tag_schemes
 from adaptbert.data.cleaning import name_key, odd_characters, seen, spelled
 from adaptbert.data.layout import Layout
-from adaptbert.errors import BadData, UserError, nearest
+from adaptbert.errors import BadData, UserError, first_of, nearest
 
 _SHOWN = 5
 """Labels listed in a message."""
@@ -50,10 +50,11 @@ class Labels:
 
     def describe(self, names: Iterable[str], known: Sequence[str]) -> str:
         """Some of its labels, each with its count, its first row and the nearest known label."""
-        return _some(
-            f"{self.counts[label]:,} x {seen(label)}{nearest(label, known)}, first in {self.first[label]}"
-            for label in sorted(names)
+        shown = (
+            f"{self.counts[name]:,} x {seen(name)}{nearest(name, known)}, first in {self.first[name]}"
+            for name in sorted(names)
         )
+        return first_of(shown, _SHOWN, "; ")
 
 
 def label_errors(
@@ -111,7 +112,7 @@ def _lookalikes(
     remedy = renaming(mapped, renamed, section)
     if superfluous := [spelled(label) for label in mapped if label in known]:
         remedy += f", and take {', '.join(superfluous)} out of labels"
-    yield BadData(Code.UNKNOWN_LABEL, place, _some(problems), remedy)
+    yield BadData(Code.UNKNOWN_LABEL, place, first_of(problems, _SHOWN, "; "), remedy)
 
 
 def of_cell(cell: Any, layout: Layout, scheme: Scheme | None) -> list[str]:
@@ -173,12 +174,6 @@ def renaming(mapped: Names, renamed: Names, section: str) -> str:
         f"{spelled(label)}: {'null' if ours is None else spelled(ours)}" for label, ours in combined.items()
     )
     return f"write map_labels: {{{pairs}}} below {section}" + (", in place of what it says" if renamed else "")
-
-
-def _some(parts: Iterable[str]) -> str:
-    shown = [*parts]
-    more = len(shown) - _SHOWN
-    return "; ".join(shown[:_SHOWN]) + (f"; and {more:,} more labels" if more > 0 else "")
 
 
 def _series(parts: Sequence[str]) -> str:

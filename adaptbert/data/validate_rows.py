@@ -26,7 +26,7 @@ from adaptbert.data.layout import Layout, as_text
 from adaptbert.data.parquet import Table, rows
 from adaptbert.data.rows import MEND
 from adaptbert.data.schema import ANSWER_ELSEWHERE, ANY_NUMBER, EMPTY, OUT_OF_RANGE, Reason, faulty
-from adaptbert.errors import BadData, UserError
+from adaptbert.errors import BadData, UserError, first_of
 
 TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
 TOO_SHORT = Reason(Code.TEXT_MISSING, "too_short", "text is shorter than validate.min_characters")
@@ -233,15 +233,13 @@ class Account:
             return []
         reasons = Counter((reject.code, reject.reason) for reject in self.invalid)
         (code, most), _ = reasons.most_common(1)[0]
-        listed = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
-        listed += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
-        shown = ", ".join(f"{reject.file}:{reject.line}" for reject in self.invalid[:_SHOWN])
-        more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
+        listed = first_of((f"{reason}: {count}" for (_, reason), count in reasons.most_common()), _SHOWN)
+        places = first_of((f"{reject.file}:{reject.line}" for reject in self.invalid), _SHOWN)
         problem = f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed})"
         remedy = self.remedies.get(most, MEND)
         if 2 * len(self.invalid) < self.rows_in:  # else most of the set would be lost
             remedy += f", or raise validate.max_bad_fraction ({limit})"
-        return [BadData(Code(code), place, f"{problem} at {shown}{more}", remedy)]
+        return [BadData(Code(code), place, f"{problem} at {places}", remedy)]
 
     def nothing_kept(self, place: Path, rows: str, remedy: str) -> list[UserError]:
         """The error when no row is kept; `rows` is what the message calls them."""

@@ -25,7 +25,7 @@ from adaptbert.data.read_text import OTHER_ENCODING, encoding_problem
 from adaptbert.data.rows import Row
 from adaptbert.data.source_config import layout_of
 from adaptbert.data.tag_spellings import respelled, scheme_of
-from adaptbert.errors import BadData, BadParams, failures_of, nearest, raise_all
+from adaptbert.errors import BadData, BadParams, failures_of, first_of, nearest, raise_all
 from adaptbert.project.preview import BY_HAND, FIRST_ROWS, MOST_UNREAD, Preview, Said, preview
 
 _FOUND: Mapping[TaskName, str] = {
@@ -435,11 +435,10 @@ def _seen(task: Task, rows: Sequence[Row]) -> str:
     if task.target == "number":
         return f"{of_rows}numbers from {min(cells):g} to {max(cells):g}"
     counts = Counter(label for cell in cells for label in label_names.of_cell(cell, layout, task.span_scheme))
-    most = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common(_MOST_LABELS))
-    more = f" and {len(counts) - _MOST_LABELS} more" if len(counts) > _MOST_LABELS else ""
+    most = first_of((f"{name} ({count:,})" for name, count in counts.most_common()), _MOST_LABELS)
     fitting = sum(tag_schemes.fits(cell, task.span_scheme) for cell in cells) if task.span_scheme else 0
     notes = {
         "labels": f"; none in {empty:,} rows" if empty else "",
         "spans": f"; {fitting:,} of {len(rows):,} rows are written as {task.span_scheme}",
     }
-    return f"{of_rows}{_KINDS[task.target]} ({len(counts):,}): {most}{more}{notes.get(task.target, '')}"
+    return f"{of_rows}{_KINDS[task.target]} ({len(counts):,}): {most}{notes.get(task.target, '')}"

@@ -132,7 +132,7 @@ CASES = {
         CLASS, more(GOOD, dev=[("other", "odd 0")], test=[(f"more {n}", f"odd {n}") for n in range(9)]),
         errors=[(60, "labels of dev that train never shows: 1 x 'odd 0', first in dev.csv:3 (row 'dev.csv-3')\n  "
                      "add training rows, or write map_labels: {'odd 0': a label of train}"),
-                (60, "1 x 'odd 4', first in test.csv:7 (row 'test.csv-7'); and 4 more labels\n")],
+                (60, "1 x 'odd 4', first in test.csv:7 (row 'test.csv-7') and 4 more\n")],
     ),
     "a few texts with another label elsewhere are counted": Case(
         CLASS, more(GOOD, train=[("good one", "neg"), ("good one", "pos")]), rejected=[],
