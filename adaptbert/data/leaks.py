@@ -8,7 +8,7 @@ for inside longer rows; a shorter one may occur in a row by chance and only matc
 The search is exact: a rolling hash over every 40 bytes yields candidates, and a comparison confirms them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ from adaptbert.data.cleaning import letters
 WINDOW = 40
 """Minimum bytes of UTF-8 of a text that is searched for inside rows."""
 
-_PASS = 1 << 20
-"""Bytes hashed at once: bounds the memory for any number of rows."""
+_ROWS = 16
+"""Rows hashed at once: bounds the memory for any number of rows."""
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
 _TABLE_BITS = 20
@@ -43,8 +43,8 @@ class ForbiddenText:
         keys = [letters(row).encode() for row in rows]
         is_match = np.fromiter((key in self._exact for key in keys), dtype=bool, count=len(keys))
         if self._by_start:
-            for first, part in _parts(keys):
-                is_match[first : first + len(part)] |= self._containing(part)
+            for first in range(0, len(keys), _ROWS):
+                is_match[first : first + _ROWS] |= self._containing(keys[first : first + _ROWS])
         return is_match
 
     def _containing(self, keys: Sequence[bytes]) -> npt.NDArray[np.bool_]:
@@ -59,18 +59,6 @@ class ForbiddenText:
             if any(joined.startswith(text, place) for text in texts):
                 is_match[np.searchsorted(ends, place, side="right")] = True
         return is_match
-
-
-def _parts(keys: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
-    """Runs of rows of about `_PASS` bytes, each with the number of its first row."""
-    first, size = 0, 0
-    for number, key in enumerate(keys):
-        size += len(key) + 1
-        if size >= _PASS:
-            yield first, keys[first : number + 1]
-            first, size = number + 1, 0
-    if first < len(keys):
-        yield first, keys[first:]
 
 
 def _window_hashes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:

@@ -34,8 +34,7 @@ def test_the_search_is_exact(texts: list[str], data: st.DataObject) -> None:
     assert ForbiddenText(texts).matches(rows).tolist() == expected
 
 
-def test_many_rows_are_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adaptbert.data.leaks._PASS", 200)
+def test_many_rows_are_searched_in_parts() -> None:
     rows = [f"row {number} of the corpus is harmless" for number in range(50)]
     rows[0] = rows[17] = rows[49] = f"here: {SENTENCE}"
     assert [number for number, leak in enumerate(ForbiddenText([SENTENCE]).matches(rows)) if leak] == [0, 17, 49]
