@@ -21,14 +21,18 @@ from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.parquet import Table
 from adaptbert.data.rows import Problem, Row
 from adaptbert.data.source_config import layout_of
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, failures_of, raise_all
 
 _TEXT, _NUMBER = pa.string(), pa.int64()
 
 
-def collect_corpus(corpus: Corpus, folder: Path) -> dict[str, Any]:
-    """Write text.parquet, unreadable.parquet and manifest.json to an empty folder; returns the manifest."""
-    files = Files(Path(corpus.path), corpus)
+def collect_corpus(corpus: Corpus, folder: Path, head: int | None = None) -> dict[str, Any]:
+    """Write text.parquet, unreadable.parquet and manifest.json to an empty folder; returns the manifest.
+
+    Args:
+        head: rows that are read of each file; None: all.
+    """
+    files = Files(Path(corpus.path), corpus, head=head)
     with RawWriter(folder, CORPUS) as writer:
         writer.write(files.rows(), "text", corpus.path)
         about = {"demonstration": maker(corpus.path) is not None, "files": files.digests}
@@ -36,7 +40,8 @@ def collect_corpus(corpus: Corpus, folder: Path) -> dict[str, Any]:
 
 
 def collect_task(task: Task, paths: Mapping[str, Path], folder: Path, head: int | None = None) -> dict[str, Any]:
-    """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest.
+    """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest, or
+    raises the errors of all splits.
 
     Args:
         paths: of train, dev and test.
@@ -44,8 +49,8 @@ def collect_task(task: Task, paths: Mapping[str, Path], folder: Path, head: int 
     """
     files, layout = LabelledFiles(paths, task, head), layout_of(task)
     with RawWriter(folder, layout) as writer:
-        for split, path in paths.items():
-            writer.write(files.rows(split), split, path)
+        errors = [failures_of(writer.write, files.rows(split), split, path) for split, path in paths.items()]
+        raise_all(list({str(error): error for of_split in errors for error in of_split}.values()))
         about = {"demonstration": maker(task.train) is not None, "task": task.model_dump(exclude_unset=True)}
         cut = {"split": files.cut()} if files.shares else {}
         return writer.finish({**about, **cut, "files": files.digests}, files.warnings)
@@ -95,7 +100,7 @@ class RawWriter:
                     self._unreadable.add({**common, **split, **row.problem._asdict()})
                     continue
                 written += 1
-                characters = sum(_characters(row.values[field]) for field in self.layout.inputs)
+                characters = sum(len("".join(row.values[field])) for field in self.layout.inputs)
                 self.characters += characters
                 table.add({**common, **row.values}, characters)
                 if name == "test" and row.group is not None:
@@ -129,7 +134,3 @@ class RawWriter:
         }
         write_json(self.folder / "manifest.json", manifest)
         return manifest
-
-
-def _characters(cell: str | list[str]) -> int:
-    return len(cell) if isinstance(cell, str) else sum(map(len, cell))

@@ -37,8 +37,7 @@ class Files:
 
     Args:
         split: of a task, prefix of the ids of rows without a mapped id; empty for a corpus.
-        head: rows that are read of each of the first files; the errors of all of them are reported together.
-            None: all files are read completely, and the first error is raised.
+        head: rows that are read of each of the first files; None: all files are read completely.
 
     Attributes:
         digests: file -> sha256 of its bytes; complete after `survey`.
@@ -53,7 +52,7 @@ class Files:
         self.digests: dict[str, str] = {}
 
     def rows(self) -> Iterator[Row]:
-        """Raises BadData for an unusable file."""
+        """Raises BadData for unusable files: the errors of all of them, after the rows of the others."""
         self.survey()
         read: dict[str, str] = {}
         failures: list[UserError] = []
@@ -64,8 +63,6 @@ class Files:
             try:
                 yield from self._rows(name)
             except UserError as error:
-                if self.head is None:
-                    raise
                 failures.append(error)
                 if error.code == Code.BAD_PATTERN:  # it would take as long in each of the other files
                     break
@@ -166,8 +163,8 @@ class LabelledFiles:
         }
         self._split_of_group: dict[str, str] = {}
         first_place: dict[str, str] = {}
+        raise_all([error for files in self._files.values() for error in failures_of(files.survey)])
         for split, files in self._files.items():
-            files.survey()
             for name, digest in files.digests.items():
                 if digest in first_place:
                     problem = f"{name} has the bytes of {first_place[digest]}"

@@ -6,9 +6,8 @@ where something is wrong with them that more rows may make up for, many more are
 """
 
 import logging
-import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +18,9 @@ from adaptbert.config.recipe import Recipe
 from adaptbert.config.schema.section import Contradiction
 from adaptbert.config.schema.sources import Corpus, Source, Task
 from adaptbert.core.files import read_json
-from adaptbert.data.collect import RawWriter, collect_task
-from adaptbert.data.files import KEPT_IN_TRAIN, MOST_FILES, Files
+from adaptbert.data.collect import collect_corpus, collect_task
+from adaptbert.data.files import KEPT_IN_TRAIN, MOST_FILES
 from adaptbert.data.leaks import ForbiddenText
-from adaptbert.data.source_config import layout_of
 from adaptbert.errors import Place, UserError, failures_of
 from adaptbert.tasks import class_weights
 from adaptbert.text.words import Segmenter
@@ -104,7 +102,10 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
     for head in (None,) if is_small(own.values()) else (ROWS, MORE_ROWS):
         raw = folder / f"{head}" / source.key.rpartition(".")[2]  # messages call the set so
         raw.mkdir(parents=True)
-        unreadable = _unreadable(source, own, raw, head)
+        if isinstance(source, Task):
+            unreadable = failures_of(collect_task, source, _paths(source), raw, head)
+        else:
+            unreadable = failures_of(collect_corpus, source, raw, head)
         errors = unreadable or _invalid(recipe, source, raw, head, seen)
         of_files = [error for error in unreadable if error.code in _OF_FILES]
         if head is not None:
@@ -118,19 +119,6 @@ def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
 def _of_first(head: int | None) -> str:
     """Which rows were looked at, for the end of a message."""
     return f"; of the first {head:,} rows of a file" if head else ""
-
-
-def _unreadable(source: Source, own: Mapping[str, Path], raw: Path, head: int | None) -> list[UserError]:
-    """The errors of reading, of all files of each split; else rows lie in `raw`, as the stages leave them."""
-    is_task, errors = isinstance(source, Task), list[UserError]()
-    if is_task and not (errors := failures_of(collect_task, source, _paths(source), raw, head)):
-        return []
-    of_files: list[UserError] = []
-    with RawWriter(raw, layout_of(source)) as writer:
-        for name, path in own.items():
-            files = Files(path, source, name if is_task else "", head or sys.maxsize)
-            of_files += failures_of(writer.write, files.rows(), name, path)
-    return of_files or errors
 
 
 def _invalid(recipe: Recipe, source: Source, raw: Path, head: int | None, seen: Seen) -> list[UserError]:

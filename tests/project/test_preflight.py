@@ -37,7 +37,7 @@ def test_six_files_with_six_faults_are_reported_in_one_run(own: Path) -> None:
     qa = lines("qa.jsonl", *[{"context": "Ann left", "question": "Who?", "answers": [{"text": "Bob", "start": 0}]}] * 9)
     odd = lines("odd.jsonl", {"text": "so so", "label": "neutral"}, {"text": "fine", "label": "a"})
     cut = {"split": {"dev": 0.2, "test": 0.2}, "dev": qa, "test": qa}
-    grades = {split: lines(f"{split}.tsv", "text\tvalue", "a b\tgood", "c d\tbad") for split in SEEDS}
+    grades = {split: lines(f"{split}.tsv", "text\tvalue", f"{split} b\tgood", "c d\tbad") for split in SEEDS}
     write(
         {"general": lines("posts.csv", "content,id", "hello,1"), "domain": "data/own/gbk.txt"},
         mood=mood(dev=odd),
