@@ -1,6 +1,6 @@
 """Parquet tables between stages, read and written in batches, in constant memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -58,18 +58,11 @@ class Table:
         self._characters = 0
 
     def add(self, row: dict[str, Any], characters: int = 0) -> None:
-        """Append a row with `characters` characters of text."""
+        """Append a row with `characters` characters of text; what is not among the fields is left out."""
         self._rows.append(row)
         self._characters += characters
         if len(self._rows) == BATCH_ROWS or self._characters > BATCH_CHARACTERS:
             self._flush()
-
-    def write(self, cells: Sequence[Sequence[Any]]) -> None:
-        """Append a batch: the cells of each column."""
-        import pyarrow as pa
-
-        arrays = [pa.array(*column) for column in zip(cells, self._schema.types, strict=True)]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
 
     def _flush(self) -> None:
         import pyarrow as pa

@@ -73,12 +73,10 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
 def _beginning(lines: Iterator[Line]) -> tuple[list[Line], bool]:
     """The first lines, and whether there are more."""
     first, characters = list[Line](), 0
-    for line in lines:
+    while characters <= _BEGINNING and (line := next(lines, None)) is not None:
         first.append(line)
         characters += len(line.text) + 1
-        if characters > _BEGINNING:
-            return first, True
-    return first, False
+    return first, characters > _BEGINNING
 
 
 def _delimiter(lines: Sequence[Line], usual: str) -> str:

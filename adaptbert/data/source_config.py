@@ -29,7 +29,7 @@ def names(source: Source, layout: Layout) -> dict[str, str]:
 
 def layout_of(source: Source) -> Layout:
     """The columns of a row."""
-    return Layout(source.shape, source.target) if isinstance(source, Task) else CORPUS
+    return Layout(source.spec.task_type, source.target) if isinstance(source, Task) else CORPUS
 
 
 def contradictions(source: Source) -> Iterator[Contradiction]:

@@ -94,7 +94,8 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
 
     for split, each in splits.items():
         with Table(output / f"{split}.parquet", layout.arrow()) as kept:
-            kept.write([each.rows.cells(name) for name in ("id", *layout.fields)])
+            for place in each.rows.left:
+                kept.add(each.rows.rows[place])
     columns = {name: column for name, column in (task.columns or {}).items() if name in ("id", *layout.inputs)}
     TaskDescription(
         type=task.spec.name,

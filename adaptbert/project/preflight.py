@@ -93,13 +93,10 @@ def is_small(paths: Iterable[Path]) -> bool:
 
 
 def _note(recipe: Recipe, source: Source, folder: Path, seen: Seen) -> None:
-    own = _paths(source)
-    if isinstance(source, Task) and source.split is not None:  # a split that is cut off lies where train does
-        own = {split: path for split, path in own.items() if split not in source.split.shares()}
     is_known = isinstance(source, Task) and source.labels is not None
     silent = _OF_ALL_ROWS | (set() if is_known else {Code.UNKNOWN_LABEL})
     errors = list[UserError]()
-    for head in (None,) if is_small(own.values()) else (ROWS, MORE_ROWS):
+    for head in (None,) if is_small({*_paths(source).values()}) else (ROWS, MORE_ROWS):
         raw = folder / f"{head}" / source.key.rpartition(".")[2]  # messages call the set so
         raw.mkdir(parents=True)
         if isinstance(source, Task):

@@ -168,26 +168,27 @@ def of_files(files: Mapping[str, Path], said: Said) -> Inferred:
     task = Task(**keys, train="train", dev="dev", test="test")
     total, (read, left_out) = len(train.rows), _read(train, task)
     train = train._replace(rows=[train.rows[row.line - 1] for row in read])
-    keys |= _by_cells(train, task, read, said)
+    labels, of_empty = _found(train, task, read, said)
+    keys |= of_empty
     of, by = ("groups", "name, each whole") if "group" in mapped else ("rows", "text")
     cut = {
         split: f"{share:.0%} of the {of} of train, chosen by a hash of their {by}" for split, share in SHARES.items()
     }
     shown = [f"{split}: {previews[split].shown if split in previews else cut[split]}" for split in SPLITS]
-    of_labels = [_seen(task, read)]
+    notices = list[str]()
     if left_out:
         counts = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.most_common())
         are_odd = any(label and ours is None for label, ours in (task.map_labels or {}).items())
         means = "; a label that is one is mapped to itself in map_labels" if are_odd else ""
-        of_labels += [f"notice: {left_out.total():,} of {total:,} rows are left out: {counts}{means}"]
+        notices += [f"notice: {left_out.total():,} of {total:,} rows are left out: {counts}{means}"]
     texts = [tuple(as_text(row.values[name]) for name in layout_of(task).inputs) for row in read]
     count = label_names.with_another_label(texts, [row.values[task.spec.output.column] for row in read])
     problem = f"{count:,} of {len(read):,} rows have a text that another row has with another label"
     if 2 * count > len(read) and said.type is None and keys["type"] != "regression":
         raise train.unclear(problem, f"{_SEVERAL}; where it is meant, say --type {keys['type']}")
-    of_labels += [f"notice: {problem}"] if count else []
+    notices += [f"notice: {problem}"] if count else []
     inputs = [name for field, name in fields.items() if field in INPUTS]
-    return Inferred(keys, [*shown, *train.first_row(named, OPTIONAL), *of_labels], train.texts(inputs))
+    return Inferred(keys, [*shown, *train.first_row(named, OPTIONAL), labels, *notices], train.texts(inputs))
 
 
 # --- which column is which field
@@ -395,50 +396,37 @@ def _read(file: Preview, task: Task) -> tuple[list[Row], Counter[str]]:
     """The rows that are read, and why how many are left out; BadData where labels are not those of the type."""
     fields, name = Files(file.path, task).fields, str(file.path)
     rows = [fields.read(Row("", name, number, values), name) for number, values in enumerate(file.rows, 1)]
-    problems = Counter(row.problem for row in rows if row.problem)
-    wrong = Counter({problem: count for problem, count in problems.items() if problem.code == Code.BAD_LABEL})
-    if wrong.total() > MOST_UNREAD * len(rows) or problems.total() == len(rows):
-        problem, count = (wrong or problems).most_common(1)[0]
+    problems = [row.problem for row in rows if row.problem]
+    wrong = [problem for problem in problems if problem.code == Code.BAD_LABEL]
+    if len(wrong) > MOST_UNREAD * len(rows) or len(problems) == len(rows):
+        problem, count = Counter(wrong or problems).most_common(1)[0]
         shown = f"{problem.reason}, in {count:,} of {len(rows):,} rows"
         raise file.unclear(shown, f"{problem.remedy}; or name another column: --columns")
-    left_out = Counter[str]()
-    for problem, count in problems.items():
-        left_out[problem.reason] += count
-    return [row for row in rows if row.problem is None], left_out
+    return [row for row in rows if row.problem is None], Counter(problem.reason for problem in problems)
 
 
-def _by_cells(file: Preview, task: Task, rows: Sequence[Row], said: Said) -> dict[str, Any]:
-    """The keys that follow from cells that are empty; BadData where it is not clear whether they should be."""
-    cells = [row.values[task.spec.output.column] for row in rows]
-    empty = cells.count([])
-    if task.type == "question-answering":
-        return {"no_answer": empty > 0}
-    if task.type != "multi-label":
-        return {}
-    if is_vector(label for cell in cells for label in cell) and min(map(len, cells)) > 1:
-        raise file.unclear(*VECTOR)
-    if 2 * empty <= len(cells):
-        return {}
-    if said.type is None:
-        problem = f"{empty:,} of {len(cells):,} rows have no label: {label_names.NONE_APPLIES}"
-        raise file.unclear(problem, "where none applies, say --type multi-label; else take these rows out")
-    return {"map_labels": {"": ""}}
-
-
-def _seen(task: Task, rows: Sequence[Row]) -> str:
-    """What the labels of these rows are, for the user."""
-    layout, cells = layout_of(task), [row.values[task.spec.output.column] for row in rows]
-    empty, of_rows = cells.count([]), f"labels of {len(rows):,} rows: "
+def _found(file: Preview, task: Task, rows: Sequence[Row], said: Said) -> tuple[str, dict[str, Any]]:
+    """What the rows have, for the user, and the keys that follow from cells that are empty; BadData where it is not
+    clear whether they should be."""
+    cells, of_rows = [row.values[task.spec.output.column] for row in rows], f"labels of {len(rows):,} rows:"
+    empty, scheme = cells.count([]), task.span_scheme
     if task.target == "answer":
         questions = f"{len(rows):,} questions"
-        return f"{empty:,} of {questions} have no answer" if empty else f"all {questions} have an answer"
+        shown = f"{empty:,} of {questions} have no answer" if empty else f"all {questions} have an answer"
+        return shown, {"no_answer": empty > 0}
     if task.target == "number":
-        return f"{of_rows}numbers from {min(cells):g} to {max(cells):g}"
-    counts = Counter(label for cell in cells for label in label_names.of_cell(cell, layout, task.span_scheme))
+        return f"{of_rows} numbers from {min(cells):g} to {max(cells):g}", {}
+    counts = Counter(label for cell in cells for label in label_names.of_cell(cell, layout_of(task), scheme))
     most = first_of((f"{name} ({count:,})" for name, count in counts.most_common()), _MOST_LABELS)
-    fitting = sum(tag_schemes.fits(cell, task.span_scheme) for cell in cells) if task.span_scheme else 0
-    notes = {
-        "labels": f"; none in {empty:,} rows" if empty else "",
-        "spans": f"; {fitting:,} of {len(rows):,} rows are written as {task.span_scheme}",
-    }
-    return f"{of_rows}{_KINDS[task.target]} ({len(counts):,}): {most}{notes.get(task.target, '')}"
+    shown = f"{of_rows} {_KINDS[task.target]} ({len(counts):,}): {most}"
+    if scheme is not None:
+        fitting = sum(tag_schemes.fits(cell, scheme) for cell in cells)
+        return f"{shown}; {fitting:,} of {len(rows):,} rows are written as {scheme}", {}
+    if task.target == "labels" and is_vector(label for cell in cells for label in cell) and min(map(len, cells)) > 1:
+        raise file.unclear(*VECTOR)
+    if task.target != "labels" or not empty:
+        return shown, {}
+    if 2 * empty > len(cells) and said.type is None:
+        problem = f"{empty:,} of {len(cells):,} rows have no label: {label_names.NONE_APPLIES}"
+        raise file.unclear(problem, "where none applies, say --type multi-label; else take these rows out")
+    return f"{shown}; none in {empty:,} rows", {"map_labels": {"": ""}} if 2 * empty > len(cells) else {}

@@ -312,7 +312,7 @@ CASES = {
         NUMBER, NUMBERS | {"train": [(f"{n}", value) for n, value in enumerate(OUTSIDE)], "test": [("e", 4.0)]},
         {"range": [0.0, 5.0]},
         [(65, "train.parquet: 7 of 9 rows cannot be read or are not valid (value 6 is not in 0 to 5: 2, value inf is "
-              "not finite: 1, value 7 is not in 0 to 5: 1, value 8 is not in 0 to 5: 1, value 9 is not in 0 to 5: 1, "
+              "not finite: 1, value 7 is not in 0 to 5: 1, value 8 is not in 0 to 5: 1, value 9 is not in 0 to 5: 1 "
               "and 1 more) at train.csv:2, train.csv:3, train.csv:4, train.csv:5, train.csv:6 and 2 more\n  mend th")],
     ),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from adaptbert.config.schema.section import Contradiction, Section
-from adaptbert.config.schema.task_types import SPECS, Target, TaskName, TaskSpec, TaskType
+from adaptbert.config.schema.task_types import SPECS, Target, TaskName, TaskSpec
 
 Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
 Scheme = Literal["io", "bio", "iob1", "iobes"]
@@ -117,11 +117,6 @@ class Task(Source):
         if self.tag_scheme == "none":
             return SPECS["token-tags"]
         return SPECS[f"text-pair-{self.type}" if self.pair else self.type]
-
-    @property
-    def shape(self) -> TaskType:
-        """What a row holds."""
-        return self.spec.task_type
 
     @property
     def target(self) -> Target:
