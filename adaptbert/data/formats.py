@@ -45,10 +45,6 @@ class FormatSpec:
     marks_characters: bool = False
     looks_like: Callable[[str], bool] | None = None
 
-    def holds(self, task_type: TaskType) -> bool:
-        """Whether it can have rows of the task type."""
-        return self.task_type in (None, task_type)
-
 
 FORMATS: Mapping[Format, FormatSpec] = {
     "txt": FormatSpec(read_text.records, (".txt",)),

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from pathlib import Path
 
 from adaptbert.codes import Code
 from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
@@ -218,7 +219,8 @@ def parquet(file: SourceFile) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path, again = file.path(), "copy or write the file again"
+    path, again = file.source, "copy or write the file again"
+    assert isinstance(path, Path), "a stream is made of lines"
     try:
         opened = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError):

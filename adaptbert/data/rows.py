@@ -95,11 +95,6 @@ class SourceFile:
             return f"name the encoding: --encoding, e.g. {encoding or 'gb18030'}"
         return "declare the `encoding` that all files of the set have" + (f": {encoding}" if encoding else "")
 
-    def path(self) -> Path:
-        """The path of a source that is not a stream."""
-        assert isinstance(self.source, Path)
-        return self.source
-
 
 def first_rows(rows: Iterable[Row], most: int, characters: int | None = None) -> Iterator[Row]:
     """The first rows of a file: `most` of them, and none after so many characters of text; None: no limit."""

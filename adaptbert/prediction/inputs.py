@@ -186,7 +186,7 @@ class Input:
         self._beside, self._kept_names = beside, dict[str, None]()
         self._reader, self._layout = reader, Layout(task_type)
         self._format = _format(path, declared)
-        if not FORMATS[self._format].holds(task_type):
+        if FORMATS[self._format].task_type not in (None, task_type):
             raise _misfit(f"'{self._format}' holds no {task_type}", "write the rows as jsonl")
         if encoding is not None and (problem := encoding_problem(encoding)):
             raise BadParams(Code.CONTRADICTION, "--encoding", problem, OTHER_ENCODING)

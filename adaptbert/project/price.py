@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -120,13 +120,11 @@ def _neighbours(count: int) -> Iterator[None]:
     code = f"import numpy, time\nend = time.monotonic() + {MOST_SECONDS}\n{work}"
     number = threads().partition(",")[0]
     env = {**os.environ, "OMP_NUM_THREADS": number, "OPENBLAS_NUM_THREADS": number}
-    processes = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(count)]
-    try:
+    with ExitStack() as running:
+        for _ in range(count):
+            process = running.enter_context(subprocess.Popen([sys.executable, "-c", code], env=env))
+            running.callback(process.kill)
         yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def _config(recipe: Recipe, base: str) -> Any:

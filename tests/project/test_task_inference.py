@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from adaptbert.config.schema.sources import Task
+from adaptbert.data.files import Files
 from adaptbert.errors import UserError
 from adaptbert.project import task_inference
 from adaptbert.project.add_task import name_of
@@ -257,6 +259,9 @@ def test_all_rows_are_counted_and_what_is_no_label_is_named(
     concluded = seen(tmp_path / "x.jsonl", content, **said)
     assert concluded.values == values
     assert counted is None or concluded.shown[concluded.shown.index(counted[0]) :] == counted
+    task = Task.model_validate({**concluded.values, **dict.fromkeys(("train", "dev", "test"), "x.jsonl")})
+    kept = sum(row.problem is None for row in Files(tmp_path / "x.jsonl", task).rows())
+    assert any(f"labels of {kept} rows: " in line for line in concluded.shown), "as the stages read them"
 
 
 KEYED = [{"text": f"{WORDS[n % 5]} {n}", "Cite key": f"c{n}", "at": n, "mood": "ab"[n % 2]} for n in range(60)]
