@@ -43,6 +43,7 @@ _NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 
 def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     """CSV, or TSV."""
+    csv.field_size_limit(MAX_LINE)
     lines = read_lines(file)
     beginning, is_cut = _beginning(lines)
     if (found := _delimiter(beginning, delimiter)) != delimiter:
@@ -85,10 +86,11 @@ def _delimiter(lines: Sequence[Line], usual: str) -> str:
     columns."""
     header = next((line.text for line in lines if line.text.strip()), "")
     signs = [sign for sign in _DELIMITERS if sign in header]
-    rows = csv.reader((f"{line.text}\n" for line in lines), delimiter=signs[0] if signs else usual)
+    if len(signs) != 1 or signs == [usual]:
+        return usual
+    rows = csv.reader((f"{line.text}\n" for line in lines), delimiter=signs[0])
     with suppress(csv.Error):
-        widths = {len(row) for row in islice(rows, _LOOKED_AT + 1) if any(row)}
-        return signs[0] if len(signs) == len(widths) == 1 else usual
+        return signs[0] if len({len(row) for row in islice(rows, _LOOKED_AT + 1) if any(row)}) == 1 else usual
     return usual
 
 
@@ -119,7 +121,6 @@ def _records(
     Blank lines and rows of empty cells, as Excel leaves them, are none.
     """
     problems: list[Problem] = []
-    csv.field_size_limit(MAX_LINE)
     reader = csv.reader(
         _with_ends(file, lines, problems),
         delimiter=delimiter,

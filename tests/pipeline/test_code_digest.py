@@ -36,6 +36,7 @@ TAKEN = {
     "errors.UserError": "ends the stage",
     "errors.raise_all": "ends the stage",
     "errors.failures_of": "collects what ends the stage",
+    "errors.first_of": "the list in a message",
     "errors.nearest": "the name that a message proposes",
     "errors.shortened": "the name in a message",
     "errors.INTERNAL": "an exit code",
