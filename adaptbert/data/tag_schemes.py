@@ -64,7 +64,7 @@ def legal(tags: Sequence[str], scheme: Scheme) -> list[str]:
 def kinds(tags: Sequence[str], scheme: Scheme) -> list[str]:
     """The type of each span of a row, or of the nearest legal one; a row with tags of another scheme has none."""
     with suppress(ValueError):
-        return [kind for _, _, kind in spans(legal(tags, scheme), scheme)]
+        return [kind for _, _, kind in _read(tags, scheme)]
     return []
 
 
