@@ -38,7 +38,9 @@ def doctor() -> None:
         findings = [user(), *opened(), room(shutil.disk_usage(".").free), *device()]
     table = Table("", "what", "found", "remedy")
     for verdict, what, found, remedy in findings:
-        table.add_row(*map(Text, (verdict, what, found, "" if verdict == OK else remedy)))  # brackets are no markup
+        cells = verdict, what, found, "" if verdict == OK else remedy
+        # Brackets are no markup; a cell of several lines may part a credential, which the stream then does not know.
+        table.add_row(*(Text(redacted(cell)) for cell in cells))
     Console().print(table)
     verdicts = [verdict for verdict, *_ in findings]
     fails, warnings = verdicts.count(FAIL), verdicts.count(WARN)
@@ -74,7 +76,7 @@ def ran(what: str, code: str, remedy: str) -> Finding:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", errors="replace")
     lines = (done.stderr if done.returncode else done.stdout).split("\n")
     text = " ".join(lines[-2:] if "Traceback (most recent call last):" in lines else lines)
-    return FAIL if done.returncode else OK, what, redacted(" ".join(text.split())), remedy
+    return FAIL if done.returncode else OK, what, " ".join(text.split()), remedy
 
 
 def user() -> Finding:

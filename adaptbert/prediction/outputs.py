@@ -5,7 +5,6 @@ lists and mappings are JSON in their cell, in Parquet probabilities are a map. T
 formulas in CSV, which a spreadsheet would run (adaptbert.data.spreadsheet).
 """
 
-import io
 import json
 import sys
 from collections import Counter
@@ -68,12 +67,9 @@ def open_output(
         details: whether answers have probabilities or offsets.
     """
     if path == STDOUT:
-        stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", errors=_HALF, newline="\n", write_through=False)
-        try:
+        # Not by sys.stdout, which shows no credentials: rows stay as they are.
+        with open(sys.stdout.fileno(), "w", encoding="utf-8", errors=_HALF, newline="\n", closefd=False) as stdout:
             yield _json_lines(stdout)
-            stdout.flush()
-        finally:
-            stdout.detach()
         return
     with atomic_write(path) as part:
         schema = columns(target, kept, details=details)

@@ -68,7 +68,7 @@ def _bar(stream: TextIO, total: int | None) -> "Bar | None":
     from rich.progress import BarColumn, Progress, TextColumn
     from rich.table import Column
 
-    console = Console(file=stream)
+    console = Console(file=stream, soft_wrap=True)  # lines above the bar come as a whole: the guard reads them
     if not console.is_interactive:
         return None
     text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))

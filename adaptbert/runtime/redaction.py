@@ -7,12 +7,14 @@ several: values of environment variables called ..._PASSWORD, ..._TOKEN, ..._KEY
 any variable.
 """
 
+import io
 import os
 import re
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from threading import RLock
 from urllib.parse import quote, unquote
 
 from adaptbert.core.printable import TURNING, printable
@@ -25,14 +27,15 @@ _STOP = r"\s'\"<>\u201c\u201d\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffe
 
 _BEFORE_THE_HOST = re.compile(
     r"(?:(?<=://)|(?<=\w\w:/)(?!/))"
-    r"((?!(?:localhost|[^\s/@:]{0,253}[.][^\s/@:]{0,253}):\d+[^\w@-])[^\s/@:]*:\S{0,999}|[^\s/?#'\"<>]*)@"
+    r"((?!(?:(?:localhost|\d+(?:[.]\d+){3}):\d+|\[[^\s/@\]]{0,99}\](?::\d+)?)[^\w@-])[^\s/@:]*:\S{0,999}"
+    r"|[^\s/?#'\"<>]*)@"
 )
 """What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded, and
-which is not the port of a host. Of an address that was taken for a path, one slash is left. Bounds keep a long line
-from taking minutes."""
+which is not the port of a host: a name with a port may as well be a user, but for an IP address and localhost. Of an
+address that was taken for a path, one slash is left. Bounds keep a long line from taking minutes."""
 _ADDRESS = re.compile(r"://(.*)@", re.DOTALL)
 _BEHIND_THE_PATH = re.compile(
-    r"((?:\w\w:/(?<!file:/)(?!/?(?:\*\*\*@)?(?:127\.0\.0\.1|localhost)[:/?#])"
+    r"((?:\w\w:/(?<!file:/)(?!/?(?:\*\*\*@)?(?:127\.0\.0\.1|localhost|\[::1\])[:/?#])"
     r"|(?<![\w/:#])/(?=[^\s?#'\"<>]{0,999}\?[\w.%-]+=))[^\s?#'\"<>]{0,999})"
     rf"(\?(?:[^{_STOP}]|['\"](?=[\w%]))+|#(?=[^{_STOP}]{{0,999}}=)[^{_STOP}]+)"
 )
@@ -70,14 +73,39 @@ def redacted(text: str, environment: Mapping[str, str] = os.environ) -> str:
 
 def guard_streams() -> None:
     """From now on this process prints no credentials, and nothing in another order, whoever prints: libraries, loggers
-    and tracebacks as well."""
-
-    def guarded(write: Callable[[str], int], text: str) -> int:
-        return write(printable(redacted(text), TURNING))
-
+    and tracebacks as well, and those that print bytes."""
     for stream in (sys.stdout, sys.stderr):
-        if "write" not in vars(stream):  # once
-            vars(stream)["write"] = partial(guarded, stream.write)
+        if isinstance(stream, io.TextIOWrapper) and "write" not in vars(stream.buffer):  # once
+            _Guard(stream)
+
+
+class _Guard:
+    """What a stream passes on: lines as a whole, so that one in several pieces has no half of a credential.
+
+    It stands below the stream, in the place of the methods of its buffer, because others hold both of them already.
+    """
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        buffer, self._encoding = stream.buffer, stream.encoding
+        self._write, self._flush = buffer.write, buffer.flush
+        self._held, self._lock = b"", RLock()
+        vars(buffer).update(write=self.write, flush=self.flush)
+
+    def write(self, piece: bytes) -> int:
+        with self._lock:
+            line, end, self._held = (self._held + piece).rpartition(b"\n")
+            self._pass_on(line + end)
+        return len(piece)
+
+    def flush(self) -> None:
+        with self._lock:
+            line, self._held = self._held, b""
+            self._pass_on(line)
+            self._flush()
+
+    def _pass_on(self, text: bytes) -> None:
+        shown = printable(redacted(text.decode(self._encoding, "surrogateescape")), TURNING)
+        self._write(shown.encode(self._encoding, "surrogateescape"))
 
 
 @lru_cache(1)

@@ -159,6 +159,15 @@ def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
+def test_doctor_shows_no_credential_that_a_cell_would_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("adaptbert.commands.doctor.opened", lambda: [("FAIL", "DVC", f"https://me:{'pw' * 40}@x", "")])
+    monkeypatch.setattr("adaptbert.commands.doctor.device", list)
+    said = run("doctor").output
+    assert "https://***@x" in said
+    assert "pw" not in said
+
+
 @pytest.mark.slow
 def test_doctor_opens_what_a_recipe_opens(tmp_path: Path) -> None:
     """MLflow refuses a plain folder, git has no commit, DVC's settings are damaged, no proxy of this kind is known."""

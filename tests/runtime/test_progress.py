@@ -84,11 +84,11 @@ def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.M
             clock.now += 1
             assert shown.is_due()
             shown.tell(step, {"tokens": 100 * step}, 1.0)
-        print("  warning: a spike")
+        print("  warning: a spike", at := f"http://host/{'path/' * 20}")
     bars = terminal.written_over()
     assert [bar.count("━") for bar in bars[:4]] == [7, 15, 22, 30]
     assert all(bar.endswith(" left") for bar in bars[:4])
-    assert bars[4].startswith("  warning: a spike\n"), "above the bar, on a line of its own"
+    assert bars[4].startswith(f"  warning: a spike {at}\n"), "above the bar, on a line of its own, however long"
     assert "\n" not in "".join(bars[:4])
     assert bars[-1].endswith(f"0:00 left\n{SHOWN_CURSOR}"), "what is printed next has a line of its own"
     assert {step for _, _, step in run.metrics} == {20}, "not logged twice a second"

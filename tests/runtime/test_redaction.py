@@ -44,6 +44,7 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("key AKIAIOSFODNN7EXAMPLE is unknown", "key *** is unknown"),
         ("https://u:2024-a/Secr3tPw@h/x", "https://***@h/x"),
         ("https://u:99/Secr3tPw@h/x", "https://***@h/x"),
+        ("https://user.with.dot:99/pw@host", "https://***@host"),
         ("at https%3A%2F%2Fu%3Apw%40h%2Fx", "at https%3A%2F%2F***%40h%2Fx"),
         (
             "Authorization: Bearer a.b-c, 'authorization': 'Basic dTpw'",
@@ -58,6 +59,7 @@ SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
         ("see http://host/#/experiments/1 or file:///x/reports/index.html#t?a=b", ""),
         ("见 http://a.com/x#第一节，再运行 make recipe", ""),
         ("http://10.0.0.5:5000/a@b, {'token': 'Berlin', 'mask_token': '[MASK]'}, sk-learn-of-some-other-kind", ""),
+        ("http://[::1]:5000/#/experiments/1?a=b, http://[::1]/a@b or http://[fe80::1]:5000/a@b", ""),
         ("http://host:5000/a to sqlite:////srv/mlflow.db", ""),
         ("mail to a@b.example, tokens=5 in all", ""),
         ("is it in /srv/a? no: docs/errors.md#b, /srv/b#1.csv", ""),
@@ -133,19 +135,21 @@ told = "{ADDRESS}/x?sig={ENCODED}"
 logging.getLogger("library").warning("asked %s", told)
 warnings.warn(told)
 print("found", told, flush=True)
-sys.stdout.buffer.write(b"a row: http://host/x?sig=1")
+print("in pieces ", *told.partition("%40"), sep="", flush=True)
+sys.stdout.buffer.write(b"bytes \\xff " + told[:20].encode())
+sys.stdout.buffer.write(told[20:].encode())
 raise OSError(told)
 """
 
 
-def test_whoever_prints() -> None:
-    """Libraries, warnings, tracebacks; answers go to the stream below as they are."""
-    ran = subprocess.run([sys.executable, "-c", PRINTS], capture_output=True, text=True, check=False)
-    safe = "http://***@127.0.0.1/x?sig=***"
-    assert (ran.stdout.count(safe), ran.stderr.count(safe)) == (1, 3), ran.stdout + ran.stderr
-    assert "OSError: http://***@" in ran.stderr
-    assert ran.stdout.endswith("a row: http://host/x?sig=1"), "answers"
-    assert not [form for form in SHOWN if form in ran.stdout + ran.stderr]
+@pytest.mark.parametrize("options", [(), ("-u",)])
+def test_whoever_prints(options: tuple[str, ...]) -> None:
+    """Libraries, warnings, tracebacks; text or bytes; whole lines, pieces, and one that does not end."""
+    ran = subprocess.run([sys.executable, *options, "-c", PRINTS], capture_output=True, check=False)
+    safe = b"http://***@127.0.0.1/x?sig=***"
+    assert ran.stdout == b"found %b\nin pieces %b\nbytes \xff %b" % (safe, safe, safe)
+    assert ran.stderr.count(safe) == 3, ran.stderr
+    assert ran.stderr.endswith(b"OSError: %b\n" % safe)
 
 
 def test_a_stage_whose_server_is_dead_and_that_raises(project: Path) -> None:
@@ -273,7 +277,7 @@ def test_what_fails_shows_no_password(planted: Project) -> None:
     options = [part for name, value in IN_OPTIONS.items() for part in (name, value.format(PASSWORDS[name]))]
     said = printed(planted, "adaptbert.cli", "new", ".", "--force", *options, code=65)
     assert "https:/***@127.0.0.1:9/x.csv?auth=***#token=***: an address, not a file\n  download it" in said
-    printed(planted, "adaptbert.cli", "doctor", code=0, **TRACKED_AT)
+    printed(planted, "adaptbert.cli", "doctor", code=1, **TRACKED_AT)
     printed(planted, "flows.recipe", "--cluster", code=78)
     for place in OF_PARAMS:
         document = deepcopy(SMALL)
