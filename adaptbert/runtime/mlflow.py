@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
@@ -42,39 +43,31 @@ RECIPE = (
     "up to date stay with the recipe that ran them. Metrics are scores times 100 and, under `differences`, differences "
     "of them; intervals are in the report."
 )
-OF_A_USER = {"runs": "", "experiments": f"WHERE name NOT IN ('Default', '{EXPERIMENT}')"}
-OF_A_USER |= {"registered_models": "", "logged_models": "", "trace_info": ""}
-"""Table of a store -> which of its rows are somebody's work."""
 KINDS = {"metrics": "Metric", "tags": "RunTag", "params": "Param"}
 
 
+@dataclass(eq=False)
 class Run:
     """One MLflow run, begun by its first call. No method waits for MLflow.
 
-    Args:
-        store: None: nothing is tracked.
+    Attributes:
+        store: by default, nothing is tracked.
         tags: of a new run; `labels` are those of the runs below it, too.
         parent: by default the run of the recipe.
         begin: logs what comes first.
-
-    Attributes:
         id: empty when nothing is tracked, or not yet.
     """
 
-    def __init__(
-        self,
-        store: "Store | None" = None,
-        tags: Mapping[str, str] | None = None,
-        labels: Mapping[str, str] | None = None,
-        parent: "Run | None" = None,
-        begin: "Callable[[Run], None]" = lambda run: None,
-    ) -> None:
-        self._store, self._tags, self._labels = store or Store(None), {**(labels or {}), **(tags or {})}, labels or {}
-        self._parent, self._begin = parent, begin
-        self.id, self._is_open = "", False
-        self._last: dict[str, int] = {}  # by metric, the last step that an earlier process logged
-        self._metrics: list[tuple[str, float, int, int]] = []
-        self._flushed = time.monotonic()
+    store: "Store" = field(default_factory=lambda: Store(None))
+    tags: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    parent: "Run | None" = None
+    begin: "Callable[[Run], None]" = lambda run: None
+    id: str = field(default="", init=False)
+    _is_open: bool = field(default=False, init=False)
+    _last: dict[str, int] = field(default_factory=dict, init=False)  # metric -> last step of an earlier process
+    _metrics: list[tuple[str, float, int, int]] = field(default_factory=list, init=False)
+    _flushed: float = field(default_factory=time.monotonic, init=False)
 
     def go_on(self, folder: Path) -> None:
         """Continue, before any other call, the run that an interrupted process marked in `folder`, if any."""
@@ -131,7 +124,7 @@ class Run:
     def child(self, name: str, tags: Mapping[str, str]) -> AbstractContextManager["Run"]:
         """A run below this one, e.g. of a seed, with the labels of this one as tags."""
         self._open()
-        return Run(self._store, {"mlflow.runName": name, **tags}, self._labels, self).closing()
+        return Run(self.store, {"mlflow.runName": name, **tags}, self.labels, self).closing()
 
     @contextmanager
     def closing(self) -> Iterator["Run"]:
@@ -145,24 +138,25 @@ class Run:
             raise
         finally:
             self.flush()
-            self._call(lambda store: store.end(self.id, status))
+            self._call(lambda store: store.client.set_terminated(self.id, status))
+            self._call(lambda store: store.mark(self.id).unlink(missing_ok=True))
 
     def _call(self, call: "Callable[..., object]", *arguments: Any) -> None:
         self._open()
-        self._store.do(lambda store: call(store, *arguments))
+        self.store.do(lambda store: call(store, *arguments))
 
     def _open(self, note: Path | None = None) -> None:
         """Begin this run, before any other call, or go on with the one that is noted; note it."""
         if not self._is_open:
             self._is_open = True
-            self._store.do(lambda store: self._begin_or_go_on(store, note))
-            self._begin(self)
+            self.store.do(lambda store: self._begin_or_go_on(store, note))
+            self.begin(self)
 
     def _begin_or_go_on(self, store: "Store", note: Path | None) -> None:
         earlier = note.read_text(encoding="utf-8") if note is not None and note.is_file() else ""
         if not store.has(earlier):
-            parent = self._parent.id if self._parent else store.recipe
-            tags = {**{key: redacted(tag) for key, tag in self._tags.items()}, "mlflow.parentRunId": parent}
+            tags = {key: redacted(tag) for key, tag in {**self.labels, **self.tags}.items()}
+            tags["mlflow.parentRunId"] = self.parent.id if self.parent else store.recipe
             earlier = store.client.create_run(store.experiment, tags=tags).info.run_id
         else:
             store.client.update_run(earlier, status="RUNNING")
@@ -291,10 +285,6 @@ class Store:
         """The file that holds the process of a run while it is open."""
         return self._folder / f"{run_id}.run"
 
-    def end(self, run_id: str, status: str) -> None:
-        self.client.set_terminated(run_id, status)
-        self.mark(run_id).unlink(missing_ok=True)
-
     def _prepare(self) -> None:
         """Slow steps that do not depend on the store, outside of the time limit: imports, and a new mlflow.db.
 
@@ -388,44 +378,30 @@ def _make_tables(file: Path, fresh: Path) -> None:
     if file.exists() and not file.is_file():  # MLflow would try again for more than a minute
         raise IsADirectoryError(f"{file.name} is no file")
     newest = _get_latest_schema_revision()
-    version, kept = _held(file)
-    while version != newest and file.exists() and time.time() - file.stat().st_mtime < SILENT_SECONDS:
+    while _version(file) != newest and file.exists() and time.time() - file.stat().st_mtime < SILENT_SECONDS:
         time.sleep(0.5)  # `mlflow server` may be making them
-        version, kept = _held(file)
-    if version == newest:
+    if _version(file) == newest:
         return
     for leftover in fresh.parent.glob(f"{fresh.name}*"):
         leftover.unlink()
-    if kept:
+    if file.exists():
         with closing(sqlite3.connect(file)) as old, closing(sqlite3.connect(fresh)) as new:
             old.backup(new)
     try:
         SqlAlchemyStore(f"sqlite:///{fresh}", "mlartifacts")._dispose_engine()
     except Exception as error:
         reason, name = str(error).partition("\n")[0], file.name
-        stay = f"; its {kept} stay there, and after `mv {name} {name}.old` a new one is made" if kept else ""
+        stay = f"; its rows stay there, and after `mv {name} {name}.old` a new one is made" if file.exists() else ""
         raise ValueError(f"the tables of {name} cannot be made: {reason}{stay}") from error
-    if file.exists() and not kept:  # begun by a process that was killed, or empty
-        aside = file.with_name(f"{file.name}.half-made")
-        while aside.exists():
-            aside = aside.with_name(f"{aside.name}.older")
-        file.replace(aside)
-        print(f"notice: {file.name} has half-made tables and no runs: it is now {aside.name}", file=sys.stderr)
     with atomic_write(file) as part:
         shutil.move(fresh, part)
 
 
-def _held(file: Path) -> tuple[str, str]:
-    """The version of the tables of an mlflow.db, empty without them, and what a user has in it: "4 runs"."""
+def _version(file: Path) -> str:
+    """The version of the tables of an mlflow.db; empty without them."""
     if not file.is_file():
-        return "", ""
+        return ""
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True)) as store:
-        there = {name for (name,) in store.execute("SELECT name FROM sqlite_master")}
-        version = "SELECT max(version_num) FROM alembic_version" if "alembic_version" in there else "SELECT ''"
-        counts = {
-            table: store.execute(f"SELECT count(*) FROM {table} {condition}").fetchone()[0]
-            for table, condition in OF_A_USER.items()
-            if table in there
-        }
-        kept = ", ".join(f"{count:,} {table.replace('_', ' ')}" for table, count in counts.items() if count)
-        return store.execute(version).fetchone()[0] or "", kept
+        there = store.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
+        (version,) = store.execute("SELECT max(version_num) FROM alembic_version").fetchone() if there else ("",)
+        return version or ""

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -91,24 +91,21 @@ class Progress:
         steps: at which the run ends.
         run: gets `train/tokens_per_second` and the load of the machine.
         label: of this training, among several of the process.
+
+    Attributes:
+        line: shows it.
     """
 
     def __init__(self, steps: int, run: Run, label: str = "") -> None:
         self._steps, self._run, self._label = steps, run, label
-        self._line = StatusLine(sys.stdout, steps)
+        self.line = StatusLine(sys.stdout, steps)
         self.begin(0, {})
 
     def begin(self, step: int, counts: Mapping[str, int]) -> None:
         """Training begins after `step` steps with these counts."""
         self._first, self._counts = step, dict(counts)
         self._began = self._recorded = time.monotonic()
-        self._line.begin()
-
-    def is_due(self) -> bool:
-        return self._line.is_due()
-
-    def closing(self) -> AbstractContextManager[None]:
-        return self._line.closing()
+        self.line.begin()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -132,7 +129,7 @@ class Progress:
             f"{speed:,.0f} tokens/s",
             f"{left // 60}:{left % 60:02d} left",
         ]
-        self._line.show(step, "  ".join(parts))
+        self.line.show(step, "  ".join(parts))
         if step == self._steps or now - self._recorded > LINE_SECONDS:
             self._run.log_metrics({"train/tokens_per_second": speed}, step)
             if self._run.id:
@@ -148,19 +145,15 @@ def load_of_machine() -> dict[str, float]:
     loads: dict[str, float] = {}
     if os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() != "false":
         with suppress(Exception):  # an error of a monitor must not stop training
-            for monitor in _monitors():
-                monitor.collect_metrics()
-                loads |= {f"system/{name}": load for name, load in monitor.aggregate_metrics().items()}
+            _monitor().collect_metrics()
+            loads = {f"system/{name}": load for name, load in _monitor().aggregate_metrics().items()}
+            for monitor in _monitor().monitors:
                 monitor.clear_metrics()
     return loads
 
 
 @cache
-def _monitors() -> list[Any]:
-    from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
-    from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
+def _monitor() -> Any:
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
-    monitors: list[Any] = [CPUMonitor()]
-    with suppress(ImportError, RuntimeError):  # no nvidia-ml-py; no GPU
-        monitors.append(GPUMonitor())
-    return monitors
+    return SystemMetricsMonitor("")

@@ -158,7 +158,7 @@ class Monitor:
     @contextmanager
     def closing(self) -> Iterator[None]:
         """When this block ends, however it does, nothing is being written, and what is printed has its own line."""
-        with self._progress.closing():
+        with self._progress.line.closing():
             try:
                 yield
             finally:
@@ -188,7 +188,7 @@ class Monitor:
         stop = signals.received()
         is_time = last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
         save = self._savepoints is not None and is_time
-        report = last or self._progress.is_due()
+        report = last or self._progress.line.is_due()
         unknown = report and math.isnan(past.last[0])
         if save or last or stop or unknown or not _runs_ahead(module.device):
             self._check(self._numbers.all())

@@ -176,7 +176,7 @@ def test_the_load_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load["system/cpu_utilization_percentage"] >= 0
     assert 0 < load["system/system_memory_usage_percentage"] < 100
     assert {thread.name for thread in threading.enumerate()} == threads
-    monkeypatch.setattr(progress, "_monitors", lambda: [1])
+    monkeypatch.setattr(progress, "_monitor", lambda: 1)
     assert progress.load_of_machine() == {}
     monkeypatch.undo()
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")

@@ -42,13 +42,13 @@ def test_a_line_tells_step_loss_speed_and_time_left(clock: Clock, capsys: pytest
     shown = Progress(100, run, "seed 2")
     shown.begin(20, {"tokens": 5_000, "chosen": 700})  # of an earlier process
     clock.now += 4
-    assert not shown.is_due()
+    assert not shown.line.is_due()
     with shown.paused():
         clock.now += 1_000  # measuring
     clock.now += 6
-    assert shown.is_due()
+    assert shown.line.is_due()
     shown.tell(40, {"tokens": 9_000, "chosen": 1_700}, 2.5)
-    assert not shown.is_due()
+    assert not shown.line.is_due()
     assert capsys.readouterr().out == "  seed 2  step     40/100  loss 2.500  400 tokens/s  0:30 left\n"
     assert run.metrics == [("train/tokens_per_second", 400.0, 40)]
 
@@ -78,11 +78,11 @@ def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.M
     terminal, run = in_terminal(monkeypatch), LoggedRun()
     shown = Progress(20, run)
     shown.begin(0, {})
-    with shown.closing():
+    with shown.line.closing():
         assert terminal.getvalue().endswith(SHOWN_CURSOR), "a killed process leaves the cursor"
         for step in range(5, 21, 5):
             clock.now += 1
-            assert shown.is_due()
+            assert shown.line.is_due()
             shown.tell(step, {"tokens": 100 * step}, 1.0)
         print("  warning: a spike", at := f"http://host/{'path/' * 20}")
     bars = terminal.written_over()
@@ -104,10 +104,10 @@ def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.M
 )
 def test_other_terminals(clock: Clock, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], shown: str) -> None:
     terminal = in_terminal(monkeypatch, **variables)
-    line = Progress(20, LoggedRun())
+    training = Progress(20, LoggedRun())
     clock.now += 10
-    with line.closing():
-        line.tell(10, {"tokens": 1000}, 1.0)
+    with training.line.closing():
+        training.tell(10, {"tokens": 1000}, 1.0)
     assert (terminal.written_over() or [terminal.getvalue()])[0] == shown
 
 
