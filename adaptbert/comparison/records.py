@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from adaptbert.comparison.questions import role
 from adaptbert.config.schema.bases import TrainedOn
 from adaptbert.config.schema.task_types import Target, TaskType, Type, spec_of
-from adaptbert.core.record import Number, Record, read_record
+from adaptbert.core.record import RUN_AGAIN, Number, Record, validated
 from adaptbert.statistics.intervals import Difference, Interval
 from adaptbert.statistics.power import Design
 from adaptbert.statistics.spread import Runs
@@ -608,7 +608,7 @@ class Comparison:
         Raises:
             BadData: it is not what this class writes.
         """
-        return read_record(cls, path)
+        return validated(cls, path.read_bytes(), path, RUN_AGAIN)
 
     def as_json(self) -> dict[str, Any]:
         return dict(TypeAdapter(Comparison).dump_python(self, mode="json"))

@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, raise_all
 
-_RUN_AGAIN = "restore the file with `dvc checkout --force`, or run its stage again"
+RUN_AGAIN = "restore the file with `dvc checkout --force`, or run its stage again"
 _SHOWN = 40
 """Characters of a value that a message shows."""
 
@@ -60,7 +60,7 @@ class Record(BaseModel):
         Raises:
             BadData: it is no JSON, a field is missing or of another type, or there is one that is unknown.
         """
-        return read_record(cls, path)
+        return validated(cls, path.read_bytes(), path, RUN_AGAIN)
 
     def as_json(self) -> dict[str, Any]:
         """What stands in the file."""
@@ -99,22 +99,11 @@ class CurvePoint(MeasuredRecord):
     tokens: int
 
 
-def read_record(cls: type[M], path: Path) -> M:
-    """What stands in a file that this project wrote.
-
-    Args:
-        cls: a `Record`, or a dataclass.
-
-    Raises:
-        BadData: as of `Record.read`.
-    """
-    return validated(cls, path.read_bytes(), path, _RUN_AGAIN)
-
-
 def validated(cls: type[M], values: Mapping[str, Any] | bytes, place: str | Path, remedy: str) -> M:
     """The typed values of a file.
 
     Args:
+        cls: a `Record`, or a dataclass.
         values: of the file, or its bytes; only there may keys of a mapping be numbers.
 
     Raises:

@@ -8,7 +8,7 @@ smaller batch.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from adaptbert.tasks.head import Decoded, TaskHead
-    from adaptbert.text.tokenizer import Tokenizer
 
 HELD = 4
 """Groups of rows held in memory at most: millions of bad rows may follow one that can be answered."""
@@ -56,40 +55,33 @@ class Evaluated(FileConfig):
 class FineTuned:
     """A fine-tuned checkpoint as what answers rows, by the functions and the batches of evaluation."""
 
-    def __init__(
-        self, model: Any, head: "TaskHead", tokenizer: "Tokenizer", card: TaskCard, evaluated: Evaluated
-    ) -> None:
-        from adaptbert.tasks.module import PREDICT_ROWS
-
-        self._model, self._head, self._tokenizer, self._card, self._evaluated = model, head, tokenizer, card, evaluated
-        self.task, self.rows_at_once = TaskDescription.of(card.as_json()), PREDICT_ROWS
-
-    @classmethod
-    def load(cls, folder: Path, precision: str | None) -> Self:
+    def __init__(self, folder: Path, precision: str | None) -> None:
         import torch
 
         from adaptbert.tasks.heads import load_fine_tuned
+        from adaptbert.tasks.module import PREDICT_ROWS
 
         if precision is not None and precision not in PRECISIONS:
             problem = f"'{precision}' is unknown"
             raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
         checkpoint = Checkpoint.load(folder)
-        card, evaluated, head = _evaluation(checkpoint, folder)
+        self._card, evaluated, head = _evaluation(checkpoint, folder)
         with torch.random.fork_rng(devices=[]):  # weights are drawn on the processor
-            model, head = load_fine_tuned(checkpoint, head)
-        for weight in model.parameters():
+            self._model, self._head = load_fine_tuned(checkpoint, head)
+        for weight in self._model.parameters():
             # The alignment of memory-mapped weights varies, and a library splits a vector sum by alignment: copy them.
             weight.data = weight.data.clone()
-        model.to(fastest_device())
-        evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
-        return cls(model, head, checkpoint.tokenizer, card, evaluated)
+        self._model.to(fastest_device())
+        self._block_size, self._precision = evaluated.block_size, chosen(precision or evaluated.precision)
+        self._tokenizer = checkpoint.tokenizer
+        self.task, self.rows_at_once = TaskDescription.of(self._card.as_json()), PREDICT_ROWS
 
     def decode(self, rows: Sequence[Mapping[str, Any]]) -> "Decoded":
         """The answers to rows."""
         from adaptbert.tasks.module import logits
 
         examples = self._head.examples(rows, self._tokenizer, self._card.max_length)
-        scores = logits(self._model, self._head, examples, self._evaluated.block_size, self._evaluated.precision)
+        scores = logits(self._model, self._head, examples, self._block_size, self._precision)
         return self._head.decode(rows, examples, scores, self._card.tuned)
 
 
@@ -114,7 +106,7 @@ class Predictor:
         """
         folder = Path(folder)
         is_linear = (folder / linear_model.FILE).is_file()
-        model = LinearModel.load(folder) if is_linear else FineTuned.load(folder, precision)
+        model = LinearModel.load(folder) if is_linear else FineTuned(folder, precision)
         if misread := pattern_problem(model.task.replace):
             file = folder / (linear_model.FILE if is_linear else CARD)
             raise BadData(Code.DAMAGED_CHECKPOINT, file, misread, COPY)
