@@ -15,9 +15,10 @@ All but `download`, `doctor` and `predict` run in the project folder. `dvc repro
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from adaptbert.commands.doctor import doctor
 from adaptbert.commands.params import check, plan
@@ -25,8 +26,23 @@ from adaptbert.commands.predict import predict
 from adaptbert.commands.project import add_task, download, import_, new
 from adaptbert.runtime.libraries import collect_seldom, prepare_process
 from adaptbert.runtime.redaction import guard_streams
+from adaptbert.runtime.signals import raise_at_once
+from adaptbert.runtime.user_errors import user_errors
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+class Commands(TyperGroup):
+    """The commands, of which an error of the user, or a signal, ends each with one message."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Calls the command that was named."""
+        raise_at_once()  # what a command has unpacked, or written in part, goes with it
+        with user_errors():
+            return super().invoke(ctx)
+
+
+app = typer.Typer(
+    cls=Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 
 
 def _version(is_requested: bool) -> None:

@@ -92,6 +92,18 @@ class BadParams(UserError):
     exit_code = BAD_PARAMS
 
 
+class Temporary(UserError):
+    """What may be over when the same command runs again: a lock, a lost process, a server that does not answer."""
+
+    exit_code = TEMPORARY
+
+
+class Unwritable(UserError):
+    """An output that cannot be written: the disk is full, or something else is in its place."""
+
+    exit_code = IO_ERROR
+
+
 class Several(UserError):
     """All failures of one check, one below the other."""
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from adaptbert.codes import Code
-from adaptbert.commands.errors import user_errors
 from adaptbert.errors import BadData
+from adaptbert.runtime.user_errors import user_errors
 
 
 def command(name: str, about: str | None) -> ArgumentParser:

@@ -52,7 +52,7 @@ class Machines:
 
         Raises:
             BadParams: see `shared`; Ray is missing.
-            NoCluster: no cluster answers.
+            Temporary: no cluster answers.
         """
         repository, commit = shared(sources)
         return cls(cluster.connected(Path(__file__).parent), repository, commit)

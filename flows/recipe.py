@@ -39,13 +39,13 @@ from prefect.states import Cancelled
 from pydantic import Field
 
 from adaptbert.codes import Code
-from adaptbert.commands.errors import user_errors
 from adaptbert.core.files import full_disk
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, BadParams, UserError, nearest
 from adaptbert.project.dvc_files import Due, check_folder
+from adaptbert.runtime.libraries import JOBS, threads
 from adaptbert.runtime.origin import commit, git, project_root
 from adaptbert.runtime.redaction import guard_streams, redacted
-from adaptbert.runtime.side_by_side import JOBS, threads
+from adaptbert.runtime.user_errors import user_errors
 from flows import log
 from flows.devices import SECONDS_BETWEEN_TRIES, cuda_ids, locked, share, taken
 from flows.log import StageLog, without_credentials
@@ -56,6 +56,13 @@ from flows.server import await_server
 
 REPORT, ANSWERS = Path("reports/index.html"), Path("reports/index.md")
 PARAMS, WORKS = Path("params.yaml"), Path(".work/recipe.lock")
+PLAN_AND_CHECK = """
+from adaptbert.commands.params import check, write_plan
+from adaptbert.runtime.user_errors import user_errors
+with user_errors():
+    write_plan()
+    check()
+"""
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
 
@@ -259,8 +266,7 @@ def alone() -> Iterator[None]:
 def plan_and_check() -> None:
     """`adaptbert plan`, and `adaptbert check`, which refuses a bad params.yaml before any stage starts; in one process,
     because both read all code, and not in this one, because they import what stages import."""
-    both = "from adaptbert.commands.params import check, write_plan; write_plan(); check()"
-    done = process.run(sys.executable, "-c", both)
+    done = process.run(sys.executable, "-c", PLAN_AND_CHECK)
     for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
         get_run_logger().info(line)
     if done.returncode < 0:

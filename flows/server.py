@@ -20,11 +20,11 @@ from prefect.logging import get_logger
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL, Settings, load_current_profile
 from prefect.settings.sources import ProfileSettingsTomlLoader
 
-from adaptbert.commands.errors import user_errors
 from adaptbert.errors import TEMPORARY
 from adaptbert.runtime.libraries import LOCAL, check_proxies
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import withheld
+from adaptbert.runtime.user_errors import user_errors
 from flows import process
 
 HOST = "127.0.0.1"

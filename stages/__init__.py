@@ -5,7 +5,7 @@ import sys
 from importlib.util import find_spec
 
 if sys.argv[0] == "-m":  # `python -m stages.X` begins
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends the imports without a traceback, until `Stage.run` takes it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends the imports without a traceback, until `run_stage` takes it
 if find_spec("ruamel") is None:  # DVC was started by its path, and `python` is another one than its own
     print(
         f"error: {sys.executable} has none of the packages of this project; activate the environment "

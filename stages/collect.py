@@ -11,10 +11,9 @@ from pathlib import Path
 from adaptbert.config.schema.sources import Corpus
 from adaptbert.core.files import atomic_write
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 
-@Stage
 def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:
     from adaptbert.data.collect import collect_corpus
 
@@ -30,4 +29,4 @@ def collect(params: Corpus, *, corpus: str, out: Path, run: Run) -> None:
 
 
 if __name__ == "__main__":
-    collect.run()
+    run_stage(collect)

@@ -12,10 +12,9 @@ from pathlib import Path
 from adaptbert.config.schema.sources import Task
 from adaptbert.core.files import atomic_write
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 
-@Stage
 def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:
     from adaptbert.data import collect
 
@@ -37,4 +36,4 @@ def collect_task(params: Task, *, task: str, out: Path, run: Run) -> None:
 
 
 if __name__ == "__main__":
-    collect_task.run()
+    run_stage(collect_task)

@@ -11,10 +11,9 @@ from pathlib import Path
 from adaptbert.config.schema.comparison import Compare
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 
-@Stage
 def compare(
     params: Compare,
     *,
@@ -65,4 +64,4 @@ def compare(
 
 
 if __name__ == "__main__":
-    compare.run()
+    run_stage(compare)

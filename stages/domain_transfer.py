@@ -11,10 +11,9 @@ from typing import Unpack
 from adaptbert.config.schema.bases import GENERAL
 from adaptbert.config.schema.mlm import DomainTransfer
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 
-@Stage
 def domain_transfer(
     params: DomainTransfer, *, corpus: str, replicate: str, init: Path, beside: Path, **common: Unpack[StepArguments]
 ) -> None:
@@ -27,4 +26,4 @@ def domain_transfer(
 
 
 if __name__ == "__main__":
-    domain_transfer.run()
+    run_stage(domain_transfer)

@@ -4,11 +4,10 @@ from pathlib import Path
 
 from adaptbert.config.schema.finetuning import Finetune
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 from adaptbert.training.resume import Work
 
 
-@Stage
 def finetune(
     params: Finetune,
     *,
@@ -32,4 +31,4 @@ def finetune(
 
 
 if __name__ == "__main__":
-    finetune.run()
+    run_stage(finetune)

@@ -9,10 +9,9 @@ from pathlib import Path
 from adaptbert.config.schema.text import Measure
 from adaptbert.core.files import write_json
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 
-@Stage
 def measure(
     params: Measure,
     *,
@@ -36,4 +35,4 @@ def measure(
 
 
 if __name__ == "__main__":
-    measure.run()
+    run_stage(measure)

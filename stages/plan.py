@@ -9,12 +9,11 @@ from pathlib import Path
 
 from adaptbert.config.recipe import Recipe
 from adaptbert.core.files import atomic_write
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 TEXT = "plan.json is what params.yaml and the code stand for.\n"
 
 
-@Stage
 def plan(*, recipe: Recipe, plan: Path, out: Path) -> None:
     from adaptbert.config import plan_file
     from adaptbert.project import rules
@@ -27,4 +26,4 @@ def plan(*, recipe: Recipe, plan: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    plan.run()
+    run_stage(plan)

@@ -10,10 +10,9 @@ from typing import Unpack
 from adaptbert.config.schema.bases import GENERAL, Base
 from adaptbert.config.schema.mlm import Pretrain
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 
-@Stage
 def pretrain(
     params: Pretrain, *, weights: Base, tokenizer: Path, scratch: Path, **common: Unpack[StepArguments]
 ) -> None:
@@ -25,4 +24,4 @@ def pretrain(
 
 
 if __name__ == "__main__":
-    pretrain.run()
+    run_stage(pretrain)

@@ -9,10 +9,9 @@ from typing import Unpack
 
 from adaptbert.config.schema.mlm import TaskTransfer
 from adaptbert.mlm.arguments import StepArguments
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 
 
-@Stage
 def task_transfer(
     params: TaskTransfer, *, task: str, replicate: str, init: Path, beside: Path, **common: Unpack[StepArguments]
 ) -> None:
@@ -24,4 +23,4 @@ def task_transfer(
 
 
 if __name__ == "__main__":
-    task_transfer.run()
+    run_stage(task_transfer)

@@ -17,14 +17,13 @@ from adaptbert.config.schema.text import Tokenize
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 from adaptbert.runtime.worker_pool import workers
 from adaptbert.text.token_writer import is_heldout, unknown_notices, write
 from adaptbert.text.tokenizer import Tokenizer
 from adaptbert.text.words import Segmenter
 
 
-@Stage
 def tokenize(
     params: Tokenize, *, base: str, weights: Base, validated: Path, tokenizer: Path, out: Path, metrics: Path, run: Run
 ) -> None:
@@ -58,4 +57,4 @@ def tokenize(
 
 
 if __name__ == "__main__":
-    tokenize.run()
+    run_stage(tokenize)

@@ -8,12 +8,11 @@ from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.data.parquet import texts
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 from adaptbert.text.tokenizer import Tokenizer, folding
 from adaptbert.text.vocabulary_extension import extend_vocabulary
 
 
-@Stage
 def tokenizer(
     params: Vocabulary, *, base: str, weights: Base, corpora: Path, out: Path, metrics: Path, run: Run
 ) -> None:
@@ -45,4 +44,4 @@ def tokenizer(
 
 
 if __name__ == "__main__":
-    tokenizer.run()
+    run_stage(tokenizer)

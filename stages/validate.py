@@ -13,11 +13,10 @@ from adaptbert.config.schema.sources import Limits
 from adaptbert.core.files import atomic_write, write_json
 from adaptbert.errors import raise_all
 from adaptbert.runtime.mlflow import Run
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 from adaptbert.runtime.worker_pool import workers
 
 
-@Stage
 def validate(
     params: Limits,
     *,
@@ -60,4 +59,4 @@ def validate(
 
 
 if __name__ == "__main__":
-    validate.run()
+    run_stage(validate)

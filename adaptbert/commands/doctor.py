@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import psutil
 import typer
 
-from adaptbert.commands.errors import user_errors
 from adaptbert.core.processes import cores
 from adaptbert.errors import failures_of
 from adaptbert.runtime.origin import commit
@@ -34,13 +33,11 @@ def doctor() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    with user_errors():
-        findings = [user(), *opened(), room(shutil.disk_usage(".").free), *device()]
+    findings = [user(), *opened(), room(shutil.disk_usage(".").free), *device()]
     table = Table("", "what", "found", "remedy")
     for verdict, what, found, remedy in findings:
         cells = verdict, what, found, "" if verdict == OK else remedy
-        # Brackets are no markup; a cell of several lines may part a credential, which the stream then does not know.
-        table.add_row(*(Text(redacted(cell)) for cell in cells))
+        table.add_row(*(Text(redacted(cell)) for cell in cells))  # no markup; and lines of a cell may part a password
     Console().print(table)
     verdicts = [verdict for verdict, *_ in findings]
     fails, warnings = verdicts.count(FAIL), verdicts.count(WARN)

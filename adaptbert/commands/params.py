@@ -1,11 +1,9 @@
 """`adaptbert plan` and `adaptbert check`: what is done with params.yaml as a whole."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaptbert.commands.errors import user_errors
 from adaptbert.errors import UserError, failures_of, raise_all
 
 if TYPE_CHECKING:
@@ -34,14 +32,13 @@ def plan(
     from adaptbert.project import dvc_files
 
     recipe, planned = write_plan()
-    with user_errors():
-        if dvc_files.GRAPH.is_file():
-            try:
-                print(dvc_files.due(), flush=True)
-            except UserError as error:  # the plan is written
-                print(f"notice: {error}", flush=True)
-        if price:
-            _print_prices(recipe, planned)
+    if dvc_files.GRAPH.is_file():
+        try:
+            print(dvc_files.due(), flush=True)
+        except UserError as error:  # the plan is written
+            print(f"notice: {error}", flush=True)
+    if price:
+        _print_prices(recipe, planned)
 
 
 def write_plan() -> "tuple[Recipe, list[Training]]":
@@ -51,13 +48,12 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
     from adaptbert.project import dvc_files, editing, workload
     from adaptbert.runtime.stage import checked
 
-    with user_errors():
-        dvc_files.check_folder()
-        recipe = checked()
-        planned = plan_file.plan(recipe)
-        editing.write(PLAN, plan_file.text(planned).encode())
-        trainings = workload.trainings(recipe, planned, workload.Amounts(recipe))
-        notices = [*workload.notices(recipe, trainings), *workload.other_arms(planned)]
+    dvc_files.check_folder()
+    recipe = checked()
+    planned = plan_file.plan(recipe)
+    editing.write(PLAN, plan_file.text(planned).encode())
+    trainings = workload.trainings(recipe, planned, workload.Amounts(recipe))
+    notices = [*workload.notices(recipe, trainings), *workload.other_arms(planned)]
     checkpoints = sum(1 for below in planned.parents().values() if below is not None)
     arms = ", ".join(dict.fromkeys(cell.arm for cell in planned.finetune.values()))
     summary = f"{PLAN}: {checkpoints} checkpoints and {len(planned.finetune)} fine-tunings, in the arms {arms}"
@@ -68,22 +64,17 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
 def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
     from rich.console import Console
 
-    from adaptbert.runtime import side_by_side, signals
+    from adaptbert.runtime.libraries import as_one_of_them
     from adaptbert.runtime.stage import quieten
 
     print("the speed of this machine is measured, for some 20 seconds ...", flush=True)
-    side_by_side.as_one_of_them()
+    as_one_of_them()
     quieten()
-    signals.raise_at_once()
-    try:
-        from adaptbert.project import dvc_files, price
+    from adaptbert.project import dvc_files, price
 
-        due = dvc_files.due().stages
-        trained = [each for each in planned if not due.keys().isdisjoint(each.stages)]
-        speeds = price.measured(recipe, trained, price.SECONDS)
-    except signals.Interrupted as interrupted:
-        print(f"{interrupted}; no price", file=sys.stderr)
-        raise typer.Exit(interrupted.exit_code) from None
+    due = dvc_files.due().stages
+    trained = [each for each in planned if not due.keys().isdisjoint(each.stages)]
+    speeds = price.measured(recipe, trained, price.SECONDS)
     priced = price.prices(trained, due, speeds)
     Console(width=10_000).print(price.table(priced), highlight=False)  # no name is cut: a terminal wraps the line
     print(
@@ -102,26 +93,23 @@ def check() -> None:
     """
     from adaptbert.config import load, plan_file
     from adaptbert.project import dvc_files, own_data, preflight, rules, workload
-    from adaptbert.runtime import signals
     from adaptbert.runtime.stage import checked
 
-    signals.raise_at_once()  # what it has unpacked goes with it
-    with user_errors():
-        dvc_files.check_folder()
-        for line in dvc_files.mend():
-            print(line)
-        recipe = checked()
-        stale = failures_of(plan_file.check, recipe, plan_file.stages())
-        missing = own_data.check(recipe)
-        seen = preflight.check(recipe, {path for path, _ in missing})
-        of_the_plan = [" ".join(str(error).split()) for error in stale]
-        counts = [f"{split}: {rows}" for split, rows in seen.counts.items()]
-        for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices, *counts):
-            print(f"notice: {notice}")
-        if seen.unopened:
-            skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"
-            print(f"incomplete: {skipped}; `dvc repro validate` reads all rows of all files, before any training")
-        raise_all([*(error for _, error in missing), *seen.errors])
+    dvc_files.check_folder()
+    for line in dvc_files.mend():
+        print(line)
+    recipe = checked()
+    stale = failures_of(plan_file.check, recipe, plan_file.stages())
+    missing = own_data.check(recipe)
+    seen = preflight.check(recipe, {path for path, _ in missing})
+    of_the_plan = [" ".join(str(error).split()) for error in stale]
+    counts = [f"{split}: {rows}" for split, rows in seen.counts.items()]
+    for notice in (*rules.notices(recipe), *workload.notices(recipe), *of_the_plan, *seen.notices, *counts):
+        print(f"notice: {notice}")
+    if seen.unopened:
+        skipped = f"after {preflight.SECONDS:g} seconds these were not opened: {', '.join(seen.unopened)}"
+        print(f"incomplete: {skipped}; `dvc repro validate` reads all rows of all files, before any training")
+    raise_all([*(error for _, error in missing), *seen.errors])
     files = "the rows read from its data files are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"

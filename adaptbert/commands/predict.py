@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adaptbert.codes import Code
-from adaptbert.commands.errors import user_errors
+from adaptbert.config.schema.sources import Format
 from adaptbert.core.files import full_disk
 from adaptbert.data.formats import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
@@ -49,7 +49,7 @@ def predict(
             metavar="OURS=YOURS", help="Column of an input in the file, by default that of the task; repeatable."
         ),
     ] = None,
-    kind: Annotated[str | None, typer.Option("--format", help="Format of INPUT, if its name does not show it.")] = None,
+    kind: Annotated[Format | None, typer.Option("--format", help="Format of INPUT, if its name shows none.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
     probabilities: Annotated[
         bool,
@@ -76,7 +76,7 @@ def predict(
     from adaptbert.prediction.inputs import STDIN, Input
     from adaptbert.prediction.predictor import Predictor
 
-    with user_errors(), _ended(output):
+    with _ended(output):
         mapped = pairs(columns)
         outputs.check(output, source)
         predictor = Predictor.load(_linear_model(model) if linear else model, precision)
@@ -84,10 +84,10 @@ def predict(
             problem = "stdin is read once, and a table has all columns at once"
             raise BadParams(Code.CONTRADICTION, "--keep", problem, "read a file, or write .jsonl")
         ours = outputs.columns(predictor.target, details=probabilities).names if keep else None
-        rows = Input(source, predictor.task_type, predictor.reader(mapped), kind, encoding, ours)
-        faults = _Faults(rows.shown)
-        total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
-        pending = faults.passing(rows.rows()) if total is None else rows.rows()
+        rows = Input(source, predictor.reader(mapped), kind, encoding, ours)
+        faults = Counter[Code]()
+        total = None if source == STDIN else sum(1 for _ in _passing(rows.rows(), rows.shown, faults))
+        pending = _passing(rows.rows(), rows.shown, faults) if total is None else rows.rows()
         written: Counter[str] = Counter()
         seen: list[dict[str, Any]] = []
         count, alike = 0, True
@@ -103,15 +103,13 @@ def predict(
                 alike = alike and predictor.are_alike(seen)
                 advance(len(batch))
         if alike and count >= SHOWN:
-            scores = "card.json has its scores"
-            print(
-                f"{model}: gives all {count:,} rows the same answer, and may know no other; {scores}", file=sys.stderr
-            )
+            said = f"gives all {count:,} rows the same answer, and may know no other; card.json has its scores"
+            print(f"{model}: {said}", file=sys.stderr)
         for place, warnings in ((rows.shown, rows.warnings), (output, written)):
             for warning, count in sorted(warnings.items()):
                 print(f"{place}: {warning} ({count:,})", file=sys.stderr)
-        faults.sum_up()
-        if faults.count:
+        _sum_up(rows.shown, faults)
+        if faults:
             raise typer.Exit(BAD_DATA)
 
 
@@ -150,30 +148,25 @@ def _ended(output: Path) -> Iterator[None]:
         raise typer.Exit(IO_ERROR) from None
 
 
-class _Faults:
-    """Reports and counts the rows that cannot be answered."""
+def _passing(rows: Iterator["Row"], shown: str, faults: Counter[Code]) -> Iterator["Row"]:
+    """The same rows, unchanged; those that cannot be answered are reported and counted."""
+    for row in rows:
+        if row.problem is not None:
+            code, reason, _ = row.problem
+            faults[code] += 1
+            if faults.total() <= SHOWN:
+                print(f"{code.shown} {shown}:{row.line}: {reason}; the row stays without an answer", file=sys.stderr)
+        yield row
 
-    def __init__(self, shown: str) -> None:
-        self._shown, self.count, self._undecodable = shown, 0, 0
 
-    def passing(self, rows: Iterator["Row"]) -> Iterator["Row"]:
-        """The same rows, unchanged."""
-        for row in rows:
-            if row.problem is not None:
-                place, (code, reason, _) = f"{self._shown}:{row.line}", row.problem
-                self.count += 1
-                self._undecodable += code == Code.ENCODING
-                if self.count <= SHOWN:
-                    print(f"{code.shown} {place}: {reason}; the row stays without an answer", file=sys.stderr)
-            yield row
-
-    def sum_up(self) -> None:
-        if self.count > SHOWN:
-            print(f"{self._shown}: {self.count:,} rows stay without an answer, see `error`", file=sys.stderr)
-        if self._undecodable:
-            rows = f"{self._undecodable:,} row{'s' * (self._undecodable > 1)}"
-            remedy = "if the file is in another encoding, name it, e.g. --encoding gb18030"
-            print(f"{self._shown}: {rows} could not be decoded; {remedy}", file=sys.stderr)
+def _sum_up(shown: str, faults: Counter[Code]) -> None:
+    """Tells of the rows that were not reported one by one, and of a remedy."""
+    if faults.total() > SHOWN:
+        print(f"{shown}: {faults.total():,} rows stay without an answer, see `error`", file=sys.stderr)
+    if undecodable := faults[Code.ENCODING]:
+        rows = f"{undecodable:,} row{'s' * (undecodable > 1)}"
+        remedy = "if the file is in another encoding, name it, e.g. --encoding gb18030"
+        print(f"{shown}: {rows} could not be decoded; {remedy}", file=sys.stderr)
 
 
 @contextmanager

@@ -6,11 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from adaptbert.commands.errors import user_errors
 from adaptbert.commands.predict import pairs
 from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
-from adaptbert.runtime.libraries import check_proxies
+from adaptbert.runtime.libraries import as_one_of_them, check_proxies
 
 
 def download(
@@ -27,12 +26,11 @@ def download(
     from adaptbert.data.download import download as fetch
     from adaptbert.project import dvc_files, own_data
 
-    with user_errors():
-        check_proxies()
-        lines = fetch(name, revision, config, out)
-        if out.is_relative_to(own_data.OWN):
-            dvc_files.record([out])
-        print(*lines, sep="\n")
+    check_proxies()
+    lines = fetch(name, revision, config, out)
+    if out.is_relative_to(own_data.OWN):
+        dvc_files.record([out])
+    print(*lines, sep="\n")
 
 
 def import_(
@@ -48,8 +46,7 @@ def import_(
     """
     from adaptbert.project.importing import import_checkpoint
 
-    with user_errors():
-        print(*import_checkpoint(source, base), sep="\n")
+    print(*import_checkpoint(source, base), sep="\n")
 
 
 # The labelled files, and what a user says of them.
@@ -113,8 +110,6 @@ def new(
     params.yaml and plan.json. What is not clear is an error that names the option.
     """
     from adaptbert.config.schema.bases import DOMAIN, GENERAL
-    from adaptbert.runtime import signals
-    from adaptbert.runtime.side_by_side import as_one_of_them
     from adaptbert.runtime.stage import quieten
 
     as_one_of_them()
@@ -125,14 +120,12 @@ def new(
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
-    signals.raise_at_once()
-    with user_errors():
-        if base and not Path(base).exists():
-            check_proxies()
-        labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
-        splits = _given(train=train, dev=dev, test=test)
-        for line in create(directory, texts, splits, labelled, base=base, name=name, minutes=minutes, force=force):
-            print(line, flush=True)
+    if base and not Path(base).exists():
+        check_proxies()
+    labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
+    splits = _given(train=train, dev=dev, test=test)
+    for line in create(directory, texts, splits, labelled, base=base, name=name, minutes=minutes, force=force):
+        print(line, flush=True)
 
 
 def add_task(
@@ -158,20 +151,17 @@ def add_task(
     from adaptbert.project.add_task import add
     from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
-    from adaptbert.runtime import signals
 
-    signals.raise_at_once()
-    with user_errors():
-        labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
-        steps = add(_given(train=train, dev=dev, test=test), name, labelled)
-        print(next(steps))
-        if not yes and not sys.stdin.isatty():
-            print("nothing written: --yes writes it")
-            raise typer.Exit(1)
-        if not yes and not typer.confirm(f"write this into {PARAMS}?", default=True):
-            print("nothing was written")
-            raise typer.Exit(1)
-        print(*steps, sep="\n")
+    labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
+    steps = add(_given(train=train, dev=dev, test=test), name, labelled)
+    print(next(steps))
+    if not yes and not sys.stdin.isatty():
+        print("nothing written: --yes writes it")
+        raise typer.Exit(1)
+    if not yes and not typer.confirm(f"write this into {PARAMS}?", default=True):
+        print("nothing was written")
+        raise typer.Exit(1)
+    print(*steps, sep="\n")
     print("now run: make recipe")
 
 

@@ -24,7 +24,7 @@ DECIDING = ("config.schema", "config.plan")
 """What lies in one of these and decides nevertheless: the values in force, and the names of what is compared."""
 READ = ("*.css", "*.js", "*.j2", "*.po")
 """Files beside a module that it may read."""
-ENDING = {"UserError", "BadData", "BadParams", "Diverged", "Contradiction"}
+ENDING = {"UserError", "BadData", "BadParams", "Temporary", "Unwritable", "Diverged", "Contradiction"}
 """What ends a stage: the words of such an error go to the user and into no output."""
 
 

@@ -14,13 +14,7 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import has_ended
-from adaptbert.errors import IO_ERROR, UserError
-
-
-class Blocked(UserError):
-    """Something else is in the place of one of our files or folders."""
-
-    exit_code = IO_ERROR
+from adaptbert.errors import Unwritable
 
 
 @contextmanager
@@ -32,8 +26,8 @@ def atomic_write(target: Path) -> Iterator[Path]:
     the block are removed when the same target is written again.
 
     Raises:
-        FullDisk: there is no room for it.
-        Blocked: a file was written, and the target is a folder, which may hold files of the user.
+        Unwritable: there is no room for it; or a file was written, and the target is a folder, which may hold files of
+            the user.
     """
     make_folder(target.parent)
     _remove_leftovers(target)
@@ -44,7 +38,7 @@ def atomic_write(target: Path) -> Iterator[Path]:
             sync(path)
         if target.is_dir():
             if not temporary.is_dir():
-                raise Blocked(Code.BLOCKED, target, "a folder, not a file", "move it away, then the same command again")
+                raise Unwritable(Code.BLOCKED, target, "a folder, not a file", "move it away, then run again")
             shutil.rmtree(target)
         temporary.replace(target)
         sync(target.parent)
@@ -62,14 +56,14 @@ def make_folder(path: Path) -> None:
     """Create a folder and its parents where they do not exist.
 
     Raises:
-        Blocked: something else stands where one of them belongs.
+        Unwritable: something else stands where one of them belongs.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         blocking = next(place for place in (*reversed(path.parents), path) if not place.is_dir())
         problem = "not a folder, and one belongs there"
-        raise Blocked(Code.BLOCKED, blocking, problem, "move it away, or rename it") from None
+        raise Unwritable(Code.BLOCKED, blocking, problem, "move it away, or rename it") from None
 
 
 def _remove_leftovers(target: Path) -> None:
@@ -115,18 +109,19 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-class FullDisk(UserError):
-    """An output cannot be written."""
-
-    exit_code = IO_ERROR
-
-
 _ERRNO = re.compile(r"\bos error (\d+)\b|\[Errno (\d+)\]")
 """Number of an error in messages of Python, and of libraries that raise no OSError: safetensors, pyarrow."""
 _OF_SQLITE = "database or disk is full"
+_FULL = {
+    errno.EROFS: ("the file system is read-only", "mount it for writing, or work in another folder"),
+    errno.EFBIG: ("larger than a file may be here", "raise `ulimit -f` and run again"),
+    errno.ENOSPC: ("no space left on the disk", "make room and run again"),
+    errno.EDQUOT: ("the quota is used up", "make room and run again"),
+}
+"""Number of an error of a disk -> the problem and the remedy."""
 
 
-def full_disk(error: Exception, place: Path | None = None, written: int | None = None) -> FullDisk | None:
+def full_disk(error: Exception, place: Path | None = None, written: int | None = None) -> Unwritable | None:
     """The error for users, if the disk is the cause; else None.
 
     Args:
@@ -137,24 +132,21 @@ def full_disk(error: Exception, place: Path | None = None, written: int | None =
     code = int(match[1] or match[2]) if match else errno.ENOSPC if _OF_SQLITE in str(error) else None
     named = place or (Path(os.fsdecode(error.filename)) if isinstance(error, OSError) and error.filename else None)
     needed = "" if written is None else f", more than {written:,} bytes are needed"
-    if code == errno.EROFS:
-        problem, remedy = "the file system is read-only", "mount it for writing, or work in another folder"
-    elif code == errno.EFBIG:
-        problem, remedy = f"larger than a file may be here{needed}", "raise `ulimit -f` and run again"
-    elif code in (errno.ENOSPC, errno.EDQUOT):
+    if code not in _FULL:
+        return None
+    what, remedy = _FULL[code]
+    problem = f"{what}{needed}"
+    if code in (errno.ENOSPC, errno.EDQUOT):
         there = [  # a library may have written into the second
             next(each for each in (place, *place.parents) if each.is_dir())
             for place in map(Path.absolute, (named or Path(), Path(os.environ.get("TMPDIR") or "/tmp")))
         ]
         free, full = min((shutil.disk_usage(folder).free, number) for number, folder in enumerate(there))
-        what = "the quota is used up" if code == errno.EDQUOT else "no space left on the disk"
-        problem, remedy = f"{what}{needed}, {free:,} are free", "make room and run again"
+        problem += f", {free:,} are free"
         if full:
             problem = f"{what} of {there[full]}, where temporary files lie, {free:,} are free"
             remedy = "make room there, or set TMPDIR to another folder, and run again"
-    else:
-        return None
-    return FullDisk(Code.DISK_FULL, "output" if named is None else str(named), problem, remedy)
+    return Unwritable(Code.DISK_FULL, "output" if named is None else str(named), problem, remedy)
 
 
 def size(path: Path) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.core.files import atomic_write
-from adaptbert.errors import TEMPORARY, BadData, UserError
+from adaptbert.errors import BadData, Temporary
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 _OF_A_TASK = {"validation": "dev"}
 """Splits as the hub calls them -> as a task does."""
-
-
-class HubUnreachable(UserError):
-    """The hub does not respond; the same command may succeed later."""
-
-    exit_code = TEMPORARY
 
 
 def download(name: str, revision: str | None, config: str | None, out: Path) -> list[str]:
@@ -42,7 +36,7 @@ def download(name: str, revision: str | None, config: str | None, out: Path) -> 
 
     Raises:
         BadData: no such data set, configuration or revision; a damaged file, or one of CSV; something stands at `out`.
-        HubUnreachable: the hub does not respond.
+        Temporary: the hub does not respond.
     """
     if out.exists():
         raise BadData(Code.ALREADY_THERE, out, "is there already", "remove it, or name another folder: --out FOLDER")
@@ -131,7 +125,7 @@ def _errors(name: str) -> Iterator[None]:
     except (ConnectionError, TimeoutError, HfHubHTTPError) as error:
         problem = f"the hub does not answer ({type(error).__name__})"
         remedy = "check the network and HF_HUB_OFFLINE, then run again"
-        raise HubUnreachable(Code.UNREACHABLE, name, problem, remedy) from None
+        raise Temporary(Code.UNREACHABLE, name, problem, remedy) from None
     except RuntimeError as error:
         if "scripts are no longer supported" not in str(error):
             raise

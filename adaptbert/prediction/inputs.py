@@ -24,7 +24,7 @@ from adaptbert.data.formats import FORMATS, KNOWN, format_of
 from adaptbert.data.layout import CORPUS, Layout
 from adaptbert.data.read_text import OTHER_ENCODING, check_regular, encoding_problem
 from adaptbert.data.rows import BadRow, Row, SourceFile
-from adaptbert.data.schema import EMPTY, TOKENS, Reason
+from adaptbert.data.schema import EMPTY, TOKENS
 from adaptbert.errors import BadData, BadParams, closest, raise_all
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Reader:
         replace: Sequence[Sequence[str]] | None = None,
         of_task: Mapping[str, str] | None = None,
     ) -> None:
+        self.task_type = task_type
         own, names = Layout(task_type), dict(columns)
         self._is_tagged, self._id = own.is_tagged, names.pop("id", None)
         of_task = dict(of_task or {})
@@ -139,20 +140,16 @@ def _words(values: Mapping[str, Any]) -> dict[str, Any]:
         text = values["text"]
         tokens, places = words(text)
         if not tokens:
-            raise _refused(EMPTY)
+            raise BadRow(EMPTY.code, EMPTY.text)
         return {"tokens": tokens, "original": text, "places": places}
     raw: list[str] = values["tokens"]
     if reason := next((reason for reason, holds in TOKENS if not holds(raw)), None):
-        raise _refused(reason)
+        raise BadRow(reason.code, reason.text)
     tokens = [clean(token)[0] for token in raw]
     begins = accumulate((len(token) + 1 for token in raw), initial=0)
     places = [(begin, begin + len(token)) for begin, token in zip(begins, raw, strict=False)]
     seen = [(token, place) for token, place in zip(tokens, places, strict=True) if token]
     return {"tokens": [token for token, _ in seen], "original": " ".join(raw), "places": [place for _, place in seen]}
-
-
-def _refused(reason: Reason) -> BadRow:
-    return BadRow(reason.code, reason.text)
 
 
 class Input:
@@ -174,9 +171,8 @@ class Input:
     def __init__(
         self,
         path: Path,
-        task_type: TaskType,
         reader: Reader,
-        declared: str | None,
+        declared: Format | None,
         encoding: str | None,
         beside: Collection[str] | None = None,
     ) -> None:
@@ -184,12 +180,12 @@ class Input:
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
         self._beside, self._kept_names = beside, dict[str, None]()
-        self._reader, self._layout = reader, Layout(task_type)
-        self._format = _format(path, declared)
-        if FORMATS[self._format].task_type not in (None, task_type):
-            raise _misfit(f"'{self._format}' holds no {task_type}", "write the rows as jsonl")
-        if encoding is not None and (problem := encoding_problem(encoding)):
-            raise BadParams(Code.CONTRADICTION, "--encoding", problem, OTHER_ENCODING)
+        self._reader, self._format = reader, _format(path, declared)
+        if FORMATS[self._format].task_type not in (None, reader.task_type):
+            problem = f"'{self._format}' holds no {reader.task_type}"
+            raise BadParams(Code.CONTRADICTION, "--format", problem, "write the rows as jsonl")
+        if encoding is not None and (reason := encoding_problem(encoding)):
+            raise BadParams(Code.CONTRADICTION, "--encoding", reason, OTHER_ENCODING)
 
     def rows(self) -> Iterator[Row]:
         """Every row, including those that cannot be answered.
@@ -206,7 +202,7 @@ class Input:
         if spec.made_of == "columns" and self._beside is not None:
             every = {}  # all are read
         file = SourceFile(
-            source, self.shown, self._layout, every, self._check, self.warnings,
+            source, self.shown, Layout(self._reader.task_type), every, self._check, self.warnings,
             self._encoding, of_command=True,
         )  # fmt: skip
         for row in spec.read(file):
@@ -240,27 +236,23 @@ class Input:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))
 
 
-def _format(path: Path, declared: str | None) -> Format:
+def _format(path: Path, declared: Format | None) -> Format:
     """The declared format, or by the name of the file; refuses what cannot be read as it."""
-    named = next((name for name in FORMATS if name == declared), None)
-    if declared is not None and named is None:
-        raise _misfit(f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
     if path == STDIN:
         lines = [name for name, spec in FORMATS.items() if spec.made_of == "lines"]
-        if named not in lines:
-            problem = f"'{named}' cannot be read from stdin" if named else "stdin has no name that shows its format"
-            raise _misfit(problem, f"write --format with one of {', '.join(lines)}")
-        return named
+        if declared not in lines:
+            problem = (
+                f"'{declared}' cannot be read from stdin" if declared else "stdin has no name that shows its format"
+            )
+            remedy = f"write --format with one of {', '.join(lines)}"
+            raise BadParams(Code.CONTRADICTION, "--format", problem, remedy)
+        return declared
     check_regular(path, str(path))
-    kind = format_of(path, named)
+    kind = format_of(path, declared)
     if kind is None:
         remedy = f"known: {KNOWN}; or write --format"
         raise BadData(Code.FILE, path, "the name tells no known format", remedy)
     return kind
-
-
-def _misfit(problem: str, remedy: str) -> BadParams:
-    return BadParams(Code.CONTRADICTION, "--format", problem, remedy)
 
 
 def _mapping(name: str, columns: list[str]) -> str:

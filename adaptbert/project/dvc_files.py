@@ -30,9 +30,9 @@ from typing import NamedTuple
 from adaptbert.codes import Code
 from adaptbert.core.files import full_disk
 from adaptbert.core.processes import has_ended
-from adaptbert.errors import BadData, BadParams
+from adaptbert.errors import BadData, BadParams, Temporary
 from adaptbert.project import editing
-from adaptbert.runtime.locks import ROOT, Busy
+from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.origin import NO_ADDRESS
 
 ALWAYS_THE_SAME = "plan"
@@ -49,7 +49,7 @@ def record(files: Iterable[Path]) -> None:
     """`dvc add`: DVC keeps the bytes and writes a .dvc file for each; where it has one, nothing happens.
 
     Raises:
-        Busy: another DVC is at work here.
+        Temporary: another DVC is at work here.
         BadData: it refuses; in its own words.
     """
     command = [sys.executable, "-m", "dvc", "add", *map(str, files)]
@@ -62,7 +62,7 @@ def record(files: Iterable[Path]) -> None:
 
 def check_folder() -> None:
     """Raise BadParams for a folder without a project, or that DVC or git cannot work in, and what it is for one where
-    nothing can be written: FullDisk for one that is full or read-only, PermissionError for somebody else's."""
+    nothing can be written: Unwritable for one that is full or read-only, PermissionError for somebody else's."""
     check_path(Path.cwd())
     if not STATE.parent.is_dir():
         problem = f"no folder {STATE.parent}: not the folder of a project"
@@ -113,8 +113,8 @@ def check_path(folder: Path) -> None:
             raise BadParams(Code.DVC, folder, problem, remedy)
 
 
-def _busy(command: str) -> Busy:
-    return Busy(Code.LOCKED, f"dvc {command}", "another DVC process is at work here", "wait for it, and run again")
+def _busy(command: str) -> Temporary:
+    return Temporary(Code.LOCKED, f"dvc {command}", "another DVC process is at work here", "wait for it, and run again")
 
 
 def _refused(command: str, words: str) -> BadData:

@@ -41,8 +41,7 @@ from adaptbert.model.packing import pack
 from adaptbert.project import fitting, workload
 from adaptbert.project.workload import Amounts, Training
 from adaptbert.report.language import amount, token_count
-from adaptbert.runtime.libraries import keep_freed_memory
-from adaptbert.runtime.side_by_side import JOBS, threads
+from adaptbert.runtime.libraries import JOBS, keep_freed_memory, threads
 
 START = time.process_time()
 """Seconds of processor time in which a stage starts: it imports what this module does."""

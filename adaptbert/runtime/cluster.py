@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.errors import TEMPORARY, BadParams, UserError
+from adaptbert.errors import BadParams, Temporary
 from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import QUIET, SAME_BITS
 
@@ -26,12 +26,6 @@ PACKAGE = Path(__file__).parents[1]
 SENT = (*QUIET, *SAME_BITS, "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "ADAPTBERT_BATCH_WORKERS")
 """Variables of this process that decide how a library computes; the other machines get them, where they are set."""
 SECONDS_TO_ANSWER = 5.0
-
-
-class NoCluster(UserError):
-    """No cluster answers at the address."""
-
-    exit_code = TEMPORARY
 
 
 def is_named() -> bool:
@@ -48,7 +42,7 @@ def connected(*further: Path) -> Any:
 
     Raises:
         BadParams: the address is none, or Ray is not installed.
-        NoCluster: nothing answers there.
+        Temporary: nothing answers there.
     """
     address = os.environ.get(VARIABLE) or "auto"
     host_and_port = re.fullmatch(r"\[?([^\[\]/\s]+)\]?:(\d{1,5})", address)
@@ -60,9 +54,8 @@ def connected(*further: Path) -> Any:
         import ray
     except ImportError:
         remedy = f"install it (pip install 'adaptbert[cluster]'), or unset {VARIABLE}"
-        raise BadParams(
-            Code.NOT_INSTALLED, VARIABLE, f"{address!r} needs Ray, which is not installed", remedy
-        ) from None
+        problem = f"{address!r} needs Ray, which is not installed"
+        raise BadParams(Code.NOT_INSTALLED, VARIABLE, problem, remedy) from None
     if not ray.is_initialized():
         handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
         try:
@@ -76,7 +69,7 @@ def connected(*further: Path) -> Any:
             ray.shutdown()
             reason = str(error).strip().splitlines()[0]
             remedy = f"start one on this machine (ray start --head), or join one here, or unset {VARIABLE}"
-            raise NoCluster(Code.UNREACHABLE, VARIABLE, f"no Ray cluster at {address!r}: {reason}", remedy) from None
+            raise Temporary(Code.UNREACHABLE, VARIABLE, f"no Ray cluster at {address!r}: {reason}", remedy) from None
         finally:
             if signals.in_main_thread():  # Ray sets a handler of its own; a stage ends by its own
                 for number, handler in handlers.items():

@@ -34,6 +34,9 @@ SAME_BITS = {
 }
 """Variables for adaptbert.training.loop: read with the first product on CUDA, and the first sum over devices."""
 
+JOBS = 2
+"""Stages side by side, where nobody says otherwise: `make recipe` and its price have one rule."""
+
 SPINS = "4000"
 """Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000.
 
@@ -78,12 +81,22 @@ def check_proxies() -> None:
 
 def prepare_libraries() -> None:
     """Sets the variables, before torch, MLflow and others are imported; what the user has set stays."""
-    for name, value in {**QUIET, **(SAME_BITS if same_bits() else {}), **threads()}.items():
-        os.environ.setdefault(name, value)
+    os.environ.update({**QUIET, **(SAME_BITS if same_bits() else {}), **openmp(), **os.environ})
 
 
-def threads() -> dict[str, str]:
-    """OpenMP threads, as many as cores that this process may use, two threads of one core counted once.
+def threads(jobs: int = JOBS) -> str:
+    """Threads of each of several stages, unless OMP_NUM_THREADS is set: with one a core each they would mostly wait for
+    each other."""
+    return os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
+
+
+def as_one_of_them() -> None:
+    """Lets this process calculate with the threads of such a stage; before torch is loaded, and takes all cores."""
+    os.environ["OMP_NUM_THREADS"] = threads()
+
+
+def openmp() -> dict[str, str]:
+    """OpenMP threads of one stage, as many as cores that this process may use, two threads of one core counted once.
 
     Torch by itself counts all cores of the machine, also where a container may use two of them.
     """
@@ -115,6 +128,5 @@ def keep_freed_memory() -> bool:
     a sixth of a masked-LM step with 3,500 tokens and a vocabulary of 30,000.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:
-        return False
-    return bool(mallopt(MMAP_MAX, 0) and mallopt(TRIM_THRESHOLD, 2**31 - 1) and mallopt(TOP_PAD, PAD))
+    options = {MMAP_MAX: 0, TRIM_THRESHOLD: 2**31 - 1, TOP_PAD: PAD}
+    return mallopt is not None and all(mallopt(option, value) for option, value in options.items())

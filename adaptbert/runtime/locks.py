@@ -16,17 +16,11 @@ from filelock import FileLock, Timeout
 
 from adaptbert.codes import Code
 from adaptbert.core.files import atomic_write, make_folder
-from adaptbert.errors import TEMPORARY, UserError
+from adaptbert.errors import Temporary
 
 ROOT = Path(".work")
 PATIENCE_SECONDS, SILENT_SECONDS, POLL_SECONDS = 60.0, 3.0, 0.2
 LOCK, FINISHED = "lock", "finished"
-
-
-class Busy(UserError):
-    """Another process works on the same stage, or on the same file."""
-
-    exit_code = TEMPORARY
 
 
 @contextmanager
@@ -39,8 +33,8 @@ def stage_lock(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]
             finishes its optimizer step and saves its state. After three seconds it prints that it waits.
 
     Raises:
-        Busy: another process holds it.
-        Blocked: a file stands where the folder belongs.
+        Temporary: another process holds it.
+        Unwritable: a file stands where the folder belongs.
     """
     folder = ROOT / stage
     lock = FileLock(folder / LOCK, poll_interval=POLL_SECONDS, on_acquired=_sign)
@@ -49,7 +43,7 @@ def stage_lock(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]
             print(f"{_holder(folder)} works on this stage: waiting {patience:.0f} s for it to end", flush=True)
         if not _acquire(lock, max(0, patience - SILENT_SECONDS)):
             remedy = "wait for it, or stop it, and run again"
-            raise Busy(Code.LOCKED, folder, f"{_holder(folder)} works on this stage", remedy)
+            raise Temporary(Code.LOCKED, folder, f"{_holder(folder)} works on this stage", remedy)
     try:
         yield folder
     finally:
@@ -91,6 +85,6 @@ def remove_finished(dvc_lock: Path = Path("dvc.lock")) -> None:
     """Remove the state of finished stages that DVC has recorded: before that, a kill would train again from zero."""
     recorded = dvc_lock.read_text(encoding="utf-8") if dvc_lock.is_file() else ""
     for mark in sorted(ROOT.glob(f"*/{FINISHED}")):
-        with suppress(Busy, FileNotFoundError), stage_lock(mark.parent.name, 0):
+        with suppress(Temporary, FileNotFoundError), stage_lock(mark.parent.name, 0):
             if mark.read_text(encoding="utf-8") in recorded:
                 shutil.rmtree(mark.parent)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from adaptbert.codes import Code
 from adaptbert.core.processes import cores
-from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
+from adaptbert.errors import BadParams, Temporary, shortened
 from adaptbert.runtime import signals
 
 Item = TypeVar("Item")
@@ -32,12 +32,6 @@ MOST = 4
 
 
 _FEWER = "run again; if memory had run out, give more, or set %s to fewer (0: none)"
-
-
-class WorkerLost(UserError):
-    """A worker process was killed."""
-
-    exit_code = TEMPORARY
 
 
 def workers() -> int:
@@ -81,7 +75,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
         items: read as answers are taken, a few ahead.
 
     Raises:
-        WorkerLost: a process was killed. What `function` raises is raised here as well.
+        Temporary: a process was killed. What `function` raises is raised here as well.
     """
     source = iter(items)
     first = list(islice(source, FEW)) if workers else []
@@ -89,7 +83,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
         yield from map(function, chain(first, source))
         return
     waiting: deque[Future[Any]] = deque()
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (function, os.getpid()))
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (function,))
     try:
         for item in chain(first, source):
             with signals.held():
@@ -100,18 +94,18 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
             yield _waited(waiting.popleft())
     except BrokenProcessPool:
         problem = f"one of {workers} worker processes was killed"
-        raise WorkerLost(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_WORKERS") from None
+        raise Temporary(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_WORKERS") from None
     finally:
         with signals.held():
             pool.shutdown(cancel_futures=True)
 
 
-def lost_worker(error: BaseException) -> WorkerLost | None:
+def lost_worker(error: BaseException) -> Temporary | None:
     """The error for users, if a process for batches was killed; else None."""
     if not str(error).startswith(signals.HELPER_KILLED):
         return None
     problem = "a process that makes batches was killed"
-    return WorkerLost(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_BATCH_WORKERS")
+    return Temporary(Code.WORKER_LOST, "workers", problem, _FEWER % "ADAPTBERT_BATCH_WORKERS")
 
 
 def _waited(future: Future[Any]) -> Any:
@@ -126,12 +120,10 @@ _function: Callable[[Any], Any]
 """The function of this worker process."""
 
 
-def _begin(function: Callable[[Any], Any], parent: int) -> None:
+def _begin(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
     signals.follow_parent()
-    if os.getppid() != parent:  # the parent ended while this process started
-        os._exit(1)
 
 
 def _answer(item: Any) -> Any:

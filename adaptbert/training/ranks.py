@@ -150,7 +150,7 @@ def started(world: int, follow: Follow) -> Iterator[Ranks]:
 
     Raises:
         BadParams: the cluster that the user named has fewer devices, or Ray is not installed.
-        NoCluster: no cluster answers.
+        Temporary: no cluster answers.
         RankLost: one of them ended too early.
     """
     if world == 1:

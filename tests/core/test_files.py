@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.core.files import Blocked, FullDisk, atomic_write, write_json
+from adaptbert.core.files import atomic_write, write_json
+from adaptbert.errors import Unwritable
 from tests.support.project import ROOT, environment
 
 WRITER = """
@@ -53,7 +54,7 @@ def test_what_a_kill_left_goes_when_the_target_is_written(tmp_path: Path, how: s
 def test_a_file_does_not_replace_a_folder(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/kept").write_text("kept")
-    with pytest.raises(Blocked, match="out: a folder, not a file"):
+    with pytest.raises(Unwritable, match="out: a folder, not a file"):
         write_json(tmp_path / "out", {})
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "kept"]
     with atomic_write(tmp_path / "out") as part:
@@ -103,11 +104,11 @@ def test_a_full_disk_of_temporary_files_is_named(
     problem = (
         f"no space left on the disk of {small_disk}, where temporary files lie, [0-9,]+ are free\n  make room there"
     )
-    with pytest.raises(FullDisk, match=f"^AB-189 {tmp_path}/out: {problem}"), atomic_write(tmp_path / "out"):
+    with pytest.raises(Unwritable, match=f"^AB-189 {tmp_path}/out: {problem}"), atomic_write(tmp_path / "out"):
         (small_disk / "rows").write_bytes(bytes(5 * 2**20))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with (
-        pytest.raises(FullDisk, match=r"^AB-189 .*/disk/out: no space left on the disk, more than [0-9,]+ bytes are n"),
+        pytest.raises(Unwritable, match=r"^AB-189 .*/disk/out: no space left on the disk, more than [0-9,]+ bytes are"),
         atomic_write(small_disk / "out") as part,
     ):
         part.write_bytes(bytes(5 * 2**20))

@@ -299,7 +299,7 @@ def test_a_damaged_file_and_any_bytes(
     if layout.task_type is not None and FORMATS[kind].task_type in (None, layout.task_type):
         with suppress(UserError):
             reader = Reader(layout.task_type, {})
-            list(Input(path, layout.task_type, reader, kind, options.get("encoding")).rows())
+            list(Input(path, reader, kind, options.get("encoding")).rows())
 
 
 # --- any JSON

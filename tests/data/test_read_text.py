@@ -130,7 +130,7 @@ def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "a.txt", "a\n")
     if name:
         with pytest.raises(BadParams, match="AB-111 --encoding: "):
-            Input(path, "single_sentence", Reader("single_sentence", {}), None, name)
+            Input(path, Reader("single_sentence", {}), None, name)
 
 
 # --- names of files

@@ -33,6 +33,8 @@ TAKEN = {
     "errors.BadData": "ends the stage; its words reach no output",
     "errors.BadParams": "ends the stage",
     "errors.Place": "where an error is, in its words",
+    "errors.Temporary": "ends the stage",
+    "errors.Unwritable": "ends the stage",
     "errors.UserError": "ends the stage",
     "errors.raise_all": "ends the stage",
     "errors.failures_of": "collects what ends the stage",
@@ -40,7 +42,6 @@ TAKEN = {
     "errors.nearest": "the name that a message proposes",
     "errors.shortened": "the name in a message",
     "errors.INTERNAL": "an exit code",
-    "errors.IO_ERROR": "an exit code",
     "errors.TEMPORARY": "an exit code",
     "codes.Code": "numbers in rejected rows never change (tests/docs/test_error_codes.py)",
 }
@@ -48,7 +49,7 @@ TAKEN = {
 
 TAKEN_BY_STAGES = {
     "errors.raise_all": "ends the stage",
-    "runtime.stage.Stage": "calls the function; gives it the values of params.yaml and the paths of the command",
+    "runtime.stage.run_stage": "calls the function; gives it the values of params.yaml and the paths of the command",
     "runtime.mlflow.Run": "records; no value comes back",
     "config.plan_file": "stops the stage where plan.json is older",
     "config.recipe.Recipe": "the names of corpora and tasks, which the plan has as well; notices, which are printed",

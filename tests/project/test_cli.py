@@ -120,7 +120,7 @@ def test_an_output_that_the_user_may_not_write(tmp_path: Path, suffix: str) -> N
     code = f"""
 from pathlib import Path
 from collections import Counter
-from adaptbert.commands.errors import user_errors
+from adaptbert.runtime.user_errors import user_errors
 from adaptbert.commands.predict import _ended
 from adaptbert.prediction.outputs import open_output
 out = Path("shut/answers{suffix}")

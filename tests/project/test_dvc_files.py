@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from dvc.config import Config
 
-from adaptbert.errors import BadData, BadParams
+from adaptbert.errors import BadData, BadParams, Temporary
 from adaptbert.project import dvc_files
-from adaptbert.runtime.locks import Busy
 from tests.support.project import dvc, write_graph
 
 GRAPH = """
@@ -259,7 +258,7 @@ def test_what_it_would_run_is_not_known(project: Path) -> None:
     """`adaptbert plan` has written plan.json and says why."""
     with Path(".dvc/tmp/lock").open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(Busy, match="AB-159 dvc status: another DVC process is at work here"):
+        with pytest.raises(Temporary, match="AB-159 dvc status: another DVC process is at work here"):
             dvc_files.due()
     Path("dvc.yaml").write_text("stages: [\n")
     with pytest.raises(BadData, match="AB-198 dvc status: "):

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from adaptbert.config import load
 from adaptbert.config.plan import PLAN
-from adaptbert.core.files import Blocked
-from adaptbert.errors import BadParams
+from adaptbert.errors import BadParams, Unwritable
 from adaptbert.project import editing
 from tests.project.conftest import rows
 from tests.support.commands import run
@@ -116,7 +115,7 @@ def test_what_fails_leaves_what_was_there(is_there: bool, tmp_path: Path) -> Non
     PARAMS.symlink_to(real)
     if is_there:
         real.write_text("old")
-    with pytest.raises(Blocked):
+    with pytest.raises(Unwritable):
         editing.write_recipe(recipe(), b"new")
     assert PARAMS.is_symlink()
     assert (real.read_text() if real.exists() else None) == ("old" if is_there else None)

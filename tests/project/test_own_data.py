@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.errors import BadData, closest, nearest
+from adaptbert.errors import BadData, Temporary, closest, nearest
 from adaptbert.project import dvc_files, own_data
-from adaptbert.runtime.locks import Busy
 from tests.support.markdown import blocks
 from tests.support.rules import recipe
 
@@ -154,7 +153,7 @@ def test_what_dvc_refuses(project: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     Path(".dvc/tmp").mkdir()
     with Path(".dvc/tmp/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(Busy, match=r"^AB-159 dvc add: another DVC process is at work here\n  wait for it"):
+        with pytest.raises(Temporary, match=r"^AB-159 dvc add: another DVC process is at work here\n  wait for it"):
             dvc_files.record([OWN / "a.csv"])
     shutil.rmtree(".dvc")
     with pytest.raises(BadData, match=r"^AB-198 dvc add: ERROR: you are not inside of a DVC repository"):

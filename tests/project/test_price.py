@@ -18,7 +18,7 @@ from adaptbert.model.flops import training_flop
 from adaptbert.project import price
 from adaptbert.project.price import Price, Speeds, about, measured, minutes, prices
 from adaptbert.project.workload import Amounts, Training, trainings
-from adaptbert.runtime import side_by_side
+from adaptbert.runtime import libraries
 from tests.support import demonstration
 from tests.support.commands import run
 from tests.support.imports import ROOT
@@ -223,7 +223,7 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(tmp_path: Path, monkeypatch
         return of_speed(recipe, 1000, 500, jobs=2)
 
     monkeypatch.setattr(price, "measured", fake)
-    monkeypatch.setattr(side_by_side, "cores", lambda: 8)
+    monkeypatch.setattr(libraries, "cores", lambda: 8)
     monkeypatch.setenv("OMP_NUM_THREADS", "")
     monkeypatch.setenv("COLUMNS", "40")
     done = run("plan", "--price")

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from adaptbert.errors import BadParams
+from adaptbert.errors import BadParams, Temporary
 from adaptbert.runtime import cluster
 from tests.support.imports import ROOT, imports, modules
 from tests.support.machines import cluster_of
@@ -51,7 +51,7 @@ def test_an_address_that_does_not_answer_is_one_message(error: OSError, monkeypa
     connect = mock.Mock(side_effect=error)
     monkeypatch.setattr("socket.create_connection", connect)
     monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
-    with pytest.raises(cluster.NoCluster, match=f"AB-156 .*'10.0.0.7:6379': {error}"):
+    with pytest.raises(Temporary, match=f"AB-156 .*'10.0.0.7:6379': {error}"):
         cluster.connected()
     connect.assert_called_once_with(("10.0.0.7", 6379), 5.0)
 

@@ -20,7 +20,7 @@ def test_threads_are_as_many_as_cores_that_may_be_used(
 ) -> None:
     monkeypatch.setattr(libraries, "cores", lambda: here)
     monkeypatch.setattr("psutil.cpu_count", lambda logical: physical)
-    assert libraries.threads()["OMP_NUM_THREADS"] == used
+    assert libraries.openmp()["OMP_NUM_THREADS"] == used
 
 
 @pytest.mark.parametrize(("value", "there"), [(None, True), ("true", True), ("False", False)])

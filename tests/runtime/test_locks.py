@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.core.files import Blocked
-from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock
+from adaptbert.errors import Temporary, Unwritable
+from adaptbert.runtime.locks import FINISHED, ROOT, finish, remove_finished, stage_lock
 
 HOLDER = """
 import os, sys, time
@@ -54,12 +54,13 @@ def test_a_second_process_waits_says_so_and_then_names_the_holder(
     with holder() as process:
         works = rf"process {process.pid} on \S+ works on this stage"
         began = time.monotonic()
-        with pytest.raises(Busy, match=f"AB-159 .work/pretrain: {works}") as caught, stage_lock("pretrain", patience=1):
+        message = f"AB-159 .work/pretrain: {works}"
+        with pytest.raises(Temporary, match=message) as caught, stage_lock("pretrain", patience=1):
             pass
         assert time.monotonic() - began > 0.9
         assert caught.value.exit_code == 75
         assert re.fullmatch(f"{works}: waiting 1 s for it to end\n", capsys.readouterr().out)
-        with pytest.raises(Busy), stage_lock("pretrain", patience=0.1):
+        with pytest.raises(Temporary), stage_lock("pretrain", patience=0.1):
             pass
         with stage_lock("finetune-section-domain", patience=0):
             assert capsys.readouterr().out == ""
@@ -68,7 +69,7 @@ def test_a_second_process_waits_says_so_and_then_names_the_holder(
 def test_something_else_in_its_place_is_reported_and_stays(inside: Path) -> None:
     (inside / ROOT).touch()
     message = f"AB-184 {ROOT}: not a folder, and one belongs there\n  move it away"
-    with pytest.raises(Blocked, match=message), stage_lock("pretrain", patience=0):
+    with pytest.raises(Unwritable, match=message), stage_lock("pretrain", patience=0):
         pass
     assert (inside / ROOT).is_file()
 

@@ -16,7 +16,7 @@ PROGRAM = """
 import signal, sys, time
 from pathlib import Path
 from adaptbert.runtime import signals
-from adaptbert.runtime.stage import _exit_code
+from adaptbert.runtime.user_errors import user_errors
 from adaptbert.core.files import atomic_write
 
 class Slow:
@@ -84,7 +84,8 @@ def work():
     signals.raise_at_once()
     globals()[sys.argv[1]]()
 
-sys.exit(_exit_code(work))
+with user_errors("the same command goes on from here"):
+    work()
 """
 AGAIN = "; the same command goes on from here\n"
 

@@ -24,7 +24,7 @@ from adaptbert.core.files import atomic_write
 from adaptbert.errors import BadData, BadParams, Several
 from adaptbert.runtime.mlflow import Run
 from adaptbert.runtime.signals import Interrupted
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 from adaptbert.training.stability import Diverged
 from tests.support.imports import ROOT
 from tests.support.project import write_params
@@ -35,8 +35,13 @@ SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 
 def exit_code(function: Callable[..., None], *argv: str) -> int:
     """Exit code of a stage."""
+
+    def process() -> None:
+        run_stage(function, argv)
+        sys.exit(0)
+
     with pytest.raises(SystemExit) as ended:
-        Stage(function).run(argv)
+        process()
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
@@ -107,7 +112,7 @@ def test_an_interruption_while_a_stage_imports_shows_no_traceback(tmp_path: Path
 
 RECORDED = """
 from pathlib import Path
-from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.stage import run_stage
 from adaptbert.runtime.mlflow import Run
 from stages.domain_transfer import DomainTransfer
 
@@ -117,7 +122,7 @@ def domain_transfer(params: DomainTransfer, *, base: str, corpus: str, seed: int
     if corpus == "broken":
         raise ValueError("cannot use " + os.environ["MLFLOW_TRACKING_URI"])
 
-Stage(domain_transfer).run()
+run_stage(domain_transfer)
 """
 
 
@@ -216,7 +221,7 @@ def test_a_message_and_a_code_that_says_what_to_do(
 def test_a_fault_of_ours_keeps_its_traceback(project: Path, error: Exception) -> None:
     """Nothing that we did not foresee is dressed up as the user's mistake."""
     with pytest.raises(type(error)):
-        Stage(raising(error)).run(["--out", "x"])
+        run_stage(raising(error), ["--out", "x"])
 
 
 def test_an_output_that_does_not_fit_leaves_the_old_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.errors import TEMPORARY, BadParams
+from adaptbert.errors import BadParams, Temporary
 from adaptbert.runtime import worker_pool
-from adaptbert.runtime.worker_pool import FEW, WorkerLost, batch_workers, in_order, workers
+from adaptbert.runtime.worker_pool import FEW, batch_workers, in_order, workers
 from tests.support.imports import ROOT
 
 
@@ -80,10 +80,9 @@ def test_an_error_is_the_function_s_own() -> None:
 
 def test_a_killed_worker_is_reported_with_a_code_for_retries() -> None:
     with pytest.raises(
-        WorkerLost, match=r"AB-180 workers: one of 2 worker processes was killed\n  run again; .* ADAPTBERT_WORKERS"
+        Temporary, match=r"AB-180 workers: one of 2 worker processes was killed\n  run again; .* ADAPTBERT_WORKERS"
     ):
         list(in_order(die, range(40), 2))
-    assert WorkerLost.exit_code == TEMPORARY
 
 
 def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +108,7 @@ def test_no_number_of_processes(monkeypatch: pytest.MonkeyPatch, value: str) -> 
 PROGRAM = """
 import itertools, signal, sys
 from adaptbert.runtime import signals
-from adaptbert.runtime.stage import _exit_code
+from adaptbert.runtime.user_errors import user_errors
 from adaptbert.runtime.worker_pool import in_order
 from tests.runtime.test_worker_pool import square
 
@@ -127,7 +126,8 @@ def work():
             sys.settrace(stop_there)
 
 if __name__ == "__main__":
-    sys.exit(_exit_code(work))
+    with user_errors("the same command goes on from here"):
+        work()
 """
 
 

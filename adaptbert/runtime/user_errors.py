@@ -5,34 +5,45 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
 from adaptbert.codes import Code
-from adaptbert.core.files import Blocked, full_disk
-from adaptbert.errors import UserError
+from adaptbert.core.files import full_disk
+from adaptbert.errors import Unwritable, UserError
 from adaptbert.runtime.signals import Interrupted
+from adaptbert.runtime.worker_pool import lost_worker
 
 
 @contextmanager
-def user_errors() -> Iterator[None]:
+def user_errors(again: str = "run the command again") -> Iterator[None]:
     """Prints the message of a user's error, or the name of a signal that was raised, and exits with its code, without a
-    traceback."""
+    traceback.
+
+    Args:
+        again: what a user does after a signal.
+    """
     try:
         yield
     except Interrupted as interrupted:
-        print(f"{interrupted}; run the command again", file=sys.stderr)
+        print(f"{interrupted}; {again}", file=sys.stderr)
         sys.exit(interrupted.exit_code)
-    except UserError as error:
-        _fail(error)
-    except PermissionError as error:
-        _fail(_not_allowed(error))
-    except OSError as error:
-        if full := full_disk(error):
-            _fail(full)
-        raise
+    except Exception as error:
+        known = _known(error)
+        if known is None:
+            raise
+        print(f"error: {known}", file=sys.stderr)
+        sys.exit(known.exit_code)
 
 
-def _not_allowed(error: PermissionError) -> Blocked:
+def _known(error: Exception) -> UserError | None:
+    """The error for users; None where the fault is ours."""
+    if isinstance(error, UserError):
+        return error
+    if isinstance(error, PermissionError):
+        return _not_allowed(error)
+    return full_disk(error) or lost_worker(error)
+
+
+def _not_allowed(error: PermissionError) -> Unwritable:
     """What may not be done, and where: a new file fails by its temporary name, and the cause is its folder."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else Path()
     place = next(each for each in (path, *path.parents, Path("/")) if os.path.lexists(each))
@@ -46,9 +57,4 @@ def _not_allowed(error: PermissionError) -> Blocked:
         place, what = (place, "write it") if not os.access(place, os.W_OK) else (place.parent, "write into this folder")
     shown = place.absolute() if place == Path() else place
     remedy = "give yourself the permission (chmod), or ask the owner of it; then run again"
-    return Blocked(Code.BLOCKED, shown, f"you have no permission to {what}", remedy)
-
-
-def _fail(error: UserError) -> NoReturn:
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(error.exit_code)
+    return Unwritable(Code.BLOCKED, shown, f"you have no permission to {what}", remedy)
