@@ -144,8 +144,6 @@ def _logged(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tokens_below(recipe: Recipe, names: Mapping[str, str]) -> dict[str, Any]:
     """For a fine-tuning: the tokens that its checkpoint and those below it are trained on, where budgets say so."""
-    if "arm" not in names:
-        return {}
     plan = planning.read() if planning.PLAN.is_file() else Plan()  # a stage run by hand needs none
     here = next((cell.checkpoint for cell in plan.finetune.values() if cell.names() == names), "")
     total, parents = 0, plan.parents()
