@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.config import load as params
+from adaptbert.runtime.stage import run_stage
 from tests.support import tiny, tiny_tasks
 from tests.support.project import ROOT, write_params
 
@@ -61,7 +62,7 @@ def run(stage: str, folder: Path, env: dict[str, str]) -> None:
             os.dup2(log.fileno(), number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
     name = stage.split()[0]
-    getattr(importlib.import_module(f"stages.{name}"), name).run(COMMANDS[stage].split())
+    run_stage(getattr(importlib.import_module(f"stages.{name}"), name), COMMANDS[stage].split())
 
 
 def values(accumulate: int) -> dict[str, Any]:
