@@ -27,7 +27,7 @@ from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.metrics.cell_metrics import CellMetrics
 from adaptbert.tasks.metrics.scoring import COMPARED_BY
 from adaptbert.tasks.module import PREDICT_ROWS, PREDICT_TOKENS, passes
-from tests.support import tiny, tiny_tasks
+from tests.support import tiny_tasks
 from tests.support.cells import Project
 from tests.support.checkpoint_edits import edit
 from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, ROWS, SPANS, json_lines, model, read, rows_of, run
