@@ -23,6 +23,9 @@ def tokenizer(
     extension: dict[str, float] = {}
     names = params.corpora or []
     if weights.is_random:
+        megabytes = sum(len(text.encode()) for text in read(names)) / 1e6
+        size = f"at most {params.vocabulary_size:,} subword tokens"
+        print(f"  {size} are learned from {megabytes:,.1f} MB of text, about a second for each MB ...", flush=True)
         vocabulary = Tokenizer.train(lambda: read(names), params)
     else:
         vocabulary = Tokenizer.of(weights)

@@ -127,7 +127,7 @@ class Files:
         extra = [column for column in columns if column not in self.fields.columns.values()]
         if extra:
             # Only mapped ids are read: they may repeat, and decide what is held out.
-            hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+            hint = " (results name a row by its line in the file; with `columns: {id: id}` by its id)"
             unread = hint if "id" in extra and "id" not in self.fields.columns else ""
             self.warnings[f"files with columns that are not read: {column_names(extra)}{unread}"] += 1
 

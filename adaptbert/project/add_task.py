@@ -23,7 +23,8 @@ _OF_SPLITS = re.compile(
 _PARTS = re.compile(r"[._\-\s]+")
 UNNAMED = "my_task"
 """An arm is called `task`."""
-_OF_FOLDER = " (the file gives no name of Latin letters; --name gives it another)"
+_OF_FOLDER = " (the name of its folder: the file gives none of Latin letters; --name gives it another)"
+_OF_NOTHING = " (neither the file nor its folder gives a name of Latin letters; --name gives it one)"
 
 
 def add(files: Mapping[str, Path], name: str | None, said: Said) -> Iterator[str]:
@@ -83,7 +84,7 @@ def name_of(train: Path) -> tuple[str, str]:
         parts = [part for part in _PARTS.split(words) if part and not _OF_SPLITS.fullmatch(part)]
         if is_name(called := plain("_".join(parts))):
             return called, _OF_FOLDER if words is not stem else ""
-    return UNNAMED, _OF_FOLDER
+    return UNNAMED, _OF_NOTHING
 
 
 def check_name(name: str, taken: Mapping[str, Collection[str]]) -> None:

@@ -20,6 +20,7 @@ from adaptbert.config import load
 from adaptbert.config.plan import PLAN, PRETRAIN
 from adaptbert.config.recipe import PARAMS, SECTIONS, Recipe
 from adaptbert.config.schema.bases import (
+    ARMS,
     DOMAIN,
     DOMAIN_TRANSFER,
     FOLDERS,
@@ -28,6 +29,7 @@ from adaptbert.config.schema.bases import (
     TRANSFERS,
     Base,
     is_hub_name,
+    usual_arms,
 )
 from adaptbert.config.schema.text import Vocabulary
 from adaptbert.core.files import make_folder
@@ -52,8 +54,8 @@ _PUBLIC = "--base NAME takes a public checkpoint, e.g. google-bert/bert-base-chi
 _ABOUT_RANDOM = "random weights, small, which know nothing before `pretrain`, and may stay below a linear model"
 _WITHOUT = "or leave out --base and give --general: then a small model begins with random weights"
 _NO_CONTROL = (
-    "notice: the control `general_long` is left out for this time, so a gain of domain transfer may come from more "
-    "training alone; with more --minutes, or in `arms`, it is back"
+    "notice: --minutes {minutes} leaves out the control `general_long`, so a gain of domain transfer may come from "
+    "more training alone; with more minutes, or in `arms`, it is back"
 )
 _COMMENTS = {
     DOMAIN_TRANSFER: "    # one pass over the text of the domain",
@@ -139,7 +141,8 @@ def create(
         above += editing.shown("tasks", {name: block}, "labelled sets; a further one: adaptbert add-task --train FILE")
         above += f"arms: {editing.in_a_line(arms)}    # for the time; docs/how-to/arms.md has more\n" if arms else ""
         words = "tokenize: {words: {segmenter: rjieba}}    # Chinese words, for masking by words\n"
-        return f"{above}\n{words if is_chinese else ''}{_sections(values, weights, minutes)}"
+        steps = _sections(values, weights, arms or usual_arms(corpora), minutes)
+        return f"{above}\n{words if is_chinese else ''}{steps}"
 
     def recipe(weights: Base, arms: Sequence[str], values: Values) -> Recipe:
         return Recipe(load.document(content(weights, arms, values), PARAMS))
@@ -186,13 +189,17 @@ def create(
             if (takes := budgets.minutes(values)) <= limit:
                 break
         if minutes is not None:
-            yield from _cut(values, tokens, *way)
+            yield from _cut(values, tokens, way[0])
             if "general_long" in as_usual.arms and DOMAIN in way[1]:
-                yield _NO_CONTROL
+                yield _NO_CONTROL.format(minutes=minutes)
+        alone = f" alone, for --minutes {minutes}" if way[1] else ""
+        without = "" if DOMAIN in corpora else f"; domain transfer needs {OPTIONS[DOMAIN]}"
+        new = recipe(*way, values)
+        yield f"arms: {', '.join(new.arms)}{alone}{without}; what each is: docs/how-to/arms.md"
         text = content(*way, values).encode()
         before = load.flatten(load.read(AS_NEW)) if AS_NEW.is_file() else {}
         was_new = PARAMS.is_file() and AS_NEW.is_file() and PARAMS.read_bytes() == AS_NEW.read_bytes()
-        editing.write_recipe(recipe(*way, values), text)
+        editing.write_recipe(new, text)
         make_folder(AS_NEW.parent)
         editing.write(AS_NEW, text)
     yield f"{PARAMS} and {PLAN} are written{' over those of the last `adaptbert new`' if was_new else ''}"
@@ -200,7 +207,8 @@ def create(
     yield from own_data.left_over(before.values(), homes.values())
     yield f"{about(takes, budgets.speeds)}{'' if minutes else shorter}"
     if takes > 1.1 * limit:
-        yield f"notice: it takes more than {minutes} minutes: shorter trainings learn nothing"
+        least = f"the least for these files is --minutes {math.ceil(takes)}"
+        yield f"notice: it takes more than {minutes} minutes, as shorter trainings learn nothing; {least}"
     yield f"now run: {'' if is_here else f'cd {quote(str(directory))} && '}make recipe{interpreter(directory)}"
 
 
@@ -229,7 +237,7 @@ def tokens_of(amounts: Amounts) -> dict[str, float]:
     return {step: amount.tokens for step, amount in of_text.items() if amount is not None}
 
 
-def _cut(values: Values, tokens: Mapping[str, float], weights: Base, arms: Sequence[str]) -> Iterator[str]:
+def _cut(values: Values, tokens: Mapping[str, float], weights: Base) -> Iterator[str]:
     """What was lowered for the time, to be seen before it is trained; step -> tokens of its text."""
     lowered = []
     for step, each in values.items():
@@ -241,13 +249,12 @@ def _cut(values: Values, tokens: Mapping[str, float], weights: Base, arms: Seque
                 passes = f" (passes over its text: about {each['tokens'] / tokens[step]:.2g}; usually {usual:g})"
             lowered.append(f"{step} {each['tokens']:,} tokens{passes}")
     lowered += [f"{each['labels']:,} labels" for each in values.values() if "labels" in each]
-    lowered += [f"arms {' and '.join(arms)} alone"] if arms else []
     lowered += [f"a base of {weights.layers} layers of {weights.hidden_size}"] if weights.is_random else []
     if lowered:
         yield f"for this time: {', '.join(lowered)}"
 
 
-def _sections(values: Values, weights: Base, minutes: int | None) -> str:
+def _sections(values: Values, weights: Base, arms: Iterable[str], minutes: int | None) -> str:
     """Sections of the steps, with what differs from the defaults, and why."""
     written = {key: [step for step, each in values.items() if key in each] for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)
@@ -257,12 +264,11 @@ def _sections(values: Values, weights: Base, minutes: int | None) -> str:
         if key in written
     ]
     if minutes is not None and (fitted := [key for key in ("tokens", "labels") if key in written]):
-        lines.append(
-            f"# {', '.join(fitted)}: as many as take {minutes} minutes here, or the fewest that teach something"
-        )
+        lines.append(f"# {', '.join(fitted)}: lowered for {minutes} minutes here, but not below what teaches something")
     for step, each in values.items():
         comment = _COMMENTS.get(step, "") if "tokens" not in each else ""
-        lines.append(f"{step}: {editing.in_a_line(each)}{comment}")
+        is_idle = step in TRANSFERS and not any(step in ARMS[arm] for arm in arms)
+        lines.append(f"{step}: {editing.in_a_line(each)}{'    # no arm has this step' if is_idle else comment}")
     return "\n".join([*lines, "compare: {}", ""])
 
 

@@ -217,7 +217,7 @@ def classes(task: Task) -> Table:
 
 
 def errors(task: Task) -> Table:
-    columns = [_name(t("Row")), Column(t("runs wrong")), Column(t("confidence"))]
+    columns = [_name(t("Line of the file, or id")), Column(t("runs wrong")), Column(t("confidence"))]
     rows = []
     for error in task.inspection.errors if task.inspection is not None else []:
         notes = [same(f"{quoted(error.gold)} → {quoted(error.predicted)}")] if error.gold and error.predicted else []

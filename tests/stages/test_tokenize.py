@@ -26,7 +26,12 @@ from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
-TRAIN = {"corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True, "min_frequency": 1}
+TRAIN = {
+    "corpora": ["general", "domain"],
+    "vocabulary_size": 160,
+    "lowercase": True,
+    "min_frequency": 1,
+}
 RANDOM = Base(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
 FOLDER = Base(checkpoint="models/init/small")
 WORDS = Segmentation(segmenter="none", dictionary=str(ROOT / "data/sources/words.txt"))
@@ -134,10 +139,15 @@ run(Path(sys.argv[1]), Path(sys.argv[2]))
 
 
 def test_equal_bytes_in_another_process(validated: Path, outputs: Path, tmp_path: Path) -> None:
-    """DVC compares bytes: with another hash seed and another number of threads they must be the same."""
+    """DVC compares bytes: with another hash seed and another number of threads they must be the same. And it is said
+    how much text there is to learn from: a large one takes minutes."""
     env = os.environ | {"PYTHONHASHSEED": "2", "RAYON_NUM_THREADS": "3", "TOKENIZERS_PARALLELISM": "true"}
     command = [sys.executable, "-c", SCRIPT, str(validated), str(tmp_path)]
-    subprocess.run(command, env=env | {"PYTHONPATH": str(ROOT)}, check=True, capture_output=True, timeout=120)
+    env |= {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, check=True, capture_output=True, encoding="utf-8", timeout=120)
+    read = [pq.read_table(validated / f"corpora/{kind}.parquet") for kind in ("general", "domain")]
+    size = sum(len(row["text"].encode()) for table in read for row in table.to_pylist()) / 1e6
+    assert f"  at most 160 subword tokens are learned from {size:.1f} MB of text, about a second" in done.stdout
     actual, expected = tiny.folder_bytes(tmp_path), tiny.folder_bytes(outputs)
     assert actual.keys() == expected.keys()
     assert [name for name in actual if actual[name] != expected[name]] == []
