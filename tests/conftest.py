@@ -7,12 +7,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from adaptbert.runtime.libraries import QUIET
+from tests.support.shared import made_once
 
 if TYPE_CHECKING:
     from adaptbert.comparison.records import Comparison
@@ -64,9 +65,11 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """An mlflow.db without runs; MLflow takes seconds to make one."""
     from mlflow import MlflowClient
 
-    path = tmp_path_factory.mktemp("tables") / "mlflow.db"
-    MlflowClient(f"sqlite:///{path}").search_experiments()
-    return path.read_bytes()
+    def make(folder: Path) -> bytes:
+        MlflowClient(f"sqlite:///{folder / 'mlflow.db'}").search_experiments()
+        return (folder / "mlflow.db").read_bytes()
+
+    return made_once(tmp_path_factory, "tables", make)
 
 
 @pytest.fixture(scope="session")
@@ -74,8 +77,11 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     """Comparison of a simulated recipe with one replicate and three seeds; the tests only look."""
     from tests.support.simulated import clearly_decided, compared, simulate
 
-    with clearly_decided():
-        return compared(simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), dice_seed=2))
+    def make(folder: Path) -> "Comparison":
+        with clearly_decided():
+            return compared(simulate(folder, seeds=(1, 2, 3), dice_seed=2))
+
+    return made_once(tmp_path_factory, "recipe", make)
 
 
 @pytest.fixture(scope="session")
@@ -83,10 +89,13 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     """Three replicates and four seeds; a domain text that helps beyond doubt, a task step after it brings nothing."""
     from tests.support.simulated import LIFTED, clearly_decided, compared, simulate
 
-    root, seeds = tmp_path_factory.mktemp("repeated"), range(1, 5)
-    made = simulate(root, seeds=seeds, replicates=3, accuracy=LIFTED, replicate_spread=0.004, dice_seed=4)
-    with clearly_decided():
-        return compared(made)
+    options: Any = {"replicates": 3, "accuracy": LIFTED, "replicate_spread": 0.004, "dice_seed": 4}
+
+    def make(folder: Path) -> "Comparison":
+        with clearly_decided():
+            return compared(simulate(folder, seeds=range(1, 5), **options))
+
+    return made_once(tmp_path_factory, "repeated", make)
 
 
 @pytest.fixture(scope="session")
@@ -94,16 +103,22 @@ def several_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
     """Two bases, two replicates and three seeds."""
     from tests.support.simulated import simulate
 
-    return simulate(tmp_path_factory.mktemp("several"), bases=("small", "base"), replicates=2)
+    def make(folder: Path) -> "Simulated":
+        return simulate(folder, bases=("small", "base"), replicates=2)
+
+    return made_once(tmp_path_factory, "several_recipe", make)
 
 
 @pytest.fixture(scope="session")
-def several(several_recipe: "Simulated") -> "Comparison":
+def several(several_recipe: "Simulated", tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     """Comparison of `several_recipe`; the tests only look."""
     from tests.support.simulated import clearly_decided, compared
 
-    with clearly_decided():
-        return compared(several_recipe)
+    def make(_: Path) -> "Comparison":
+        with clearly_decided():
+            return compared(several_recipe)
+
+    return made_once(tmp_path_factory, "several", make)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +19,8 @@ from typer.testing import Result
 from adaptbert.config import load as params
 from adaptbert.config import plan_file
 from adaptbert.config import recipe as recipes
-from adaptbert.model.checkpoint import random_weights
+from adaptbert.config.recipe import Recipe
 from adaptbert.project import new_project, own_data, price
-from adaptbert.project.new_project import SMALL
 from adaptbert.project.price import Budgets, Speeds
 from adaptbert.project.workload import Amounts
 from tests.project.conftest import WORDS
@@ -66,11 +66,31 @@ def files(project: Path) -> Path:
     return folder
 
 
+MEASURED = price.measured
+
+
 @pytest.fixture(autouse=True)
-def _measured_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine that does nothing else, whatever it does."""
+def _known_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a machine that does nothing else; where it is measured, for a moment."""
+
+    def known(recipe: Recipe, *_: object) -> Speeds:
+        configs = {base: price._config(recipe, base) for base in recipe.bases}
+        return Speeds(configs, defaultdict(lambda: 1000.0), start=5.0, jobs=2)
+
+    monkeypatch.setattr(price, "measured", known)
     monkeypatch.setattr(price, "FEWER_SECONDS", 0.02)
     monkeypatch.setattr(price, "_spent", lambda: (time.perf_counter(), 0.0, 0.0))
+
+
+@pytest.fixture
+def empty_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of DVC that are empty: the real ones take it a second."""
+
+    def record(files: list[Path]) -> None:
+        for file in files:
+            Path(f"{file}.dvc").touch()
+
+    monkeypatch.setattr(own_data, "record", record)
 
 
 def new(files: Path, words: str, directory: str = ".") -> Result:
@@ -121,7 +141,8 @@ def is_ready() -> None:
     assert (checked.exit_code, others) == (0, []), checked.output
 
 
-def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
+def test_chinese_posts_and_a_table(files: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(price, "measured", MEASURED)
     done = new(files, CSV)
     assert done.exit_code == 0, done.output
     assert PARAMS.read_text() == OF_CSV
@@ -152,6 +173,7 @@ def test_chinese_posts_and_a_table(files: Path, project: Path) -> None:
     is_ready()
 
 
+@pytest.mark.usefixtures("empty_records")
 def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path) -> None:
     tiny.public(files / "tiny-bert")
     done = new(files, f"{CONLL} --base /tiny-bert")
@@ -195,6 +217,7 @@ def test_english_terms_from_a_checkpoint_in_a_folder(files: Path, project: Path)
     assert PARAMS.read_text().splitlines()[2].startswith("base: acme/tiny    # of its branch main, which may move; ")
 
 
+@pytest.mark.usefixtures("empty_records")
 def test_marks_and_the_kind_of_a_base(files: Path, project: Path) -> None:
     """Of Japanese with random weights marks are kept; a public base that strips them is said to, before training."""
     (files / "news.txt").write_text("".join(f"きょうはしとばしを見ました{n}\n" for n in range(60)))
@@ -223,6 +246,7 @@ def test_marks_and_the_kind_of_a_base(files: Path, project: Path) -> None:
     assert (refused.exit_code, message in refused.output) == (65, True), refused.output
 
 
+@pytest.mark.usefixtures("empty_records")
 @pytest.mark.parametrize(("text", "first"), [("", {"task_transfer"}), (TEXTS, {"pretrain"})])
 def test_a_base_without_a_head(text: str, first: set[str], files: Path, project: Path) -> None:
     """The head is trained in the first step of masked-language modelling."""
@@ -333,6 +357,7 @@ def test_all_that_is_wrong_comes_at_once(files: Path, project: Path) -> None:
     assert "hf download NAME --local-dir FOLDER; or leave out --base and give --general" in done.output
 
 
+@pytest.mark.usefixtures("empty_records")
 @pytest.mark.parametrize(
     ("minutes", "layers", "pretrained", "labels", "is_short"),
     [(60, 4, 1_000_000, None, True), (2, 2, 1_000_000, 800, False)],
@@ -344,11 +369,8 @@ def test_minutes(
     labels: int | None,
     is_short: bool,
     files: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Tokens shrink first, then the base, arms and labels; never below what teaches something, which is said."""
-    configs, tokens = {"small": random_weights(SMALL, 12_000, 0)}, {("small", kind): 1000.0 for kind in (False, True)}
-    monkeypatch.setattr(price, "measured", lambda *_: Speeds(configs, tokens, start=5.0, jobs=2))
     mood = "".join(f"{ZH[n % 5]} {n},{'ab'[n % 2]}\n" for n in range(5000))
     (files / "mood.csv").write_text(f"content,emotion\n{mood}")
     done = new(files, f"{CSV} --minutes {minutes}")
