@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hub-")  # tests.support.hub_cache writes there
 atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# pytest compiles the tests for six seconds, in each of its processes; kept, they are compiled once.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

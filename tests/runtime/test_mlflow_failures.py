@@ -92,7 +92,7 @@ def serving(answer: Answer | None = Server.answer) -> Iterator[str]:
             pass
 
     with Quiet(("127.0.0.1", 0), type("Kind", (Server,), {"answer": answer})) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port if answer else free_port()}"
         finally:
@@ -176,8 +176,8 @@ def test_a_bad_server_costs_limited_time_and_one_line(
     """At the end of the stage; those that begin in the next minutes none at all, unless they have another store."""
     with serving(BAD[kind]()) as uri, serving() as another:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        stage(1.0)
-        assert spent.waits in ([], [1.0])
+        stage(0.4)
+        assert spent.waits in ([], [0.4])
         spent.waits.clear()
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith(LINE)
@@ -196,9 +196,9 @@ def test_a_bad_server_costs_limited_time_and_one_line(
 
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         Path(line.rpartition(" rm ")[2]).unlink()
-        stage(0.5)
+        stage(0.3)
         assert capfd.readouterr().err.startswith(LINE), "the store was tried"
-        assert spent.waits in ([], [0.5])
+        assert spent.waits in ([], [0.3])
         assert spent.here == []
 
 
@@ -217,7 +217,7 @@ def test_training_does_not_wait_for_a_slow_server(
 
     with serving(held) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        with open_run("pretrain", {}, {}, Path("params.yaml"), 3.0) as run:
+        with open_run("pretrain", {}, {}, Path("params.yaml"), 0.5) as run:
             made(run)
             may_answer.clear()
             before = len(answered)
@@ -225,7 +225,7 @@ def test_training_does_not_wait_for_a_slow_server(
                 run.log_metrics({"loss": 1.0}, step)
                 run.flush()
             assert len(answered) <= before + 1, "thirty calls came back before the server answered any of them"
-            time.sleep(3.5)
+            time.sleep(1.0)
             run.store._seconds = ENOUGH
             may_answer.set()
             wait_until(lambda: len(answered) >= before + 30, 60)
@@ -258,7 +258,7 @@ def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: s
     code = (
         "import logging, sys; from pathlib import Path; from adaptbert.runtime.mlflow import open_run\n"
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"  # as in every stage
-        "with open_run('finetune', {}, {}, Path('params.yaml'), 4.0) as run: run.log_metrics({'a': 1.0})\n"
+        "with open_run('finetune', {}, {}, Path('params.yaml'), 2.5) as run: run.log_metrics({'a': 1.0})\n"
     )
     with serving(BAD[kind]()) as uri:
         command, env = [sys.executable, "-c", code], environment(MLFLOW_TRACKING_URI=uri)

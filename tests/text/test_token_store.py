@@ -200,16 +200,16 @@ from adaptbert.text.token_store import TokenizedCorpus
 limit = 300 * 2**20
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 corpus = TokenizedCorpus.load(Path(sys.argv[1]))
-stream = DocumentStream(corpus.lengths, 1, 8 * 8192)
-tokens = sum(len(corpus.read(stream.batch(k)[0]).ids) for k in range(0, 100_000, 2_500))
-print(2 * corpus.tokens // limit, tokens // 8192)
+stream = DocumentStream(corpus.lengths, 1, 8 * 65_536)
+tokens = sum(len(corpus.read(stream.batch(k)[0]).ids) for k in range(0, 12_500, 625))
+print(2 * corpus.tokens // limit, tokens // 65_536)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to RLIMIT_DATA")
 def test_a_corpus_many_times_larger_than_memory_is_read(tmp_path: Path) -> None:
     """13 GB of ids (holes of a file, which take no room on disk) are read by a process that may have 300 MB."""
-    documents, length = 800_000, 8192
+    documents, length = 100_000, 65_536
     for name, width in (("ids", 2), ("word_starts", 1)):
         with (tmp_path / f"{name}.bin").open("wb") as file:
             file.truncate(documents * length * width)
@@ -219,4 +219,4 @@ def test_a_corpus_many_times_larger_than_memory_is_read(tmp_path: Path) -> None:
     alone = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", READING, str(tmp_path)]
     done = subprocess.run(command, env=alone, capture_output=True, text=True)
-    assert done.stdout.split() == ["41", f"{40 * 8}"], done.stderr
+    assert done.stdout.split() == ["41", f"{20 * 8}"], done.stderr
