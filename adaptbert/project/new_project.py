@@ -254,7 +254,7 @@ def _cut(values: Values, tokens: Mapping[str, float], weights: Base) -> Iterator
         yield f"for this time: {', '.join(lowered)}"
 
 
-def _sections(values: Values, weights: Base, arms: Iterable[str], minutes: int | None) -> str:
+def _sections(values: Values, weights: Base, arms: Sequence[str], minutes: int | None) -> str:
     """Sections of the steps, with what differs from the defaults, and why."""
     written = {key: [step for step, each in values.items() if key in each] for each in values.values() for key in each}
     width = weights.hidden_size or fitting.width(weights)

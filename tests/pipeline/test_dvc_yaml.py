@@ -9,8 +9,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from dvc.dependency import ParamsDependency
-from dvc.repo import Repo
 
 from adaptbert.config import load as params
 from adaptbert.config import plan as planning
@@ -29,6 +27,8 @@ SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* [\
 @cache
 def resolved() -> dict[str, Any]:
     """Every stage of dvc.yaml by its name, `${...}` filled in from both files; an added file is none."""
+    from dvc.repo import Repo
+
     with Repo(str(ROOT)) as repo:
         return {stage.addressing: stage for stage in repo.index.stages if not stage.is_data_source}
 
@@ -40,10 +40,9 @@ def written() -> dict[str, Any]:
     return {name: stage.get("do", stage) | {"each": stage.get("foreach")} for name, stage in stages.items()}
 
 
-def one_of_each() -> list[Any]:
-    """One DVC stage of every name: the items of a foreach differ in values only."""
-    first = {address.partition("@")[0]: stage for address, stage in reversed(resolved().items())}
-    return [pytest.param(stage, id=name) for name, stage in reversed(first.items())]
+def one_of(name: str) -> Any:
+    """A DVC stage of this name: the items of a foreach differ in values only."""
+    return next(stage for address, stage in resolved().items() if address.partition("@")[0] == name)
 
 
 def related(path: str, others: set[str]) -> bool:
@@ -57,6 +56,8 @@ def related(path: str, others: set[str]) -> bool:
 
 def paths(stage: Any) -> tuple[set[str], set[str]]:
     """Deps on data, and outs with metrics and plots."""
+    from dvc.dependency import ParamsDependency
+
     deps = {dep.def_path for dep in stage.deps if not isinstance(dep, ParamsDependency)}
     return deps - READ_BY_EACH, {out.def_path for out in stage.outs}
 
@@ -66,11 +67,12 @@ def test_stages_and_files_have_the_same_names() -> None:
     assert next(iter(written())) == "plan"
 
 
-@pytest.mark.parametrize("stage", one_of_each())
-def test_a_command_calls_the_function_of_its_name_with_paths_that_are_declared(stage: Any) -> None:
+@pytest.mark.parametrize("name", written())
+def test_a_command_calls_the_function_of_its_name_with_paths_that_are_declared(name: str) -> None:
     """It is one simple command, so that DVC's child is the stage itself (`exec`), and a copy of the project runs its
     own code (`-m`). What an entry of the plan names are the user's paths, which the stage reads itself."""
-    name, _, key = stage.addressing.partition("@")
+    stage = one_of(name)
+    _, _, key = stage.addressing.partition("@")
     match = SIMPLE_COMMAND.fullmatch(stage.cmd)
     assert match is not None, stage.cmd
     function = getattr(importlib.import_module(f"stages.{name}"), name)
@@ -97,15 +99,17 @@ def test_only_checked_names_of_the_plan_stand_in_a_command() -> None:
     assert all(stage["each"] in (None, f"${{plan.{name}}}") for name, stage in written().items())
 
 
-@pytest.mark.parametrize("address", [address for address in resolved() if address != "plan"])
-def test_a_stage_compares_its_section_its_code_and_its_entry(address: str) -> None:
-    name, _, key = address.partition("@")
-    of_params = [dep for dep in resolved()[address].deps if isinstance(dep, ParamsDependency)]
-    compared = {(dep.def_path, each) for dep in of_params for each in dep.params}
-    expected = {("plan.json", f"plan.code.{name}")} | ({("params.yaml", name)} if name in COMPARED else set())
-    if key or name == "validate":
-        expected.add(("plan.json", f"plan.{name}.{key}".rstrip(".")))
-    assert compared == expected
+def test_a_stage_compares_its_section_its_code_and_its_entry() -> None:
+    from dvc.dependency import ParamsDependency
+
+    for address in resolved().keys() - {"plan"}:
+        name, _, key = address.partition("@")
+        of_params = [dep for dep in resolved()[address].deps if isinstance(dep, ParamsDependency)]
+        compared = {(dep.def_path, each) for dep in of_params for each in dep.params}
+        expected = {("plan.json", f"plan.code.{name}")} | ({("params.yaml", name)} if name in COMPARED else set())
+        if key or name == "validate":
+            expected.add(("plan.json", f"plan.{name}.{key}".rstrip(".")))
+        assert compared == expected, address
 
 
 def test_a_source_that_is_missing_costs_no_output() -> None:
