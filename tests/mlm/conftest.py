@@ -6,6 +6,7 @@ import pytest
 
 from adaptbert.text.token_store import TokenizedCorpus
 from tests.support import tiny
+from tests.support.shared import made_once
 from tests.support.steps import Steps
 
 
@@ -17,12 +18,16 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Steps:
     """All steps; the tests only look."""
-    steps = Steps(tmp_path_factory.mktemp("trained"))
-    steps.pretrain(tokens=4_000)
-    steps.domain_transfer("domain", tokens=8_000)
-    steps.domain_transfer("general", tokens=8_000)
-    steps.task_transfer()
-    return steps
+
+    def make(folder: Path) -> Steps:
+        steps = Steps(folder)
+        steps.pretrain(tokens=4_000)
+        steps.domain_transfer("domain", tokens=8_000)
+        steps.domain_transfer("general", tokens=8_000)
+        steps.task_transfer()
+        return steps
+
+    return made_once(tmp_path_factory, "trained", make)
 
 
 @pytest.fixture

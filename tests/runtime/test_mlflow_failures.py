@@ -435,11 +435,12 @@ WAITING = "    made(run); print('begun', flush=True); input()\n"
 
 def test_the_run_of_a_killed_process_is_ended_and_that_of_a_live_one_is_not(inside: Path, mlflow_tables: bytes) -> None:
     (inside / "mlflow.db").write_bytes(mlflow_tables)
-    killed, living = begun(WAITING, "killed"), begun(WAITING, "living")
-    killed.kill()
-    killed.communicate()
-    assert statuses(inside) == {"killed": "RUNNING", "living": "RUNNING"}
-    stage(name="compare")
-    assert {"killed": "KILLED", "living": "RUNNING"}.items() <= statuses(inside).items()
-    living.communicate("\n", timeout=ENOUGH)
+    with open_run("living", {}, {}, Path("params.yaml"), ENOUGH) as run:
+        made(run)
+        killed = begun(WAITING, "killed")
+        killed.kill()
+        killed.communicate()
+        assert statuses(inside) == {"killed": "RUNNING", "living": "RUNNING"}
+        stage(name="compare")
+        assert {"killed": "KILLED", "living": "RUNNING"}.items() <= statuses(inside).items()
     assert statuses(inside)["living"] == "FINISHED"
