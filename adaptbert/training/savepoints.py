@@ -56,7 +56,7 @@ class Savepoints:
         """Write one; when it is safe on disk, remove all but the last two.
 
         Raises:
-            FullDisk: the disk is full or read-only; earlier savepoints are unchanged.
+            Unwritable: the disk is full or read-only; earlier savepoints are unchanged.
             OSError: it does not give back what was written.
         """
         from safetensors.torch import save

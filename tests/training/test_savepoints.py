@@ -11,8 +11,7 @@ from unittest import mock
 import pytest
 import torch
 
-from adaptbert.core.files import FullDisk
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, Unwritable
 from adaptbert.training.savepoints import Savepoints, State
 
 VALUES = {"curve": [{"step": 1, "loss": 0.1 + 0.2}], "nothing": float("nan")}
@@ -138,7 +137,7 @@ def test_a_full_disk_leaves_what_was_there(two: Path, monkeypatch: pytest.Monkey
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        with pytest.raises(FullDisk, match="larger than a file may be here"):
+        with pytest.raises(Unwritable, match="larger than a file may be here"):
             Savepoints(two).save(state(8))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
