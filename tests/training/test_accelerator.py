@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from adaptbert.model import attention
-from adaptbert.runtime.progress import Progress
+from adaptbert.runtime.progress import StatusLine
 from adaptbert.training import loop
 from adaptbert.training.arguments import TrainingArguments
 from adaptbert.training.monitor import Monitor
@@ -122,7 +122,7 @@ def test_logging_and_savepoints_hardly_wait(tmp_path: Path) -> None:
             return [torch.ones(shape) for shape in self._shapes]
 
     # The progress line waits when a second has passed, here at another step each time.
-    quiet = mock.patch.object(Progress, "is_due", return_value=False)
+    quiet = mock.patch.object(StatusLine, "is_due", return_value=False)
     with quiet, mock.patch("adaptbert.training.monitor.HostCopy", Ones):
         moved, module = batch(0).to(META), module.to(META)
         monitor = Monitor(plan, run, {}, Savepoints(tmp_path))
