@@ -26,16 +26,14 @@ from adaptbert.commands.predict import predict
 from adaptbert.commands.project import add_task, download, import_, new
 from adaptbert.runtime.libraries import collect_seldom, prepare_process
 from adaptbert.runtime.redaction import guard_streams
-from adaptbert.runtime.signals import raise_at_once
 from adaptbert.runtime.user_errors import user_errors
 
 
 class Commands(TyperGroup):
-    """The commands, of which an error of the user, or a signal, ends each with one message."""
+    """The commands, of which an error of the user ends each with one message, and a signal those that take it."""
 
     def invoke(self, ctx: Any) -> Any:
         """Calls the command that was named."""
-        raise_at_once()  # what a command has unpacked, or written in part, goes with it
         with user_errors():
             return super().invoke(ctx)
 

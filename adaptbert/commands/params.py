@@ -64,12 +64,14 @@ def write_plan() -> "tuple[Recipe, list[Training]]":
 def _print_prices(recipe: "Recipe", planned: "Sequence[Training]") -> None:
     from rich.console import Console
 
+    from adaptbert.runtime import signals
     from adaptbert.runtime.libraries import as_one_of_them
     from adaptbert.runtime.stage import quieten
 
     print("the speed of this machine is measured, for some 20 seconds ...", flush=True)
     as_one_of_them()
     quieten()
+    signals.raise_at_once()
     from adaptbert.project import dvc_files, price
 
     due = dvc_files.due().stages
@@ -93,8 +95,10 @@ def check() -> None:
     """
     from adaptbert.config import load, plan_file
     from adaptbert.project import dvc_files, own_data, preflight, rules, workload
+    from adaptbert.runtime import signals
     from adaptbert.runtime.stage import checked
 
+    signals.raise_at_once()  # what it has unpacked goes with it
     dvc_files.check_folder()
     for line in dvc_files.mend():
         print(line)

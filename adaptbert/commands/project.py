@@ -9,6 +9,7 @@ import typer
 from adaptbert.commands.predict import pairs
 from adaptbert.config.schema.sources import Format, Scheme
 from adaptbert.config.schema.task_types import TaskName
+from adaptbert.runtime import signals
 from adaptbert.runtime.libraries import as_one_of_them, check_proxies
 
 
@@ -120,6 +121,7 @@ def new(
 
     corpora = {GENERAL: (general, general_column), DOMAIN: (text, text_column)}
     texts = {corpus: (path, column) for corpus, (path, column) in corpora.items() if path}
+    signals.raise_at_once()  # what is written in part goes with it
     if base and not Path(base).exists():
         check_proxies()
     labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
@@ -152,6 +154,7 @@ def add_task(
     from adaptbert.project.preview import Said
     from adaptbert.project.task_inference import consistent
 
+    signals.raise_at_once()
     labelled = consistent(Said(pairs(columns), type, format, encoding, separator, tag_scheme))
     steps = add(_given(train=train, dev=dev, test=test), name, labelled)
     print(next(steps))

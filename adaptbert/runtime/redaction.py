@@ -86,26 +86,37 @@ class _Guard:
     """
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
-        buffer, self._encoding = stream.buffer, stream.encoding
+        self._stream, buffer = stream, stream.buffer
         self._write, self._flush = buffer.write, buffer.flush
-        self._held, self._lock = b"", RLock()
+        self._begin()
         vars(buffer).update(write=self.write, flush=self.flush)
+        os.register_at_fork(after_in_child=self._begin)  # what is held, the parent writes; another thread has the lock
+
+    def _begin(self) -> None:
+        self._held, self._lock = list[bytes](), RLock()
 
     def write(self, piece: bytes) -> int:
         with self._lock:
-            line, end, self._held = (self._held + piece).rpartition(b"\n")
-            self._pass_on(line + end)
+            self._held.append(bytes(piece))
+            if b"\n" in self._held[-1]:
+                text = b"".join(self._held)
+                rest = text[text.rfind(b"\n") + 1 :]
+                shown, hidden = self._shown(text), self._shown(rest)
+                is_apart = shown.endswith(hidden)  # else a credential of several lines goes on in the rest
+                self._held = [rest] if is_apart and rest else []
+                self._write(shown.removesuffix(hidden) if is_apart else shown)
         return len(piece)
 
     def flush(self) -> None:
         with self._lock:
-            line, self._held = self._held, b""
-            self._pass_on(line)
+            if self._held:  # a full disk refuses nothing as well
+                self._write(self._shown(b"".join(self._held)))
+                self._held = []
             self._flush()
 
-    def _pass_on(self, text: bytes) -> None:
-        shown = printable(redacted(text.decode(self._encoding, "surrogateescape")), TURNING)
-        self._write(shown.encode(self._encoding, "surrogateescape"))
+    def _shown(self, text: bytes) -> bytes:
+        shown = printable(redacted(text.decode(self._stream.encoding, "surrogateescape")), TURNING)
+        return shown.encode(self._stream.encoding, "surrogateescape")
 
 
 @lru_cache(1)

@@ -170,7 +170,8 @@ def _end_like_a_helper(kind: type[BaseException], error: BaseException, trace: T
 def _take(handler: Callable[[int, FrameType | None], None]) -> None:
     if in_main_thread():
         for number in TAKEN:
-            signal.signal(number, handler)
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+                signal.signal(number, handler)
 
 
 def _note(number: int, frame: FrameType | None) -> None:

@@ -38,14 +38,13 @@ def _known(error: Exception) -> UserError | None:
     """The error for users; None where the fault is ours."""
     if isinstance(error, UserError):
         return error
-    if isinstance(error, PermissionError):
-        return _not_allowed(error)
+    if isinstance(error, PermissionError) and isinstance(error.filename, str | bytes):
+        return _not_allowed(Path(os.fsdecode(error.filename)))
     return full_disk(error) or lost_worker(error)
 
 
-def _not_allowed(error: PermissionError) -> Unwritable:
+def _not_allowed(path: Path) -> Unwritable:
     """What may not be done, and where: a new file fails by its temporary name, and the cause is its folder."""
-    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else Path()
     place = next(each for each in (path, *path.parents, Path("/")) if os.path.lexists(each))
     if not os.access(place, os.R_OK):
         what = "read it"

@@ -152,6 +152,58 @@ def test_whoever_prints(options: tuple[str, ...]) -> None:
     assert ran.stderr.endswith(b"OSError: %b\n" % safe)
 
 
+PRINTS_A_KEY = """
+import os, sys
+from adaptbert.runtime.redaction import guard_streams
+guard_streams()
+key = os.environ["A_SECRET"]
+print("the key", key, "is known")
+sys.stdout.write("in\\n" + key[:40])
+sys.stdout.write(key[40:] + "\\nparts\\n")
+raise RuntimeError(key)
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-u",)])
+def test_a_credential_of_several_lines(options: tuple[str, ...]) -> None:
+    env = {**os.environ, "A_SECRET": "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\n-----END KEY-----"}
+    ran = subprocess.run([sys.executable, *options, "-c", PRINTS_A_KEY], capture_output=True, text=True, env=env)
+    assert "the key *** is known\n" in ran.stdout
+    assert ran.stderr.endswith("RuntimeError: ***\n")
+    assert "MIIE" not in ran.stdout.partition("in\n")[0] + ran.stderr
+
+
+PRINTS_A_LONG_LINE = """
+import os, sys, threading, time
+from adaptbert.runtime.redaction import guard_streams
+guard_streams()
+for _ in range(1000):
+    sys.stdout.buffer.write(b"x" * 8192)
+print(time.process_time(), flush=True)
+prints = threading.Event()
+
+def slowly():
+    with sys.stdout.buffer.write.__self__._lock:
+        prints.set()
+        time.sleep(1)
+
+threading.Thread(target=slowly).start()
+prints.wait()
+if not os.fork():
+    print("child")
+    sys.stdout.flush()
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_long_line_in_pieces_and_a_fork_while_another_thread_prints() -> None:
+    ran = subprocess.run([sys.executable, "-c", PRINTS_A_LONG_LINE], capture_output=True, text=True, timeout=60)
+    (long, child) = ran.stdout.split()
+    assert float(long.lstrip("x")) < 5, "seconds for 8 MB"
+    assert child == "child", ran.stderr
+
+
 def test_a_stage_whose_server_is_dead_and_that_raises(project: Path) -> None:
     command = [sys.executable, "-c", RECORDED, "--base", "small", "--corpus", "broken", "--out", "out"]
     env = {**os.environ, "MLFLOW_TRACKING_URI": f"{ADDRESS}:{free_port()}", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}

@@ -209,3 +209,48 @@ def test_a_stage_whose_parent_was_killed_before_it_could_ask_stops(tmp_path: Pat
     pid = int((tmp_path / "late").read_text())
     wait_until(lambda: not alive(pid), 60)
     assert not (tmp_path / "child").exists()
+
+
+COMMAND = """
+import signal, time
+from adaptbert.cli import app
+from adaptbert.runtime import signals
+
+@app.command()
+def slow(takes: bool = False):
+    if takes:
+        signals.raise_at_once()
+    print("ready", flush=True)
+    time.sleep(60)
+
+app()
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "number", "code"),
+    [
+        ((), signal.SIGINT, 128 + signal.SIGINT),
+        ((), signal.SIGTERM, -signal.SIGTERM),
+        (("--takes",), signal.SIGINT, 75),
+        (("--takes",), signal.SIGTERM, 75),
+    ],
+)
+def test_a_command_ends_by_a_signal_unless_it_can_go_on(
+    options: tuple[str, ...], number: signal.Signals, code: int
+) -> None:
+    """A caller tries again what ends with 75."""
+    command = [sys.executable, "-c", COMMAND, "slow", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert "Traceback" not in process.communicate(timeout=60)[1]
+    assert process.returncode == code
+
+
+def test_nohup_stays_in_force() -> None:
+    code = "import signal; from adaptbert.runtime import signals; signals.raise_at_once(); signal.raise_signal(1)"
+    for before, ends in ((signal.SIG_IGN, 0), (signal.SIG_DFL, 1)):
+        set_before = f"import signal; signal.signal(signal.SIGHUP, signal.Handlers({int(before)})); {code}"
+        assert subprocess.run([sys.executable, "-c", set_before], capture_output=True).returncode == ends
