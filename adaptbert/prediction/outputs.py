@@ -40,11 +40,12 @@ def check(path: Path, source: Path) -> None:
     Args:
         source: the input.
     """
-    if path == STDOUT:
+    if path == STDOUT and sys.stdout is not None:
         return
     if path.suffix == ".parquet":
         check_name(path)
     for problem, remedy, holds in (
+        ("stdout is closed", "name a file: -o FILE", path == STDOUT),
         ("the name tells no format to write", f"end it in {', '.join(SUFFIXES)}", path.suffix not in SUFFIXES),
         ("is a folder", "name a file", path.is_dir()),
         ("is what is read", "name another file", path.exists() and source.exists() and path.samefile(source)),

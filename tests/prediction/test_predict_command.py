@@ -478,4 +478,7 @@ def test_outputs_that_cannot_be(project: Project, tmp_path: Path) -> None:
         done = run(model(project, CLASS), source, "-o", out)
         assert (done.exit_code, "Traceback" in done.output) == (code, False)
     assert source.exists()
+    command = f"{sys.executable} -m adaptbert.cli predict {model(project, CLASS)} {source} >&-"
+    closed = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
+    assert (closed.returncode, closed.stderr) == (78, "error: AB-111 -: stdout is closed\n  name a file: -o FILE\n")
     assert (tmp_path / "folder.csv").is_dir()
