@@ -213,6 +213,9 @@ def assigned(file: Preview, said: Said) -> dict[str, str]:
         for fields, types in ROWS.items()
         if said.type in (None, *types) and (file.format != "conll" or "tokens" in fields)
     ]
+    if not possible:
+        problem = f"CoNLL holds words with tags, and no rows of the type {said.type}"
+        raise file.unclear(problem, "leave --type out, or say --type token-classification")
     fits = [chosen for fields in possible if (chosen := _fields(file, fields, fixed, Preview.candidates))]
     fits = fits or [chosen for fields in possible if (chosen := _fields(file, fields, fixed, _by_values))]
     if not fits:

@@ -404,6 +404,12 @@ def test_which_column_of_conll_u_has_the_tags_is_asked(tmp_path: Path) -> None:
     assert (values["format"], values["columns"]) == ("conll", {"tags": "4"})
 
 
+def test_conll_is_of_one_type(tmp_path: Path) -> None:
+    said = r"AB-216 .*x\.conll: CoNLL holds words with tags, and no rows of the type multi-label\n  leave --type out,"
+    with pytest.raises(UserError, match=said):
+        seen(tmp_path / "x.conll", "we O\ngo B-X\n\n" * 9, type="multi-label")
+
+
 def test_a_column_that_is_called_after_a_value(tmp_path: Path) -> None:
     table = "spam\n" + "".join(f"{WORDS[n % 5]} {n},{['spam', 'ham'][n % 2]}\n" for n in range(9))
     values = {**CLASS, "columns": {"label": "spam"}}
