@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from adaptbert.codes import Code
@@ -46,7 +46,7 @@ def separated(file: SourceFile, delimiter: str) -> Iterator[Row]:
     csv.field_size_limit(MAX_LINE)
     lines = read_lines(file)
     beginning, is_cut = _beginning(lines)
-    if (found := _delimiter(beginning, delimiter)) != delimiter:
+    if (found := _delimiter(beginning, delimiter, is_cut=is_cut)) != delimiter:
         file.warnings[f"files whose columns are parted by {found!r}"] += 1
         delimiter = found
     is_quoted = delimiter != "\t" or _is_quoted("".join(f"{line.text}\n" for line in beginning), is_cut=is_cut)
@@ -81,17 +81,24 @@ def _beginning(lines: Iterator[Line]) -> tuple[list[Line], bool]:
     return first, characters > _BEGINNING
 
 
-def _delimiter(lines: Sequence[Line], usual: str) -> str:
-    """What parts the columns: the only such sign in the header, where all rows that are looked at then have its
-    columns."""
-    header = next((line.text for line in lines if line.text.strip()), "")
-    signs = [sign for sign in _DELIMITERS if sign in header]
-    if len(signs) != 1 or signs == [usual]:
+def _delimiter(lines: Sequence[Line], usual: str, *, is_cut: bool) -> str:
+    """What parts the columns: the only sign that parts the header, where more than two thirds of the rows then have its
+    columns; the others are bad rows."""
+    every = {sign: _widths(lines, sign, is_cut=is_cut) for sign in _DELIMITERS}
+    parted = [(sign, widths) for sign, widths in every.items() if widths[0] > 1]
+    if len(parted) != 1:
         return usual
-    rows = csv.reader((f"{line.text}\n" for line in lines), delimiter=signs[0])
+    sign, widths = parted[0]
+    return sign if 3 * widths.count(widths[0]) > 2 * len(widths) else usual
+
+
+def _widths(lines: Sequence[Line], sign: str, *, is_cut: bool) -> list[int]:
+    """Cells of the header, and of the rows that are looked at, as a sign parts them; not of a last row that is cut."""
+    rows = csv.reader((f"{line.text}\n" for line in lines), delimiter=sign)
     with suppress(csv.Error):
-        return signs[0] if len({len(row) for row in islice(rows, _LOOKED_AT + 1) if any(row)}) == 1 else usual
-    return usual
+        whole = pairwise(chain(rows, [] if is_cut else [[]]))
+        return [len(row) for row, _ in islice(whole, _LOOKED_AT + 1) if any(row)] or [0]
+    return [0]
 
 
 def _is_quoted(text: str, *, is_cut: bool) -> bool:

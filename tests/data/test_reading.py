@@ -107,6 +107,7 @@ CELLS = [
     "['food' 'staff']", "[food, staff]", "['food', ['staff']]", "{'food': 1}", '{""food"": true}',
 ]  # fmt: skip
 LONG = pa.array(["a" * 100_000])
+LONG_LINES = "\n".join(["so; good," * 10] * 2000)
 QUOTED_ROWS = [
     ["text", "label"], ['so "fine"', "x"], ["one\n\ntwo\nthree", "y"], ["a\tb", "x"], ["plain", "y"], ['"', "x"],
 ]  # fmt: skip
@@ -183,6 +184,17 @@ READ: dict[str, dict[str, tuple[Any, Layout, dict[str, Any], list[dict[str, Any]
             )
             for name, sign in (("a semicolon", ";"), ("a tab", "\t")) for encoding in ("utf-8", "gb18030")
         },
+        "a semicolon parts the columns, and a row has one too many": (
+            'text;label\n"a";x\nb, c;y;z\nd;y\ne;x\n', CLASS, {},
+            [{"text": text, "label": label} for text, label in ("ax", "dy", "ex")], [(3, 44)],
+        ),
+        "a semicolon parts the columns, and a name in quotes has a comma": (
+            '"text, clean";label\n"a, b";x\n', CLASS, {"columns": {"text": "text, clean"}},
+            [{"text": "a, b", "label": "x"}], [],
+        ),
+        "a semicolon parts the columns of long texts over several lines": (
+            "text;label\n" + f'"{LONG_LINES}";x\n' * 8, CLASS, {}, [{"text": LONG_LINES, "label": "x"}] * 8, [],
+        ),
         "a pair and a number": (
             PAIR_CSV, PAIR_NUMBER, PAIRS, [{"text_a": "A", "text_b": "B", "value": 2.5}],
             [(3, 41), (4, 65), (5, 62), (6, 65)],
