@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.data.fields import NO_HEADER, column_names, is_sentence
@@ -20,6 +21,9 @@ from adaptbert.data.label_names import ANSWER
 from adaptbert.data.read_text import MAX_LINE, Line, check_kind, read_lines
 from adaptbert.data.rows import Problem, Row, SourceFile
 from adaptbert.errors import BadData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BATCH = 64
 """Rows of Parquet that are in memory together: they may be one long value, which is in the file once."""
@@ -248,8 +252,8 @@ def parquet(file: SourceFile) -> Iterator[Row]:
         try:
             batches = opened.iter_batches(_BATCH, columns=read)
             while unpacked <= most and (batch := next(batches, None)) is not None:
-                for values in batch.to_pylist():
-                    row += 1
+                for cells in zip(*(_cells(file, batch, name) for name in read), strict=True):
+                    row, values = row + 1, dict(zip(read, cells, strict=True))
                     yield file.row(row, values)
                     unpacked += sum(len(str(value)) for value in values.values())
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -260,3 +264,11 @@ def parquet(file: SourceFile) -> Iterator[Row]:
             raise file.error(Code.TOO_LONG, problem_of_file, "take out rows that repeat a text")
         if row == 0:
             raise file.error(Code.NOTHING_LEFT, "0 documents in the file", "fill it or take it away")
+
+
+def _cells(file: SourceFile, batch: "pa.RecordBatch", column: str) -> list[Any]:
+    try:
+        return list(batch.column(column).to_pylist())
+    except OverflowError:  # a database may write a time without an end as the last that it knows
+        problem = f"column '{column_names([column])}' has a time before the year 1 or after 9999"
+        raise file.error(Code.COLUMNS, problem, "write it as text, or take the column out") from None

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.config.schema.sources import Task
@@ -408,6 +410,19 @@ def test_conll_is_of_one_type(tmp_path: Path) -> None:
     said = r"AB-216 .*x\.conll: CoNLL holds words with tags, and no rows of the type multi-label\n  leave --type out,"
     with pytest.raises(UserError, match=said):
         seen(tmp_path / "x.conll", "we O\ngo B-X\n\n" * 9, type="multi-label")
+
+
+def test_a_time_that_python_does_not_have(tmp_path: Path) -> None:
+    """Whether it is read or not, all columns are looked at."""
+    columns = {
+        "text": ["it is good", "it was bad"],
+        "label": ["a", "b"],
+        "until": pa.array([2**62] * 2, pa.timestamp("us")),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    said = r"AB-056 .*x\.parquet: column 'until' has a time before the year 1 or after 9999\n  write it as text, or"
+    with pytest.raises(UserError, match=said):
+        task_inference.of_files({"train": tmp_path / "x.parquet"}, Said())
 
 
 def test_a_column_that_is_called_after_a_value(tmp_path: Path) -> None:
